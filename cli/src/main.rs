@@ -1,0 +1,2 @@
+//! The crash collector and command line.
+fn main() {}

@@ -1,0 +1,47 @@
+//! A file a crash left.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// A file a crash left, by the name its report knows it by and where its bytes are now.
+#[derive(Clone, Debug)]
+pub struct Artifact {
+    /// Name within the report, such as `core.zst` or `train.log`. Citations refer to it.
+    pub name: String,
+    /// Where the bytes are on this machine.
+    pub path: PathBuf,
+}
+
+impl Artifact {
+    /// An artifact of this name with its bytes at `path`.
+    pub fn new(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self { name: name.into(), path: path.into() }
+    }
+}
+
+/// What an artifact is, told from its content (never from its name alone).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArtifactKind {
+    /// ELF core dump of a host process.
+    ElfCore,
+    /// ELF core dump of a GPU, written by the CUDA driver.
+    GpuCore,
+    /// Minidump (Breakpad, Crashpad).
+    Minidump,
+    /// `PyTorch` CUDA memory snapshot.
+    MemorySnapshot,
+    /// NCCL flight recorder dump of one rank.
+    FlightRecorder,
+    /// torchelastic `error.json`.
+    ElasticError,
+    /// What the collector wrote about the process and the machine.
+    Context,
+    /// Lines of text: logs, tracebacks, kernel messages, sanitizer reports.
+    Log,
+    /// Nothing in it at all.
+    Empty,
+    /// None of the above: kept, and named as unknown.
+    Unknown,
+}

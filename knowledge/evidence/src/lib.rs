@@ -1,0 +1,19 @@
+//! What a crash left behind, typed.
+//!
+//! [`Evidence`] is the model every other room of the house speaks; [`readers`] turns each artifact format into it.
+//! A reader never panics and never trusts a length: damaged input gives partial evidence and named [`Problem`]s,
+//! and work and memory are bounded by the input's size and by [`Limits`].
+
+mod artifact;
+mod hex;
+mod limits;
+pub mod model;
+mod problem;
+pub mod readers;
+
+pub use artifact::{Artifact, ArtifactKind};
+pub use hex::Hex;
+pub use limits::Limits;
+pub use model::Evidence;
+pub use problem::Problem;
+pub use readers::{Reading, read};

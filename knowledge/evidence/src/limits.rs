@@ -1,0 +1,35 @@
+//! The caps every reader works under.
+
+/// Upper bounds on what one artifact may cost to read. A cap that is hit becomes a [`crate::Problem`] naming it.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes that decompression may produce from one artifact. Cores of tens of GB are normal (they are mostly
+    /// zeros); only what is kept costs memory.
+    pub decompressed_bytes: u64,
+    /// Bytes of a decompressed artifact kept in memory; more goes to an unlinked temporary file.
+    pub resident_bytes: u64,
+    /// Values in one pickle (each is a few bytes in the arena).
+    pub pickle_values: usize,
+    /// Threads of one process.
+    pub threads: usize,
+    /// Frames of one thread. A runaway recursion has hundreds of thousands; the first and last are what matters.
+    pub frames: usize,
+    /// Events of one artifact.
+    pub events: usize,
+    /// Bytes of one log line that are looked at.
+    pub line_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            decompressed_bytes: 1 << 40,
+            resident_bytes: 256 << 20,
+            pickle_values: 400_000_000,
+            threads: 16_384,
+            frames: 4_096,
+            events: 100_000,
+            line_bytes: 64 << 10,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! How a process ended.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Place, ThreadId};
+use crate::Hex;
+
+/// How a process ended, from the most direct witness in the report.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Crash {
+    /// Signal name, such as `SIGSEGV`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    /// Exit code of a process that ended by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The signal's code by name, such as `SEGV_MAPERR` or `SI_TKILL` (signal(7), `siginfo_t`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Address the fault was about, where the kernel gave one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<Hex>,
+    /// What that address tells, such as `null`, `unmapped`, `guard-page`, `read-only`, `non-canonical`, `not-code`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address_kind: Option<String>,
+    /// `read`, `write` or `execute`, where known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<String>,
+    /// The thread the signal was delivered to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<ThreadId>,
+    /// Process id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Name of the executable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
+    /// Last words found in memory or in the log, such as glibc's abort message or a C++ `what()`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The artifact that says so.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub artifact: String,
+    /// Where in that artifact, when it is text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Place>,
+}
+
+/// A binary mapped into a process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Module {
+    /// Path at the time of the crash.
+    pub path: String,
+    /// Build id as lower-case hex, when its note was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub build_id: Option<String>,
+    /// Lowest address of its mappings.
+    pub start: Hex,
+    /// End of its highest mapping (exclusive).
+    pub end: Hex,
+    /// What symbols came from: `debug-file`, `binary`, `core`; absent when there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symbols: Option<String>,
+    /// The artifact that says so.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub artifact: String,
+}

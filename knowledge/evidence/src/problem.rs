@@ -1,0 +1,31 @@
+//! What was wrong with an artifact, said so that a person can act on it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::Place;
+
+/// One named defect of an artifact. Reading goes on after it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// A stable kebab-case name, such as `truncated` or `limit-events`.
+    pub code: String,
+    /// What happened, to what, and what to do next; lower case, no trailing stop.
+    pub message: String,
+    /// Where in the artifact, when that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Place>,
+}
+
+impl Problem {
+    /// A problem with the artifact as a whole.
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), at: None }
+    }
+
+    /// The same problem, tied to a place.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.at = Some(place);
+        self
+    }
+}
