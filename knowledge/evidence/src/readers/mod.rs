@@ -1,5 +1,7 @@
 //! One module per artifact format, and the one place that tells them apart.
 
+pub mod elf_core;
+
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};
 
 /// What reading one artifact gave.
@@ -17,6 +19,8 @@ pub struct Reading {
 
 /// Reads one artifact, whatever it is.
 pub fn read(artifact: &Artifact, limits: &Limits) -> Reading {
-    let _ = (artifact, limits);
+    if elf_core::recognize(&artifact.path) {
+        return elf_core::read(artifact, limits);
+    }
     Reading::default()
 }
