@@ -1,8 +1,11 @@
 //! One module per artifact format, and the one place that tells them apart.
 
+pub mod context;
+pub mod elastic;
 pub mod input;
 mod kind;
 pub mod lines;
+pub mod text;
 
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};
 
@@ -47,8 +50,10 @@ pub fn read(artifact: &Artifact, limits: &Limits) -> Reading {
 }
 
 fn dispatch(kind: ArtifactKind, input: &Input, limits: &Limits) -> Reading {
-    let _ = limits;
     match kind {
+        ArtifactKind::Log => text::read(input, limits),
+        ArtifactKind::ElasticError => elastic::read(input, limits),
+        ArtifactKind::Context => context::read(input, limits),
         ArtifactKind::Empty => empty(input),
         ArtifactKind::Unknown => unknown(input),
         _ => Reading::default(),
