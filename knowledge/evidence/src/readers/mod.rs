@@ -1,5 +1,8 @@
 //! One module per artifact format, and the one place that tells them apart.
 
+pub mod memory_snapshot;
+pub mod pickle;
+
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};
 
 /// What reading one artifact gave.
