@@ -189,24 +189,21 @@ fn oom_event(snapshot: &MemorySnapshot, oom: &OomRequest, number: usize) -> Even
     let time = oom
         .time_us
         .and_then(|time| jiff::Timestamp::from_microsecond(i64::try_from(time).ok()?).ok());
+    let what = What::SnapshotOom(SnapshotOom {
+        gpu: snapshot.device,
+        requested: oom.requested,
+        device_free: oom.device_free,
+        allocated: oom.allocated,
+        reserved: oom.reserved,
+        usable_inactive: oom.usable_inactive,
+        largest_usable: oom.largest_usable,
+    });
     Event {
         event: number,
         time: time.map(|time| time.to_string()),
-        rank: None,
-        pid: None,
-        what: What::SnapshotOom(SnapshotOom {
-            gpu: snapshot.device,
-            requested: oom.requested,
-            device_free: oom.device_free,
-            allocated: oom.allocated,
-            reserved: oom.reserved,
-            usable_inactive: oom.usable_inactive,
-            largest_usable: oom.largest_usable,
-        }),
-        primary: true,
         text,
         artifact: snapshot.artifact.clone(),
-        at: None,
+        ..Event::new(what)
     }
 }
 

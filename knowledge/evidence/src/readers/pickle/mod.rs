@@ -22,6 +22,7 @@ use std::io::Read;
 pub use heap::{Heap, ListId, StringId, Value};
 pub(crate) use machine::{Fold, Folded};
 
+use crate::readers::read_problem;
 use crate::{Limits, Problem};
 use machine::Machine;
 use opcode::Opcode;
@@ -86,10 +87,7 @@ impl Stop {
                     "the pickle ends after {offset} bytes without its stop mark: totals are lower bounds; fetch the whole file"
                 ),
             ),
-            Self::Io(error) => Problem::new(
-                "unreadable",
-                format!("reading the pickle failed after {offset} bytes: {error}; {kept}"),
-            ),
+            Self::Io(error) => read_problem(error),
             Self::Refused(name) => Problem::new(
                 "pickle-refused-opcode",
                 format!(
