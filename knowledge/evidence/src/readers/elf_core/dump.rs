@@ -79,10 +79,16 @@ impl CoreDump {
     fn from_image(image: Image, limits: &Limits, problems: &mut Vec<Problem>) -> Result<Self, Problem> {
         let header = Header::parse(&image.bytes(0, HEADER_SIZE)).filter(Header::is_core);
         let header = header.ok_or_else(|| {
-            Problem::new("not-a-core", "the file has no header of a 64-bit little-endian ELF core; pass the core itself")
+            Problem::new(
+                "not-a-core",
+                "the file has no header of a 64-bit little-endian ELF core; pass the core itself",
+            )
         })?;
         let machine = header.machine().ok_or_else(|| {
-            Problem::new("unknown-machine", "the core is of another processor than x86-64 and aarch64; it is not read")
+            Problem::new(
+                "unknown-machine",
+                "the core is of another processor than x86-64 and aarch64; it is not read",
+            )
         })?;
         let program_headers = program_headers(&image, &header, problems);
         let notes = read_notes(&image, &program_headers, machine, limits, problems);
@@ -107,7 +113,10 @@ impl CoreDump {
 
     /// A value of the auxiliary vector.
     pub fn auxiliary(&self, key: Auxiliary) -> Option<u64> {
-        self.auxiliary.iter().find(|(kind, _)| *kind == key as u64).map(|(_, value)| *value)
+        self.auxiliary
+            .iter()
+            .find(|(kind, _)| *kind == key as u64)
+            .map(|(_, value)| *value)
     }
 
     /// The segment an address is in.
@@ -126,7 +135,10 @@ impl CoreDump {
 
     /// Index in [`Self::modules`] of the binary an address is in.
     pub fn module_index_at(&self, address: u64) -> Option<usize> {
-        let index = self.modules.partition_point(|module| module.start <= address).checked_sub(1)?;
+        let index = self
+            .modules
+            .partition_point(|module| module.start <= address)
+            .checked_sub(1)?;
         (address < self.modules.get(index)?.end).then_some(index)
     }
 
@@ -140,7 +152,9 @@ impl CoreDump {
     pub fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
         let mut filled = 0;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            let Some(at) = address.checked_add(filled as u64) else { break };
+            let Some(at) = address.checked_add(filled as u64) else {
+                break;
+            };
             let Some(segment) = self.segment_at(at) else { break };
             let within = at - segment.start;
             let available = segment.dumped.saturating_sub(within).min(rest.len() as u64) as usize;
@@ -183,11 +197,17 @@ fn program_headers(image: &Image, header: &Header, problems: &mut Vec<Problem>) 
     }
     let size = u64::from(header.program_header_size).max(PROGRAM_HEADER_SIZE);
     let table = image.bytes(header.program_headers, count.min(MAX_SEGMENTS) * size);
-    let found: Vec<_> = table.chunks_exact(size as usize).filter_map(ProgramHeader::parse).collect();
+    let found: Vec<_> = table
+        .chunks_exact(size as usize)
+        .filter_map(ProgramHeader::parse)
+        .collect();
     if (found.len() as u64) < count.min(MAX_SEGMENTS) {
         problems.push(Problem::new(
             "truncated",
-            format!("the core ends within its program headers ({} of {count} are there); upload the whole file", found.len()),
+            format!(
+                "the core ends within its program headers ({} of {count} are there); upload the whole file",
+                found.len()
+            ),
         ));
     }
     found
@@ -216,19 +236,27 @@ fn read_notes(
         notes.add(&bytes, machine, limits.threads);
     }
     if notes.threads.is_empty() {
-        problems.push(Problem::new("no-threads", "the core has no thread's registers: no stack can be read from it"));
+        problems.push(Problem::new(
+            "no-threads",
+            "the core has no thread's registers: no stack can be read from it",
+        ));
     }
     if notes.threads_omitted > 0 {
         problems.push(Problem::new(
             "limit-threads",
-            format!("{} threads beyond the first {} were left out", notes.threads_omitted, limits.threads),
+            format!(
+                "{} threads beyond the first {} were left out",
+                notes.threads_omitted, limits.threads
+            ),
         ));
     }
     notes
 }
 
 fn segments(program_headers: &[ProgramHeader]) -> Vec<Segment> {
-    let loads = program_headers.iter().filter(|header| header.kind == PT_LOAD && header.memory_size > 0);
+    let loads = program_headers
+        .iter()
+        .filter(|header| header.kind == PT_LOAD && header.memory_size > 0);
     let mut segments: Vec<_> = loads
         .map(|header| Segment {
             start: header.address,
@@ -246,7 +274,10 @@ fn segments(program_headers: &[ProgramHeader]) -> Vec<Segment> {
 
 /// A torn upload, a full disk or `RLIMIT_CORE` cut a core anywhere; its headers still say how long it was.
 fn check_complete(image: &Image, segments: &[Segment], problems: &mut Vec<Problem>) {
-    let ends = segments.iter().filter(|segment| segment.dumped > 0).map(|segment| segment.offset.saturating_add(segment.dumped));
+    let ends = segments
+        .iter()
+        .filter(|segment| segment.dumped > 0)
+        .map(|segment| segment.offset.saturating_add(segment.dumped));
     let expected = ends.max().unwrap_or(0);
     let there = image.len();
     if there < expected {

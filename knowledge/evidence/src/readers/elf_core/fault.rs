@@ -62,13 +62,20 @@ impl CoreDump {
         }
         if !matches!(fault.signal.number, SIGSEGV | SIGBUS) {
             // si_addr of SIGILL, SIGFPE and SIGTRAP is the instruction itself.
-            return FaultDetail { address: Some(fault.signal.address), ..FaultDetail::default() };
+            return FaultDetail {
+                address: Some(fault.signal.address),
+                ..FaultDetail::default()
+            };
         }
         if fault.signal.code == SI_KERNEL {
             return self.explain_unknown_address(fault);
         }
         let address = fault.signal.address;
-        FaultDetail { address: Some(address), kind: Some(self.address_kind(fault, address)), access: self.access(fault) }
+        FaultDetail {
+            address: Some(address),
+            kind: Some(self.address_kind(fault, address)),
+            access: self.access(fault),
+        }
     }
 
     /// A general protection fault has no address. Two things end so: an access to a non-canonical address, and a
@@ -76,8 +83,15 @@ impl CoreDump {
     fn explain_unknown_address(&self, fault: &Fault) -> FaultDetail {
         let stack = self.stack_pointer(&fault.registers);
         let mapped = |address| self.segment_at(address).is_some_and(|segment| segment.writable);
-        let kind = if mapped(stack) && mapped(stack.saturating_sub(STACK_REACH / 16)) { "non-canonical" } else { "stack-overflow" };
-        FaultDetail { kind: Some(kind), ..FaultDetail::default() }
+        let kind = if mapped(stack) && mapped(stack.saturating_sub(STACK_REACH / 16)) {
+            "non-canonical"
+        } else {
+            "stack-overflow"
+        };
+        FaultDetail {
+            kind: Some(kind),
+            ..FaultDetail::default()
+        }
     }
 
     fn address_kind(&self, fault: &Fault, address: u64) -> &'static str {
@@ -118,7 +132,9 @@ impl CoreDump {
             });
         }
         // A readable page that may not be written faults on writes alone.
-        let read_only = self.segment_at(fault.signal.address).is_some_and(|segment| segment.readable && !segment.writable);
+        let read_only = self
+            .segment_at(fault.signal.address)
+            .is_some_and(|segment| segment.readable && !segment.writable);
         (fault.signal.code == SEGV_ACCERR && read_only).then_some("write")
     }
 }

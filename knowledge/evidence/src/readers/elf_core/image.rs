@@ -27,7 +27,13 @@ impl Image {
         let head = read_head(&mut file)?;
         let compression = Compression::of(&head);
         if compression.is_none() && metadata.is_file() {
-            return Ok((Self::File { file, len: metadata.len() }, Vec::new()));
+            return Ok((
+                Self::File {
+                    file,
+                    len: metadata.len(),
+                },
+                Vec::new(),
+            ));
         }
         let stream = head.as_slice().chain(file);
         let (pages, problems) = match compression {
@@ -67,9 +73,14 @@ impl Image {
 pub(super) fn decompressed_head(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let head = read_head(&mut file)?;
-    let Some(compression) = Compression::of(&head) else { return Ok(head) };
+    let Some(compression) = Compression::of(&head) else {
+        return Ok(head);
+    };
     let mut decompressed = Vec::new();
-    compression.decoder(head.as_slice().chain(file))?.take(HEAD).read_to_end(&mut decompressed)?;
+    compression
+        .decoder(head.as_slice().chain(file))?
+        .take(HEAD)
+        .read_to_end(&mut decompressed)?;
     Ok(decompressed)
 }
 
@@ -103,7 +114,10 @@ fn keep(mut stream: impl Read, compression: Option<Compression>, limits: &Limits
         if pages.len() > limits.decompressed_bytes {
             problems.push(Problem::new(
                 "limit-decompressed-bytes",
-                format!("the core is larger than {} bytes; the rest was not read", limits.decompressed_bytes),
+                format!(
+                    "the core is larger than {} bytes; the rest was not read",
+                    limits.decompressed_bytes
+                ),
             ));
             break;
         }

@@ -36,11 +36,32 @@ pub fn recognize(path: &Path) -> bool {
 
 /// Reads a core without symbols: how the process ended, its modules, and the innermost frame of every thread.
 pub fn read(artifact: &Artifact, limits: &Limits) -> Reading {
+    read_with_dump(artifact, limits).0
+}
+
+/// The same, with the opened core for whoever can read more from it; nothing when it can not be opened.
+pub fn read_with_dump(artifact: &Artifact, limits: &Limits) -> (Reading, Option<CoreDump>) {
     let bytes = std::fs::metadata(&artifact.path).map_or(0, |metadata| metadata.len());
     let kind = Some(ArtifactKind::ElfCore);
     match CoreDump::open(&artifact.path, limits) {
-        Ok((core, problems)) => Reading { kind, bytes, evidence: core.evidence(&artifact.name), problems },
-        Err(problem) => Reading { kind, bytes, evidence: Evidence::default(), problems: vec![problem] },
+        Ok((core, problems)) => (
+            Reading {
+                kind,
+                bytes,
+                evidence: core.evidence(&artifact.name),
+                problems,
+            },
+            Some(core),
+        ),
+        Err(problem) => (
+            Reading {
+                kind,
+                bytes,
+                evidence: Evidence::default(),
+                problems: vec![problem],
+            },
+            None,
+        ),
     }
 }
 
@@ -49,7 +70,12 @@ impl CoreDump {
     pub fn evidence(&self, artifact: &str) -> Evidence {
         Evidence {
             crash: Some(self.crash(artifact)),
-            threads: self.threads.iter().enumerate().map(|(index, thread)| self.thread(artifact, index, thread)).collect(),
+            threads: self
+                .threads
+                .iter()
+                .enumerate()
+                .map(|(index, thread)| self.thread(artifact, index, thread))
+                .collect(),
             modules: self.modules.iter().map(|module| module.to_model(artifact)).collect(),
             ..Evidence::default()
         }
@@ -57,10 +83,20 @@ impl CoreDump {
 
     fn crash(&self, artifact: &str) -> Crash {
         let first = self.threads.first();
-        let number = self.signal.map(|signal| signal.number).or(first.map(|thread| i32::from(thread.signal)));
-        let detail = self.signal.zip(first).map_or_else(FaultDetail::default, |(signal, thread)| {
-            self.explain(&Fault { signal, registers: thread.registers, error_code: None })
-        });
+        let number = self
+            .signal
+            .map(|signal| signal.number)
+            .or(first.map(|thread| i32::from(thread.signal)));
+        let detail = self
+            .signal
+            .zip(first)
+            .map_or_else(FaultDetail::default, |(signal, thread)| {
+                self.explain(&Fault {
+                    signal,
+                    registers: thread.registers,
+                    error_code: None,
+                })
+            });
         Crash {
             signal: number.filter(|number| *number != 0).map(signal_name),
             code: self.signal.map(|signal| code_name(signal.number, signal.code)),
@@ -94,7 +130,9 @@ impl CoreDump {
         Frame {
             module: module.map(|module| module.path.clone()),
             build_id: module.and_then(|module| module.build_id.clone()),
-            offset: module.and_then(|module| module.bias).map(|bias| address.wrapping_sub(bias).into()),
+            offset: module
+                .and_then(|module| module.bias)
+                .map(|bias| address.wrapping_sub(bias).into()),
             address: Some(address.into()),
             trust,
             ..Frame::default()

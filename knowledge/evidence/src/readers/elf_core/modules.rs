@@ -54,22 +54,37 @@ pub(super) fn modules(core: &CoreDump) -> Vec<CoreModule> {
     {
         found.push((module_at(core, "[vdso]".to_owned(), start, end).0, true));
     }
-    let mut modules: Vec<_> = found.into_iter().filter(|(_, is_binary)| *is_binary).map(|(module, _)| module).collect();
+    let mut modules: Vec<_> = found
+        .into_iter()
+        .filter(|(_, is_binary)| *is_binary)
+        .map(|(module, _)| module)
+        .collect();
     modules.sort_by_key(|module| module.start);
     modules
 }
 
 /// The binary whose first page is at `start`; says too whether that page is in the core.
 fn module_at(core: &CoreDump, path: String, start: u64, end: u64) -> (CoreModule, bool) {
-    let mut module = CoreModule { path, start, end, bias: None, build_id: None };
+    let mut module = CoreModule {
+        path,
+        start,
+        end,
+        bias: None,
+        build_id: None,
+    };
     let headers = program_headers(core, start);
     let has_header = headers.is_some();
     let headers = headers.unwrap_or_default();
-    let first = headers.iter().find(|header| header.kind == PT_LOAD && header.offset < PAGE);
+    let first = headers
+        .iter()
+        .find(|header| header.kind == PT_LOAD && header.offset < PAGE);
     if let Some(first) = first {
         let bias = start.wrapping_sub(first.address & !(PAGE - 1));
         module.bias = Some(bias);
-        module.build_id = headers.iter().filter(|header| header.kind == PT_NOTE).find_map(|header| build_id(core, bias, header));
+        module.build_id = headers
+            .iter()
+            .filter(|header| header.kind == PT_NOTE)
+            .find_map(|header| build_id(core, bias, header));
     }
     (module, has_header)
 }
@@ -79,7 +94,9 @@ fn program_headers(core: &CoreDump, start: u64) -> Option<Vec<ProgramHeader>> {
     let header = Header::parse(&core.bytes(start, HEADER_SIZE as usize)?)?;
     let count = header.program_header_count(|_| Vec::new()).min(1024) as usize;
     let size = usize::from(header.program_header_size).max(PROGRAM_HEADER_SIZE as usize);
-    let table = core.bytes(start.checked_add(header.program_headers)?, count * size).unwrap_or_default();
+    let table = core
+        .bytes(start.checked_add(header.program_headers)?, count * size)
+        .unwrap_or_default();
     Some(table.chunks_exact(size).filter_map(ProgramHeader::parse).collect())
 }
 

@@ -37,8 +37,15 @@ pub(super) fn notes(mut bytes: &[u8], align: u64) -> impl Iterator<Item = Note<'
         let end = start.checked_add(description_size)?;
         let name = bytes.get(12..name_end)?;
         let description = bytes.get(start..end)?;
-        bytes = end.checked_next_multiple_of(align).and_then(|next| bytes.get(next..)).unwrap_or_default();
-        Some(Note { name: name.strip_suffix(&[0]).unwrap_or(name), kind, description })
+        bytes = end
+            .checked_next_multiple_of(align)
+            .and_then(|next| bytes.get(next..))
+            .unwrap_or_default();
+        Some(Note {
+            name: name.strip_suffix(&[0]).unwrap_or(name),
+            kind,
+            description,
+        })
     })
 }
 
@@ -103,7 +110,11 @@ pub struct SignalInfo {
 impl SignalInfo {
     /// Parses a `siginfo_t`, from a note or from the stack of a signal handler.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        Some(Self { number: i32_at(bytes, 0)?, code: i32_at(bytes, 8)?, address: u64_at(bytes, 16)? })
+        Some(Self {
+            number: i32_at(bytes, 0)?,
+            code: i32_at(bytes, 8)?,
+            address: u64_at(bytes, 16)?,
+        })
     }
 }
 
@@ -180,7 +191,9 @@ fn process(bytes: &[u8]) -> Option<Process> {
 
 /// `NT_FILE`: a count, the unit of file offsets, `count` triples of start, end and offset, then `count` C strings.
 fn mappings(bytes: &[u8]) -> Vec<Mapping> {
-    let (Some(count), Some(unit)) = (u64_at(bytes, 0), u64_at(bytes, 8)) else { return Vec::new() };
+    let (Some(count), Some(unit)) = (u64_at(bytes, 0), u64_at(bytes, 8)) else {
+        return Vec::new();
+    };
     let count = usize::try_from(count).unwrap_or(usize::MAX).min(bytes.len() / 24);
     let mut names = bytes.get(16 + count * 24..).unwrap_or_default();
     let mut mappings = Vec::with_capacity(count);
@@ -193,13 +206,20 @@ fn mappings(bytes: &[u8]) -> Vec<Mapping> {
         };
         if start < end {
             let path = String::from_utf8_lossy(name).into_owned();
-            mappings.push(Mapping { start, end, file_offset: offset.saturating_mul(unit), path });
+            mappings.push(Mapping {
+                start,
+                end,
+                file_offset: offset.saturating_mul(unit),
+                path,
+            });
         }
     }
     mappings
 }
 
 fn auxiliary(bytes: &[u8]) -> Vec<(u64, u64)> {
-    let pairs = bytes.chunks_exact(16).filter_map(|pair| Some((u64_at(pair, 0)?, u64_at(pair, 8)?)));
+    let pairs = bytes
+        .chunks_exact(16)
+        .filter_map(|pair| Some((u64_at(pair, 0)?, u64_at(pair, 8)?)));
     pairs.take_while(|(kind, _)| *kind != 0).collect()
 }

@@ -37,7 +37,14 @@ struct Run {
 impl Pages {
     pub(super) fn new(cap: u64) -> Self {
         let cap = usize::try_from(cap).unwrap_or(usize::MAX) / PAGE * PAGE;
-        Self { len: 0, runs: Vec::new(), resident: Vec::new(), spilled: None, kept: 0, cap }
+        Self {
+            len: 0,
+            runs: Vec::new(),
+            resident: Vec::new(),
+            spilled: None,
+            kept: 0,
+            cap,
+        }
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -59,7 +66,11 @@ impl Pages {
         let number = self.len / PAGE as u64;
         match self.runs.last_mut() {
             Some(run) if run.first + run.count == number => run.count += 1,
-            _ => self.runs.push(Run { first: number, count: 1, slot: self.kept }),
+            _ => self.runs.push(Run {
+                first: number,
+                count: 1,
+                slot: self.kept,
+            }),
         }
         if self.resident.len() < self.cap {
             self.resident.extend_from_slice(page);
@@ -90,7 +101,9 @@ impl Pages {
             let at = offset + done as u64;
             let within = (at % PAGE as u64) as usize;
             let count = (PAGE - within).min(available - done);
-            let Some(part) = buffer.get_mut(done..done + count) else { break };
+            let Some(part) = buffer.get_mut(done..done + count) else {
+                break;
+            };
             if !self.read_page(at / PAGE as u64, within, part) {
                 break;
             }
@@ -108,7 +121,10 @@ impl Pages {
             return true;
         };
         let at = (run.slot + number - run.first) * PAGE as u64 + within as u64;
-        if let Some(kept) = usize::try_from(at).ok().and_then(|at| self.resident.get(at..at + part.len())) {
+        if let Some(kept) = usize::try_from(at)
+            .ok()
+            .and_then(|at| self.resident.get(at..at + part.len()))
+        {
             part.copy_from_slice(kept);
             return true;
         }
