@@ -76,6 +76,8 @@ pub enum What {
     FatalPythonError(FatalPythonError),
     /// A `DataLoader` worker died.
     DataloaderWorker(DataloaderWorker),
+    /// A memory snapshot recorded a request that the caching allocator could not serve.
+    SnapshotOom(SnapshotOom),
     /// A process ended: the collector saw it, or a shell or launcher printed it.
     ProcessExit(ProcessExit),
     /// Native code gave up: an assertion, an uncaught C++ exception, a heap check, a Rust panic.
@@ -138,6 +140,26 @@ pub struct CudaOom {
     pub this_process: Option<u64>,
     /// Other processes on the device, with what they hold.
     pub other_processes: Vec<ProcessMemory>,
+}
+
+/// A failed request as a memory snapshot recorded it. Sizes are exact bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SnapshotOom {
+    /// Device index.
+    pub gpu: u32,
+    /// Bytes asked for.
+    pub requested: u64,
+    /// Free on the device.
+    pub device_free: u64,
+    /// Allocated by the program at that moment.
+    pub allocated: u64,
+    /// Held by the allocator at that moment.
+    pub reserved: u64,
+    /// Of that, free and usable for this request (same stream, pool and size class).
+    pub usable_inactive: u64,
+    /// The largest such block.
+    pub largest_usable: u64,
 }
 
 /// What a process holds on a device.

@@ -1,8 +1,11 @@
 //! One module per artifact format, and the one place that tells them apart.
 
+pub mod elf_core;
 pub mod input;
 mod kind;
 pub mod lines;
+pub mod memory_snapshot;
+pub mod pickle;
 
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};
 
@@ -40,18 +43,27 @@ pub fn read(artifact: &Artifact, limits: &Limits) -> Reading {
         Err(error) => return Reading::problem(read_problem(&error)),
     };
     let kind = detect(input.head());
-    let mut reading = dispatch(kind, &input, limits);
+    let mut reading = dispatch(kind, artifact, &input, limits);
     reading.kind = Some(kind);
     reading.bytes = input.stored_bytes();
     reading
 }
 
-fn dispatch(kind: ArtifactKind, input: &Input, limits: &Limits) -> Reading {
-    let _ = limits;
+fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Limits) -> Reading {
     match kind {
+        ArtifactKind::ElfCore => elf_core::read(artifact, limits),
+        ArtifactKind::MemorySnapshot => streamed(input, |stream| memory_snapshot::read(stream, input.name(), limits)),
         ArtifactKind::Empty => empty(input),
         ArtifactKind::Unknown => unknown(input),
         _ => Reading::default(),
+    }
+}
+
+/// Reads a format front to back.
+fn streamed<'a>(input: &'a Input, read: impl FnOnce(input::Stream<'a>) -> Reading) -> Reading {
+    match input.stream() {
+        Ok(stream) => read(stream),
+        Err(error) => Reading::problem(read_problem(&error)),
     }
 }
 
