@@ -1,5 +1,5 @@
 /** Requests to the server. Every failure is an {@link ApiError} that says what to do about it. */
-import type { Cause, Document, Group, Lines, Plugin, SearchAnswer, Uploaded } from './types';
+import type { Cause, Document, Group, Lines, Plugin, RecentAnswer, SearchAnswer, Uploaded } from './types';
 
 /** A request that did not work, in the words of the server's problem document (RFC 9457) where there is one. */
 export class ApiError extends Error {
@@ -38,6 +38,7 @@ export function linesPath(id: string, name: string, from: number, to: number): s
 
 export const api = {
   search: (query: string, limit: number, offset: number) => get<SearchAnswer>(searchPath(query, limit, offset)),
+  recent,
   report: (id: string) => get<Document>(reportPath(id)),
   lines: (id: string, name: string, from: number, to: number) => get<Lines>(linesPath(id, name, from, to)),
   group: (signature: string) => get<Group>(`${BASE}/groups/${encodeURIComponent(signature)}`),
@@ -45,6 +46,20 @@ export const api = {
   cause: (id: string) => get<Cause>(`${BASE}/causes/${encodeURIComponent(id)}`),
   plugins: () => get<{ plugins?: Plugin[] }>(`${BASE}/plugins`),
 };
+
+/**
+ * All reports in the order they came, those that are still being read among them. What the index knows more of them
+ * (facets, sizes of groups) is added.
+ */
+async function recent(limit: number, offset: number): Promise<SearchAnswer> {
+  const [list, found] = await Promise.all([
+    get<RecentAnswer>(`${BASE}/reports?limit=${limit}&offset=${offset}`),
+    get<SearchAnswer>(`${searchPath('', limit, offset)}&sort=newest`),
+  ]);
+  const counts = new Map((found.hits ?? []).map((hit) => [hit.id, hit.count]));
+  const hits = (list.reports ?? []).map((report) => ({ ...report, count: counts.get(report.id) ?? null }));
+  return { total: list.total ?? hits.length, hits, facets: found.facets ?? {} };
+}
 
 async function get<T>(path: string): Promise<T> {
   let response: Response;

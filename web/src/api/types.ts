@@ -24,7 +24,16 @@ export interface Place {
 /** The operating system's thread id, or a label where the artifact has none. */
 export type ThreadId = number | string;
 
+/** `uploading`, `processing`, `done` or `failed`. */
+export type ReportState = string;
+
 export interface Document {
+  /** How far the server has come with the report; findings are there when it is `done`. */
+  state?: ReportState;
+  /** When it came (RFC 3339). */
+  received?: string;
+  /** Why processing failed, in words. */
+  failure?: string;
   schema?: number;
   report?: ReportHead;
   findings?: Finding[];
@@ -275,7 +284,6 @@ export interface Hit {
   cause?: string | null;
   /** Title of the best finding. */
   finding?: string | null;
-  confidence?: number | null;
   signal?: string | null;
   exception?: string | null;
   host?: string | null;
@@ -283,10 +291,9 @@ export interface Hit {
   /** When it happened, as far as known; else when it came (RFC 3339). */
   time?: string | null;
   ranks?: number[];
-  /** Reports with the same signature. */
-  seen?: number | null;
-  /** `uploading`, `processing`, `done` or `failed`. */
-  state?: string | null;
+  /** Reports with the same signature, this one included. */
+  count?: number | null;
+  state?: ReportState;
 }
 
 export interface FacetValue {
@@ -298,6 +305,11 @@ export interface SearchAnswer {
   total?: number;
   hits?: Hit[];
   facets?: { [field: string]: FacetValue[] };
+}
+
+export interface RecentAnswer {
+  total?: number;
+  reports?: Hit[];
 }
 
 export interface Lines {
@@ -333,7 +345,7 @@ export interface Cause {
   reproducer?: string | null;
   verified?: Verified[];
   /** The page's prose as safe HTML. */
-  body_html?: string;
+  html?: string;
   /** Reports that this cause explains best. */
   reports?: number;
 }

@@ -25,6 +25,11 @@ export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
+/** How often something was seen. */
+export function seen(times: number): string {
+  return times === 1 ? 'seen once' : `seen ${count(times)}×`;
+}
+
 /** How sure a finding is, in a word. */
 export function confidenceWord(confidence: number): string {
   if (confidence >= 0.9) return 'near certain';

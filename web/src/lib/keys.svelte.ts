@@ -1,4 +1,5 @@
 /** Keyboard shortcuts: each view says what its keys do, and the help dialog lists what holds right now. */
+import { untrack } from 'svelte';
 
 export interface Shortcut {
   /** As in `KeyboardEvent.key`. */
@@ -16,10 +17,11 @@ export function shortcuts(): readonly Shortcut[] {
 
 /** Declares shortcuts for as long as the calling component lives. Call during set-up. */
 export function useShortcuts(list: readonly Shortcut[]): void {
+  const others = () => untrack(() => active.filter((known) => !list.includes(known)));
   $effect.pre(() => {
-    active = [...active.filter((known) => !list.includes(known)), ...list];
+    active = [...others(), ...list];
     return () => {
-      active = active.filter((known) => !list.includes(known));
+      active = others();
     };
   });
 }
