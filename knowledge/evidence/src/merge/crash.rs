@@ -114,19 +114,24 @@ fn ended(event: &Event, threads: &[Thread]) -> Option<Crash> {
                 ..crash
             })
         }
-        What::PythonException(exception) if !exception.ignored && exception.relation.is_none() => {
-            let thread = exception.thread.clone();
-            let crashed = threads
-                .iter()
-                .any(|candidate| candidate.crashed && Some(&candidate.id) == thread.as_ref());
-            (crashed || thread.is_none()).then(|| Crash {
-                message: Some(event.text.clone()),
-                thread,
-                ..crash
-            })
-        }
-        _ => None,
+        _ => uncaught(event, threads),
     }
+}
+
+/// An exception that nobody caught: its thread counts as crashed.
+fn uncaught(event: &Event, threads: &[Thread]) -> Option<Crash> {
+    let What::PythonException(exception) = &event.what else {
+        return None;
+    };
+    let thread = exception.thread.clone();
+    let crashed = threads.iter().any(|candidate| {
+        candidate.crashed && candidate.artifact == event.artifact && Some(&candidate.id) == thread.as_ref()
+    });
+    crashed.then(|| Crash {
+        message: Some(event.text.clone()),
+        thread,
+        ..from_event(event)
+    })
 }
 
 fn last_words(event: &Event, crash: &Crash) -> Option<String> {

@@ -47,6 +47,10 @@ pub fn signature(evidence: &Evidence) -> Signature {
         .unwrap_or_default();
     let why = match frames.len() {
         0 => format!("{}; no stack names it", subject.reason()),
+        1 => format!(
+            "{}, and the one function on its stack that is not machinery",
+            subject.reason()
+        ),
         count => format!(
             "{}, and the innermost {count} functions that are not machinery",
             subject.reason()
