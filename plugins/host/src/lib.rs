@@ -20,4 +20,4 @@ mod text;
 pub use diagnose::{Diagnoser, Input, Settings};
 pub use document::*;
 pub use registry::PluginInfo;
-pub use sandbox::PluginLimits;
+pub use sandbox::{PluginLimits, precompile};
