@@ -1,8 +1,21 @@
 //! The documented causes: what is known about why GPU training jobs die.
 //!
-//! One Markdown file per cause in `knowledge/causes/`, with TOML front matter. They are built into the binary.
+//! One Markdown file per cause in `knowledge/causes/`, with TOML front matter between `+++` lines. They are built
+//! into the binary; a document that breaks the rules of [`parse`] or [`check`] fails the build with its file and line.
 
-use serde::{Deserialize, Serialize};
+mod cause;
+mod check;
+mod html;
+mod parse;
+mod search;
+
+pub use cause::{Cause, CauseFix, Verified};
+pub use check::check;
+pub use parse::{Fault, parse};
+
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/documents.rs"));
+}
 
 /// All documented causes.
 #[derive(Debug, Default)]
@@ -10,74 +23,22 @@ pub struct Catalog {
     causes: Vec<Cause>,
 }
 
-/// One documented cause.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Cause {
-    /// Kebab-case, family first, such as `oom-fragmentation`; the name of its file.
-    pub id: String,
-    /// One line.
-    pub title: String,
-    /// A few sentences.
-    pub summary: String,
-    /// `fatal`, `wrong-results`, `slow` or `notice`.
-    pub severity: String,
-    /// Words to find it by.
-    pub tags: Vec<String>,
-    /// Other ids this page answers for.
-    pub also: Vec<String>,
-    /// What a person sees.
-    pub signs: Vec<String>,
-    /// Versions it applies to, in words.
-    pub applies_to: Vec<String>,
-    /// Version that mends it, if one does.
-    pub fixed_in: Option<String>,
-    /// What to do, first things first.
-    pub fixes: Vec<CauseFix>,
-    /// Where the knowledge comes from.
-    pub references: Vec<String>,
-    /// Path of the program that fails this way, from the project's root.
-    pub reproducer: Option<String>,
-    /// Where and when it was seen to fail so.
-    pub verified: Vec<Verified>,
-    /// The page's prose, Markdown.
-    #[serde(skip_deserializing)]
-    pub body: String,
-}
-
-/// Something to do about a cause.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct CauseFix {
-    /// In a line.
-    pub summary: String,
-    /// How, step by step.
-    pub steps: Vec<String>,
-    /// When it is the wrong thing to do.
-    pub not_when: Option<String>,
-}
-
-/// One time that a cause was reproduced.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Verified {
-    /// Date, ISO 8601.
-    pub date: String,
-    /// Hardware and versions.
-    pub on: String,
-    /// What was observed.
-    pub observed: String,
-}
-
 impl Catalog {
-    /// The causes built into this binary.
+    /// The causes built into this binary. Parses them anew each time: make one catalogue and keep it.
+    ///
+    /// # Panics
+    ///
+    /// Never in a binary that was built: the build script has parsed and checked the very same documents.
     pub fn embedded() -> Self {
-        Self::default()
+        embedded::DOCUMENTS
+            .iter()
+            .map(|(file, text)| parse(file, text).expect("the build script accepted this document"))
+            .collect()
     }
 
     /// The cause with this id, or the one whose page answers for it.
     pub fn get(&self, id: &str) -> Option<&Cause> {
-        self.causes.iter().find(|c| c.id == id || c.also.iter().any(|a| a == id))
+        self.causes.iter().find(|cause| cause.answers_for(id))
     }
 
     /// All causes, by id.
@@ -85,9 +46,17 @@ impl Catalog {
         &self.causes
     }
 
-    /// Causes that match these words, best first.
+    /// Causes that match at least half of these words, best first. A word that few causes mention counts for more,
+    /// and so does a word found in a cause's id or title rather than in its prose.
     pub fn search(&self, words: &str) -> Vec<&Cause> {
-        let _ = words;
-        Vec::new()
+        search::search(&self.causes, words)
+    }
+}
+
+impl FromIterator<Cause> for Catalog {
+    fn from_iter<I: IntoIterator<Item = Cause>>(causes: I) -> Self {
+        let mut causes: Vec<Cause> = causes.into_iter().collect();
+        causes.sort_by(|a, b| a.id.cmp(&b.id));
+        Self { causes }
     }
 }

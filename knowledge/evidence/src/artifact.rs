@@ -16,7 +16,10 @@ pub struct Artifact {
 impl Artifact {
     /// An artifact of this name with its bytes at `path`.
     pub fn new(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
-        Self { name: name.into(), path: path.into() }
+        Self {
+            name: name.into(),
+            path: path.into(),
+        }
     }
 }
 

@@ -18,6 +18,10 @@ pub struct Limits {
     pub events: usize,
     /// Bytes of one log line that are looked at.
     pub line_bytes: usize,
+    /// Bytes of one text artifact, decompressed, that are read; a log bomb ends here.
+    pub text_bytes: u64,
+    /// Bytes of one JSON artifact, which is parsed as a whole.
+    pub json_bytes: u64,
 }
 
 impl Default for Limits {
@@ -30,6 +34,8 @@ impl Default for Limits {
             frames: 4_096,
             events: 100_000,
             line_bytes: 64 << 10,
+            text_bytes: 64 << 30,
+            json_bytes: 64 << 20,
         }
     }
 }

@@ -19,7 +19,11 @@ pub struct Problem {
 impl Problem {
     /// A problem with the artifact as a whole.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), message: message.into(), at: None }
+        Self {
+            code: code.to_owned(),
+            message: message.into(),
+            at: None,
+        }
     }
 
     /// The same problem, tied to a place.

@@ -3,9 +3,30 @@
 //! Unwinds the threads of a core dump and names their frames from the binaries and debug files it can find. This
 //! crate alone knows DWARF.
 
+mod cfi;
+mod dwarf;
+mod dwarf_names;
+mod expression;
+mod finder;
+mod memory;
+mod modules;
+mod names;
+mod object_file;
+mod registers;
+mod shared;
+mod signal_frame;
+mod stacks;
+mod symbol_table;
+mod unwind;
+
 use std::path::PathBuf;
 
-use whycrash_evidence::{Artifact, Limits, Reading};
+use whycrash_evidence::readers::elf_core::{self, CoreDump};
+use whycrash_evidence::{Artifact, Evidence, Limits, Reading};
+
+use crate::finder::Finder;
+use crate::memory::Memory;
+use crate::stacks::Namer;
 
 /// Where binaries and debug files are looked for.
 #[derive(Clone, Debug, Default)]
@@ -20,18 +41,43 @@ pub struct Sources {
 /// Reads artifacts with symbols; keeps what it opened for the next one.
 #[derive(Debug)]
 pub struct Symbols {
-    sources: Sources,
+    finder: Finder,
 }
 
 impl Symbols {
     /// Symbols from these sources.
     pub fn new(sources: Sources) -> Self {
-        Self { sources }
+        Self {
+            finder: Finder::new(sources),
+        }
     }
 
     /// Reads one artifact like [`whycrash_evidence::read`], and names the frames of every stack in it.
     pub fn read(&self, artifact: &Artifact, limits: &Limits) -> Reading {
-        let _ = &self.sources;
-        whycrash_evidence::read(artifact, limits)
+        if !elf_core::recognize(&artifact.path) {
+            return whycrash_evidence::read(artifact, limits);
+        }
+        let (mut reading, core) = elf_core::read_with_dump(artifact, limits);
+        if let Some(core) = core {
+            self.name_stacks(&core, &mut reading.evidence, limits);
+        }
+        reading
+    }
+
+    fn name_stacks(&self, core: &CoreDump, evidence: &mut Evidence, limits: &Limits) {
+        let modules = self.finder.modules(core);
+        let memory = Memory {
+            core,
+            modules: &modules,
+        };
+        let mut namer = Namer::new(memory);
+        for (thread, found) in core.threads.iter().zip(&mut evidence.threads) {
+            let stack = namer.stack(thread, limits.frames);
+            found.frames = stack.frames;
+            found.frames_omitted = stack.omitted;
+        }
+        for (module, found) in modules.0.iter().zip(&mut evidence.modules) {
+            found.symbols = module.symbol_source().map(str::to_owned);
+        }
     }
 }

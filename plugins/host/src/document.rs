@@ -159,6 +159,9 @@ pub struct PluginRun {
     pub fuel: u64,
     /// Wall time in milliseconds.
     pub millis: f64,
+    /// The most memory it used, in bytes.
+    #[serde(default)]
+    pub memory: u64,
     /// What it logged (bounded).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,

@@ -4,8 +4,20 @@
 //! place a finding cites, drops findings that do not hold, ranks the rest and returns the [`Document`] that the
 //! command line prints and the server stores. This crate alone knows wasmtime.
 
+mod builtin;
+mod case;
+mod citation;
 mod diagnose;
 mod document;
+mod head;
+mod judge;
+mod rank;
+mod read;
+mod registry;
+mod sandbox;
+mod text;
 
 pub use diagnose::{Diagnoser, Input, Settings};
 pub use document::*;
+pub use registry::PluginInfo;
+pub use sandbox::{PluginLimits, precompile};

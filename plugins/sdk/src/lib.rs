@@ -1,1 +1,91 @@
-//! .
+//! Everything a diagnosis plugin in Rust needs.
+//!
+//! A plugin is a pure function of a report: it reads evidence, and names the documented causes that explain it, each with the
+//! places that prove it. The host checks those places, so a plugin quotes what it read and never what it expects.
+//!
+//! ```
+//! use whycrash_plugin::{Diagnosis, Finding, Info, Needs, Plugin, Report, cite};
+//!
+//! struct RustPanic;
+//!
+//! impl Plugin for RustPanic {
+//!     fn about() -> Info {
+//!         Info::new("rust-panic", env!("CARGO_PKG_VERSION")).names(["abrt-rust-panic"]).needs(Needs::any_of(["text"]))
+//!     }
+//!
+//!     fn diagnose(report: &Report) -> Result<Diagnosis, String> {
+//!         let panics = report.find(r"^thread '[^']*'.* panicked at ")?;
+//!         Ok(panics.first().map_or_else(Diagnosis::nothing, |line| {
+//!             Finding::new("abrt-rust-panic", 0.9)
+//!                 .because(format!("A Rust thread panicked and the process aborted: {}", line.text.trim()))
+//!                 .cite(cite::line(line))
+//!                 .into()
+//!         }))
+//!     }
+//! }
+//!
+//! whycrash_plugin::export!(RustPanic);
+//! # fn main() {}
+//! ```
+//!
+//! Build it as a `cdylib` for `wasm32-unknown-unknown` with `wasm-component-ld` as the linker; the result is a component. A panic
+//! is a failed run, and what it said is in the run's log.
+
+// The generated code names its runtime by a path that must be right here and in a plugin's crate alike.
+extern crate self as whycrash_plugin;
+
+pub mod bindings;
+pub mod cite;
+pub mod facts;
+mod finding;
+mod info;
+mod report;
+
+pub use bindings::whycrash::plugin::evidence::{Artifact, Event, Frame, Line, Report, Thread};
+pub use bindings::whycrash::plugin::types::{Citation, CollectNext, Place};
+pub use finding::{Diagnosis, Finding};
+pub use info::{Info, Needs};
+pub use report::{Told, Walk};
+
+#[doc(hidden)]
+pub use wit_bindgen::rt as runtime;
+
+/// A diagnosis plugin.
+pub trait Plugin {
+    /// What it is, which causes it can name and what evidence it needs.
+    fn about() -> Info;
+
+    /// Which causes explain the report. The error says why no diagnosis was possible; it makes the run a failed one, so a report
+    /// that the plugin has nothing to say about is [`Diagnosis::nothing`] instead.
+    fn diagnose(report: &Report) -> Result<Diagnosis, String>;
+}
+
+/// Keeps a line with the run, for whoever develops the plugin.
+#[macro_export]
+macro_rules! log {
+    ($($words:tt)*) => { $crate::bindings::log(&::std::format!($($words)*)) };
+}
+
+/// Makes a type that implements [`Plugin`] the plugin of this component.
+#[macro_export]
+macro_rules! export {
+    ($plugin:ty) => {
+        type WhycrashExported = $crate::Exported<$plugin>;
+        $crate::bindings::export!(WhycrashExported with_types_in $crate::bindings);
+    };
+}
+
+/// The component's exports in terms of a [`Plugin`]; [`export!`] names it.
+#[derive(Debug)]
+pub struct Exported<P>(std::marker::PhantomData<P>);
+
+impl<P: Plugin> bindings::Guest for Exported<P> {
+    fn about() -> bindings::PluginInfo {
+        P::about().into()
+    }
+
+    fn diagnose(report: &Report) -> Result<bindings::Diagnosis, String> {
+        std::panic::set_hook(Box::new(|panic| log!("{panic}")));
+        P::diagnose(report).map(Into::into)
+    }
+}

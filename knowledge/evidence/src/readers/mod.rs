@@ -1,6 +1,20 @@
 //! One module per artifact format, and the one place that tells them apart.
 
+pub mod context;
+pub mod elastic;
+pub mod elf_core;
+pub mod input;
+mod kind;
+pub mod lines;
+pub mod memory_snapshot;
+pub mod pickle;
+pub mod text;
+
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};
+
+pub use input::{Compression, Input, read_problem};
+pub use kind::detect;
+pub use lines::Lines;
 
 /// What reading one artifact gave.
 #[derive(Debug, Default)]
@@ -15,8 +29,75 @@ pub struct Reading {
     pub problems: Vec<Problem>,
 }
 
-/// Reads one artifact, whatever it is.
+impl Reading {
+    /// A reading that found nothing but this problem.
+    pub fn problem(problem: Problem) -> Self {
+        Self {
+            problems: vec![problem],
+            ..Self::default()
+        }
+    }
+}
+
+/// Reads one artifact, whatever it is: the kind is told from its content, compressed or not.
 pub fn read(artifact: &Artifact, limits: &Limits) -> Reading {
-    let _ = (artifact, limits);
-    Reading::default()
+    let input = match Input::open(artifact, limits) {
+        Ok(input) => input,
+        Err(error) => return Reading::problem(read_problem(&error)),
+    };
+    let kind = detect(input.head());
+    let mut reading = dispatch(kind, artifact, &input, limits);
+    reading.kind = Some(kind);
+    reading.bytes = input.stored_bytes();
+    reading
+}
+
+fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Limits) -> Reading {
+    match kind {
+        ArtifactKind::ElfCore => elf_core::read(artifact, limits),
+        ArtifactKind::MemorySnapshot => streamed(input, |stream| memory_snapshot::read(stream, input.name(), limits)),
+        ArtifactKind::Log => text::read(input, limits),
+        ArtifactKind::ElasticError => elastic::read(input, limits),
+        ArtifactKind::Context => context::read(input, limits),
+        ArtifactKind::Empty => empty(input),
+        ArtifactKind::Unknown => unknown(input),
+        _ => Reading::default(),
+    }
+}
+
+/// Reads a format front to back.
+fn streamed<'a>(input: &'a Input, read: impl FnOnce(input::Stream<'a>) -> Reading) -> Reading {
+    match input.stream() {
+        Ok(stream) => read(stream),
+        Err(error) => Reading::problem(read_problem(&error)),
+    }
+}
+
+/// Nothing in it, or nothing that could be decompressed.
+fn empty(input: &Input) -> Reading {
+    let torn = input
+        .stream()
+        .and_then(|mut stream| std::io::BufRead::fill_buf(&mut stream).map(|_| ()))
+        .err();
+    Reading::problem(match torn {
+        Some(error) => read_problem(&error),
+        None => Problem::new(
+            "empty",
+            "the artifact has no bytes: whatever should have written it did not",
+        ),
+    })
+}
+
+fn unknown(input: &Input) -> Reading {
+    let head = input.head();
+    let shown: Vec<String> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let message = if head.starts_with(b"\x7fELF") {
+        "an ELF file that is no core dump; give its folder as a source of symbols instead".to_owned()
+    } else {
+        format!(
+            "no reader knows this format (it starts with {}); it is kept as it is",
+            shown.join(" ")
+        )
+    };
+    Reading::problem(Problem::new("unknown-format", message))
 }

@@ -1,0 +1,65 @@
+//! Checks every cause document and lists them for `Catalog::embedded`.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, process};
+
+#[allow(dead_code)]
+#[path = "src/cause.rs"]
+mod cause;
+#[allow(dead_code)]
+#[path = "src/check.rs"]
+mod check;
+#[allow(dead_code)]
+#[path = "src/parse.rs"]
+mod parse;
+
+fn main() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../causes");
+    println!("cargo::rerun-if-changed={}", folder.display());
+
+    let mut listing = String::from("pub(crate) const DOCUMENTS: &[(&str, &str)] = &[\n");
+    let texts: Vec<(PathBuf, String)> = paths(&folder)
+        .into_iter()
+        .map(|path| {
+            let text = fs::read_to_string(&path).expect("a document that was just listed can be read");
+            (path, text)
+        })
+        .collect();
+    let mut documents = Vec::new();
+    let mut faults = Vec::new();
+    for (path, text) in &texts {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        match parse::parse(&file, text) {
+            Ok(cause) => documents.push((cause, text.as_str())),
+            Err(fault) => faults.push(fault),
+        }
+        writeln!(
+            listing,
+            "    ({file:?}, include_str!({:?})),",
+            path.display().to_string()
+        )
+        .expect("writing to a string succeeds");
+    }
+    faults.extend(check::check(&documents));
+    if !faults.is_empty() {
+        for fault in &faults {
+            println!("cargo::error={fault}");
+        }
+        process::exit(1);
+    }
+    listing.push_str("];\n");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("documents.rs");
+    fs::write(out, listing).expect("cargo's OUT_DIR is writable");
+}
+
+/// The documents, by name, so that the build is the same everywhere. `README.md` explains the folder.
+fn paths(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("the folder of cause documents stands beside this crate")
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "md") && !path.ends_with("README.md"))
+        .collect();
+    paths.sort();
+    paths
+}

@@ -1,0 +1,69 @@
+//! What a cause document says.
+
+use serde::{Deserialize, Serialize};
+
+/// One documented cause.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cause {
+    /// Kebab-case, family first, such as `oom-fragmentation`; the name of its file.
+    pub id: String,
+    /// One line.
+    pub title: String,
+    /// A few sentences.
+    pub summary: String,
+    /// `fatal`, `wrong-results`, `slow` or `notice`.
+    pub severity: String,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// Other ids this page answers for.
+    pub also: Vec<String>,
+    /// What a person sees.
+    pub signs: Vec<String>,
+    /// Versions it applies to, in words.
+    pub applies_to: Vec<String>,
+    /// Version that mends it, if one does.
+    pub fixed_in: Option<String>,
+    /// What to do, first things first.
+    pub fixes: Vec<CauseFix>,
+    /// Where the knowledge comes from.
+    pub references: Vec<String>,
+    /// Path of the program that fails this way, from the project's root.
+    pub reproducer: Option<String>,
+    /// Where and when it was seen to fail so.
+    pub verified: Vec<Verified>,
+    /// The page's prose, Markdown. Links to other causes are relative file names, such as `oom-exhaustion.md`.
+    #[serde(skip_deserializing)]
+    pub body: String,
+}
+
+/// Something to do about a cause.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CauseFix {
+    /// In a line.
+    pub summary: String,
+    /// How, step by step.
+    pub steps: Vec<String>,
+    /// When it is the wrong thing to do.
+    pub not_when: Option<String>,
+}
+
+/// One time that a cause was reproduced.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Verified {
+    /// Date, ISO 8601.
+    pub date: String,
+    /// Hardware and versions.
+    pub on: String,
+    /// What was observed.
+    pub observed: String,
+}
+
+impl Cause {
+    /// Whether this page is the one for `id`: by its own id, or by one it lists in `also`.
+    pub fn answers_for(&self, id: &str) -> bool {
+        self.id == id || self.also.iter().any(|also| also == id)
+    }
+}

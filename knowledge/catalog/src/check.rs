@@ -1,0 +1,54 @@
+//! What must hold among all documents together. The build script compiles this module too.
+
+use std::collections::BTreeMap;
+
+use pulldown_cmark::{Event, Parser, Tag};
+
+use crate::cause::Cause;
+use crate::parse::{Fault, line_of};
+
+/// The rules no document can keep alone: no id is claimed twice, be it by name or by `also`, and no link between
+/// pages dangles. Each cause comes with the text it was parsed from, which gives the faults their lines.
+pub fn check(documents: &[(Cause, &str)]) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+    for (cause, text) in documents {
+        for id in std::iter::once(&cause.id).chain(&cause.also) {
+            if let Some(other) = owners.insert(id, &cause.id) {
+                let message = format!("the id `{id}` is already claimed by {other}.md");
+                faults.push(fault(cause, text, &format!("\"{id}\""), message));
+            }
+        }
+    }
+    for (cause, text) in documents {
+        for target in page_links(&cause.body) {
+            if !owners.contains_key(target.as_str()) {
+                let message = format!("no page answers for the link to {target}.md");
+                faults.push(fault(cause, text, &format!("({target}.md)"), message));
+            }
+        }
+    }
+    faults
+}
+
+/// A fault of this document, on the line where `needle` first stands.
+fn fault(cause: &Cause, text: &str, needle: &str, message: String) -> Fault {
+    Fault::new(
+        &format!("{}.md", cause.id),
+        line_of(text, text.find(needle).unwrap_or(0)),
+        message,
+    )
+}
+
+/// Ids of the causes that this prose links to.
+fn page_links(body: &str) -> impl Iterator<Item = String> + '_ {
+    Parser::new(body).filter_map(|event| match event {
+        Event::Start(Tag::Link { dest_url, .. }) => linked_cause(&dest_url).map(str::to_owned),
+        _ => None,
+    })
+}
+
+/// The cause that a link's target names: links between pages are relative file names.
+pub(crate) fn linked_cause(target: &str) -> Option<&str> {
+    target.strip_suffix(".md").filter(|id| !id.contains(['/', ':']))
+}

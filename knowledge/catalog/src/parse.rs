@@ -1,0 +1,234 @@
+//! From a document's text to a [`Cause`]. The build script compiles this module too.
+
+use serde::Deserialize;
+
+use crate::cause::{Cause, CauseFix, Verified};
+
+const FENCE: &str = "+++";
+
+/// A rule that a document breaks, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("knowledge/causes/{file}:{line}: {message}")]
+pub struct Fault {
+    /// Name of the document's file.
+    pub file: String,
+    /// Line in it, counted from 1.
+    pub line: usize,
+    /// What is wrong, and what to write instead.
+    pub message: String,
+}
+
+impl Fault {
+    pub(crate) fn new(file: &str, line: usize, message: impl Into<String>) -> Self {
+        Self {
+            file: file.to_owned(),
+            line,
+            message: message.into(),
+        }
+    }
+}
+
+/// The front matter as it must be written. Stricter than [`Cause`], which is also the form readers of the JSON get:
+/// here an unknown key is an error (a typing mistake must not lose a sign), and so is a missing one.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FrontMatter {
+    id: String,
+    title: String,
+    summary: String,
+    severity: Severity,
+    tags: Vec<String>,
+    #[serde(default)]
+    also: Vec<String>,
+    signs: Vec<String>,
+    #[serde(default)]
+    applies_to: Vec<String>,
+    fixed_in: Option<String>,
+    fixes: Vec<FixMatter>,
+    references: Vec<String>,
+    reproducer: Option<String>,
+    #[serde(default)]
+    verified: Vec<VerifiedMatter>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Severity {
+    Fatal,
+    WrongResults,
+    Slow,
+    Notice,
+}
+
+impl Severity {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Fatal => "fatal",
+            Self::WrongResults => "wrong-results",
+            Self::Slow => "slow",
+            Self::Notice => "notice",
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FixMatter {
+    summary: String,
+    steps: Vec<String>,
+    not_when: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VerifiedMatter {
+    date: String,
+    on: String,
+    observed: String,
+}
+
+/// Reads one document. `file` is its name, such as `oom-fragmentation.md`.
+pub fn parse(file: &str, text: &str) -> Result<Cause, Fault> {
+    let (front, body) = split(file, text)?;
+    let matter: FrontMatter = toml::from_str(front).map_err(|error| {
+        let offset = error.span().map_or(0, |span| span.start);
+        // The front matter begins on the line after the fence.
+        Fault::new(file, 1 + line_of(front, offset), error.message())
+    })?;
+    let cause = Cause {
+        id: matter.id,
+        title: matter.title,
+        summary: matter.summary,
+        severity: matter.severity.name().to_owned(),
+        tags: matter.tags,
+        also: matter.also,
+        signs: matter.signs,
+        applies_to: matter.applies_to,
+        fixed_in: matter.fixed_in,
+        fixes: matter
+            .fixes
+            .into_iter()
+            .map(|fix| CauseFix {
+                summary: fix.summary,
+                steps: fix.steps,
+                not_when: fix.not_when,
+            })
+            .collect(),
+        references: matter.references,
+        reproducer: matter.reproducer,
+        verified: matter
+            .verified
+            .into_iter()
+            .map(|seen| Verified {
+                date: seen.date,
+                on: seen.on,
+                observed: seen.observed,
+            })
+            .collect(),
+        body: body.trim().to_owned(),
+    };
+    complete(&cause).map_err(|(key, message)| Fault::new(file, line_of_key(text, key), message))?;
+    if file.strip_suffix(".md") != Some(cause.id.as_str()) {
+        let message = format!("the id is `{}`; it must be the file's name without `.md`", cause.id);
+        return Err(Fault::new(file, line_of_key(text, "id"), message));
+    }
+    Ok(cause)
+}
+
+/// The front matter and the prose.
+fn split<'t>(file: &str, text: &'t str) -> Result<(&'t str, &'t str), Fault> {
+    let rest = text
+        .strip_prefix(FENCE)
+        .and_then(|rest| rest.strip_prefix('\n'))
+        .ok_or_else(|| Fault::new(file, 1, "the first line must be `+++`"))?;
+    rest.split_once("\n+++\n")
+        .ok_or_else(|| Fault::new(file, text.lines().count().max(1), "no `+++` line ends the front matter"))
+}
+
+/// What a page must have to be of use; the key and what is wrong with it otherwise.
+fn complete(cause: &Cause) -> Result<(), (&'static str, String)> {
+    let require = |fulfilled: bool, key: &'static str, message: &str| {
+        if fulfilled {
+            Ok(())
+        } else {
+            Err((key, message.to_owned()))
+        }
+    };
+    require(
+        is_kebab_case(&cause.id),
+        "id",
+        "an id is lower-case words joined by hyphens",
+    )?;
+    require(
+        is_one_line(&cause.title),
+        "title",
+        "a title is one line that is not empty",
+    )?;
+    require(!cause.summary.trim().is_empty(), "summary", "the summary is empty")?;
+    require(
+        !cause.signs.is_empty(),
+        "signs",
+        "there is no sign; say what a person sees",
+    )?;
+    require(
+        !cause.references.is_empty(),
+        "references",
+        "there is no reference; say where the knowledge is from",
+    )?;
+    require(!cause.fixes.is_empty(), "fixes", "there is no fix; say what to do")?;
+    for fix in &cause.fixes {
+        require(
+            is_one_line(&fix.summary),
+            "fixes",
+            "a fix's summary is one line that is not empty",
+        )?;
+        require(
+            !fix.steps.is_empty(),
+            "fixes",
+            &format!("the fix `{}` has no steps", fix.summary),
+        )?;
+    }
+    for seen in &cause.verified {
+        require(
+            is_date(&seen.date),
+            "verified",
+            &format!("`{}` is not a date such as 2026-11-21", seen.date),
+        )?;
+    }
+    require(!cause.body.is_empty(), "id", "there is no prose after the front matter")
+}
+
+fn is_kebab_case(id: &str) -> bool {
+    id.split('-')
+        .all(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()))
+}
+
+fn is_one_line(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains('\n')
+}
+
+fn is_date(text: &str) -> bool {
+    text.len() == 10
+        && text.bytes().enumerate().all(|(i, b)| {
+            if i == 4 || i == 7 {
+                b == b'-'
+            } else {
+                b.is_ascii_digit()
+            }
+        })
+}
+
+/// The line, counted from 1, that byte `offset` is on.
+pub(crate) fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|b| *b == b'\n').count()
+}
+
+/// The line of the front matter that sets `key`, whether as a value or as a table; the first line if none does.
+fn line_of_key(text: &str, key: &str) -> usize {
+    let sets_key = |line: &str| {
+        line.trim_start_matches('[')
+            .strip_prefix(key)
+            .is_some_and(|rest| rest.starts_with([' ', '=', ']']))
+    };
+    text.lines().position(sets_key).map_or(1, |index| index + 1)
+}

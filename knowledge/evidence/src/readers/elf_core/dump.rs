@@ -1,0 +1,292 @@
+//! A core as a whole: its threads, what was mapped, and its memory by address.
+
+use std::path::Path;
+
+use super::headers::{HEADER_SIZE, Header, Machine, PROGRAM_HEADER_SIZE, PT_LOAD, PT_NOTE, ProgramHeader};
+use super::image::Image;
+use super::modules::{CoreModule, modules};
+use super::notes::{CoreThread, Mapping, Notes, Process, SignalInfo};
+use crate::{Limits, Problem};
+
+/// More mappings than any process has: the kernel's own default limit is 65 530 (`vm.max_map_count`).
+const MAX_SEGMENTS: u64 = 1 << 20;
+/// Register notes are a few KiB a thread; this is room for tens of thousands of threads.
+const MAX_NOTE_BYTES: u64 = 256 << 20;
+
+/// A range of the process's memory, as its program header tells it.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    /// First address.
+    pub start: u64,
+    /// First address after it.
+    pub end: u64,
+    /// Whether the program could read it.
+    pub readable: bool,
+    /// Whether the program could write it.
+    pub writable: bool,
+    /// Whether the program could execute it.
+    pub executable: bool,
+    /// Where its bytes are in the core.
+    offset: u64,
+    /// How many of its bytes are in the core, from `start` on.
+    dumped: u64,
+}
+
+/// An opened core dump.
+#[derive(Debug)]
+pub struct CoreDump {
+    /// The processor it ran on.
+    pub machine: Machine,
+    /// Who crashed, when the note is there.
+    pub process: Option<Process>,
+    /// The fatal signal, when the note is there.
+    pub signal: Option<SignalInfo>,
+    /// Every thread; the one that got the signal first (the kernel writes the dumping thread first).
+    pub threads: Vec<CoreThread>,
+    /// Files mapped, by ascending address.
+    pub mappings: Vec<Mapping>,
+    /// Binaries mapped, by ascending address.
+    pub modules: Vec<CoreModule>,
+    /// Memory ranges, by ascending address.
+    pub segments: Vec<Segment>,
+    /// Mask of the pointer-authentication bits in return addresses (aarch64); 0 where there are none.
+    pub code_mask: u64,
+    auxiliary: Vec<(u64, u64)>,
+    image: Image,
+}
+
+/// Keys of the auxiliary vector (getauxval(3)) that help to read a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Auxiliary {
+    /// `AT_PHDR`: address of the executable's program headers.
+    ProgramHeaders = 3,
+    /// `AT_ENTRY`: address of the executable's entry point.
+    Entry = 9,
+    /// `AT_SYSINFO_EHDR`: address of the vDSO.
+    Vdso = 33,
+}
+
+impl CoreDump {
+    /// Opens the core at `path`, compressed or not. Problems are defects that leave something to read; the error is
+    /// one that leaves nothing.
+    pub fn open(path: &Path, limits: &Limits) -> Result<(Self, Vec<Problem>), Problem> {
+        let (image, mut problems) = Image::open(path, limits)
+            .map_err(|error| Problem::new("unreadable", format!("the core can not be read: {error}")))?;
+        let core = Self::from_image(image, limits, &mut problems)?;
+        Ok((core, problems))
+    }
+
+    fn from_image(image: Image, limits: &Limits, problems: &mut Vec<Problem>) -> Result<Self, Problem> {
+        let header = Header::parse(&image.bytes(0, HEADER_SIZE)).filter(Header::is_core);
+        let header = header.ok_or_else(|| {
+            Problem::new(
+                "not-a-core",
+                "the file has no header of a 64-bit little-endian ELF core; pass the core itself",
+            )
+        })?;
+        let machine = header.machine().ok_or_else(|| {
+            Problem::new(
+                "unknown-machine",
+                "the core is of another processor than x86-64 and aarch64; it is not read",
+            )
+        })?;
+        let program_headers = program_headers(&image, &header, problems);
+        let notes = read_notes(&image, &program_headers, machine, limits, problems);
+        let segments = segments(&program_headers);
+        check_complete(&image, &segments, problems);
+        let mut core = Self {
+            machine,
+            process: notes.process,
+            signal: notes.signal,
+            threads: notes.threads,
+            mappings: notes.mappings,
+            modules: Vec::new(),
+            segments,
+            code_mask: notes.code_mask,
+            auxiliary: notes.auxiliary,
+            image,
+        };
+        core.mappings.sort_by_key(|mapping| mapping.start);
+        core.modules = modules(&core);
+        Ok(core)
+    }
+
+    /// A value of the auxiliary vector.
+    pub fn auxiliary(&self, key: Auxiliary) -> Option<u64> {
+        self.auxiliary
+            .iter()
+            .find(|(kind, _)| *kind == key as u64)
+            .map(|(_, value)| *value)
+    }
+
+    /// The segment an address is in.
+    pub fn segment_at(&self, address: u64) -> Option<&Segment> {
+        let after = self.segments.partition_point(|segment| segment.start <= address);
+        let segment = self.segments.get(after.checked_sub(1)?)?;
+        (address < segment.end).then_some(segment)
+    }
+
+    /// The file mapping an address is in.
+    pub fn mapping_at(&self, address: u64) -> Option<&Mapping> {
+        let after = self.mappings.partition_point(|mapping| mapping.start <= address);
+        let mapping = self.mappings.get(after.checked_sub(1)?)?;
+        (address < mapping.end).then_some(mapping)
+    }
+
+    /// Index in [`Self::modules`] of the binary an address is in.
+    pub fn module_index_at(&self, address: u64) -> Option<usize> {
+        let index = self
+            .modules
+            .partition_point(|module| module.start <= address)
+            .checked_sub(1)?;
+        (address < self.modules.get(index)?.end).then_some(index)
+    }
+
+    /// The binary an address is in.
+    pub fn module_at(&self, address: u64) -> Option<&CoreModule> {
+        self.modules.get(self.module_index_at(address)?)
+    }
+
+    /// Fills `buffer` with the memory at `address` as far as the core holds it; says how many bytes that were.
+    /// Memory that the kernel did not dump is not zero: it is not there.
+    pub fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            let Some(at) = address.checked_add(filled as u64) else {
+                break;
+            };
+            let Some(segment) = self.segment_at(at) else { break };
+            let within = at - segment.start;
+            let available = segment.dumped.saturating_sub(within).min(rest.len() as u64) as usize;
+            let part = rest.get_mut(..available).unwrap_or_default();
+            let read = self.image.read_at(segment.offset.saturating_add(within), part);
+            filled += read;
+            if read == 0 {
+                break;
+            }
+        }
+        filled
+    }
+
+    /// The 64-bit word at an address.
+    pub fn word(&self, address: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        (self.read(address, &mut word) == word.len()).then(|| u64::from_le_bytes(word))
+    }
+
+    /// `len` bytes at an address, all or none.
+    pub fn bytes(&self, address: u64, len: usize) -> Option<Vec<u8>> {
+        let segment = self.segment_at(address)?;
+        // A wild length must not cost more memory than the core can fill.
+        let reachable = self.segments.last()?.end.saturating_sub(segment.start);
+        if len as u64 > reachable.min(self.image.len()) {
+            return None;
+        }
+        let mut bytes = vec![0; len];
+        (self.read(address, &mut bytes) == len).then_some(bytes)
+    }
+}
+
+fn program_headers(image: &Image, header: &Header, problems: &mut Vec<Problem>) -> Vec<ProgramHeader> {
+    let count = header.program_header_count(|offset| image.bytes(offset, 64));
+    if count > MAX_SEGMENTS {
+        problems.push(Problem::new(
+            "limit-segments",
+            format!("the core names {count} segments; only the first {MAX_SEGMENTS} were read"),
+        ));
+    }
+    let size = u64::from(header.program_header_size).max(PROGRAM_HEADER_SIZE);
+    let table = image.bytes(header.program_headers, count.min(MAX_SEGMENTS) * size);
+    let found: Vec<_> = table
+        .chunks_exact(size as usize)
+        .filter_map(ProgramHeader::parse)
+        .collect();
+    if (found.len() as u64) < count.min(MAX_SEGMENTS) {
+        problems.push(Problem::new(
+            "truncated",
+            format!(
+                "the core ends within its program headers ({} of {count} are there); upload the whole file",
+                found.len()
+            ),
+        ));
+    }
+    found
+}
+
+fn read_notes(
+    image: &Image,
+    program_headers: &[ProgramHeader],
+    machine: Machine,
+    limits: &Limits,
+    problems: &mut Vec<Problem>,
+) -> Notes {
+    let mut notes = Notes::default();
+    for segment in program_headers.iter().filter(|header| header.kind == PT_NOTE) {
+        let bytes = image.bytes(segment.offset, segment.file_size.min(MAX_NOTE_BYTES));
+        if (bytes.len() as u64) < segment.file_size {
+            problems.push(Problem::new(
+                "truncated-notes",
+                format!(
+                    "only {} of {} bytes of notes (threads, registers, mapped files) are there; upload the whole core",
+                    bytes.len(),
+                    segment.file_size
+                ),
+            ));
+        }
+        notes.add(&bytes, machine, limits.threads);
+    }
+    if notes.threads.is_empty() {
+        problems.push(Problem::new(
+            "no-threads",
+            "the core has no thread's registers: no stack can be read from it",
+        ));
+    }
+    if notes.threads_omitted > 0 {
+        problems.push(Problem::new(
+            "limit-threads",
+            format!(
+                "{} threads beyond the first {} were left out",
+                notes.threads_omitted, limits.threads
+            ),
+        ));
+    }
+    notes
+}
+
+fn segments(program_headers: &[ProgramHeader]) -> Vec<Segment> {
+    let loads = program_headers
+        .iter()
+        .filter(|header| header.kind == PT_LOAD && header.memory_size > 0);
+    let mut segments: Vec<_> = loads
+        .map(|header| Segment {
+            start: header.address,
+            end: header.address.saturating_add(header.memory_size),
+            readable: header.flags & 4 != 0,
+            writable: header.flags & 2 != 0,
+            executable: header.flags & 1 != 0,
+            offset: header.offset,
+            dumped: header.file_size.min(header.memory_size),
+        })
+        .collect();
+    segments.sort_by_key(|segment| segment.start);
+    segments
+}
+
+/// A torn upload, a full disk or `RLIMIT_CORE` cut a core anywhere; its headers still say how long it was.
+fn check_complete(image: &Image, segments: &[Segment], problems: &mut Vec<Problem>) {
+    let ends = segments
+        .iter()
+        .filter(|segment| segment.dumped > 0)
+        .map(|segment| segment.offset.saturating_add(segment.dumped));
+    let expected = ends.max().unwrap_or(0);
+    let there = image.len();
+    if there < expected {
+        problems.push(Problem::new(
+            "truncated",
+            format!(
+                "the core ends after {there} of {expected} bytes, so some memory is missing; upload the whole file, or raise \
+                 the limit it was cut by (ulimit -c, disk space)"
+            ),
+        ));
+    }
+}

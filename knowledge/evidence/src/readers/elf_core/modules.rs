@@ -1,0 +1,109 @@
+//! The binaries of a process, found among its mapped files.
+
+use std::collections::HashMap;
+
+use super::dump::{Auxiliary, CoreDump};
+use super::headers::{HEADER_SIZE, Header, PROGRAM_HEADER_SIZE, PT_LOAD, PT_NOTE, ProgramHeader};
+use super::notes::notes;
+
+const NT_GNU_BUILD_ID: u32 = 3;
+const PAGE: u64 = 4096;
+/// Longest note segment of a binary that is looked at.
+const MAX_NOTES: usize = 64 << 10;
+
+/// A binary mapped into the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreModule {
+    /// Path at the time of the crash; `[vdso]` for the one the kernel brings.
+    pub path: String,
+    /// Lowest address of its mappings.
+    pub start: u64,
+    /// First address after the highest of them.
+    pub end: u64,
+    /// What to add to an address of the file to get one of the process, when the binary's headers are in the core.
+    pub bias: Option<u64>,
+    /// Build id as lower-case hex, when its note is in the core. Wheels that `patchelf` rewrote have theirs beyond the
+    /// first page, which the kernel does not dump.
+    pub build_id: Option<String>,
+}
+
+/// A build id as it is written: lower-case hex.
+pub fn build_id_text(id: &[u8]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Groups mapped files into binaries. A file none of whose mappings is executable or starts with an ELF header is data.
+pub(super) fn modules(core: &CoreDump) -> Vec<CoreModule> {
+    let mut found: Vec<(CoreModule, bool)> = Vec::new();
+    let mut last_of: HashMap<&str, usize> = HashMap::new();
+    for mapping in &core.mappings {
+        let executable = core.segment_at(mapping.start).is_some_and(|segment| segment.executable);
+        // A second mapping of offset 0 is the same library loaded again (dlmopen), or a file mapped as data.
+        let continued = last_of.get(mapping.path.as_str()).filter(|_| mapping.file_offset != 0);
+        if let Some((module, is_binary)) = continued.and_then(|index| found.get_mut(*index)) {
+            module.end = mapping.end;
+            *is_binary |= executable;
+            continue;
+        }
+        last_of.insert(&mapping.path, found.len());
+        let (module, has_header) = module_at(core, mapping.path.clone(), mapping.start, mapping.end);
+        found.push((module, executable || has_header));
+    }
+    if let Some(start) = core.auxiliary(Auxiliary::Vdso)
+        && let Some(end) = core.segment_at(start).map(|segment| segment.end)
+    {
+        found.push((module_at(core, "[vdso]".to_owned(), start, end).0, true));
+    }
+    let mut modules: Vec<_> = found
+        .into_iter()
+        .filter(|(_, is_binary)| *is_binary)
+        .map(|(module, _)| module)
+        .collect();
+    modules.sort_by_key(|module| module.start);
+    modules
+}
+
+/// The binary whose first page is at `start`; says too whether that page is in the core.
+fn module_at(core: &CoreDump, path: String, start: u64, end: u64) -> (CoreModule, bool) {
+    let mut module = CoreModule {
+        path,
+        start,
+        end,
+        bias: None,
+        build_id: None,
+    };
+    let headers = program_headers(core, start);
+    let has_header = headers.is_some();
+    let headers = headers.unwrap_or_default();
+    let first = headers
+        .iter()
+        .find(|header| header.kind == PT_LOAD && header.offset < PAGE);
+    if let Some(first) = first {
+        let bias = start.wrapping_sub(first.address & !(PAGE - 1));
+        module.bias = Some(bias);
+        module.build_id = headers
+            .iter()
+            .filter(|header| header.kind == PT_NOTE)
+            .find_map(|header| build_id(core, bias, header));
+    }
+    (module, has_header)
+}
+
+/// Program headers of a binary, from its first page in memory.
+fn program_headers(core: &CoreDump, start: u64) -> Option<Vec<ProgramHeader>> {
+    let header = Header::parse(&core.bytes(start, HEADER_SIZE as usize)?)?;
+    let count = header.program_header_count(|_| Vec::new()).min(1024) as usize;
+    let size = usize::from(header.program_header_size).max(PROGRAM_HEADER_SIZE as usize);
+    let table = core
+        .bytes(start.checked_add(header.program_headers)?, count * size)
+        .unwrap_or_default();
+    Some(table.chunks_exact(size).filter_map(ProgramHeader::parse).collect())
+}
+
+fn build_id(core: &CoreDump, bias: u64, header: &ProgramHeader) -> Option<String> {
+    let size = usize::try_from(header.file_size).ok()?.min(MAX_NOTES);
+    let bytes = core.bytes(bias.wrapping_add(header.address), size)?;
+    notes(&bytes, header.align)
+        .find(|note| note.name == b"GNU" && note.kind == NT_GNU_BUILD_ID && !note.description.is_empty())
+        .map(|note| build_id_text(note.description))
+}

@@ -1,0 +1,217 @@
+//! One view of an artifact's bytes, whether they are compressed or not.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+
+use crate::{Artifact, Limits, Problem};
+
+/// How the bytes of an artifact are packed, told from its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// As they are.
+    None,
+    /// Zstandard (RFC 8878).
+    Zstd,
+    /// Gzip (RFC 1952), possibly of several members.
+    Gzip,
+    /// LZ4 frame.
+    Lz4,
+}
+
+impl Compression {
+    fn detect(head: &[u8]) -> Self {
+        match head {
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
+            [0x1f, 0x8b, 0x08, ..] => Self::Gzip,
+            [0x04, 0x22, 0x4d, 0x18, ..] => Self::Lz4,
+            _ => Self::None,
+        }
+    }
+}
+
+/// Bytes of the head that [`Input::head`] keeps, enough to tell every format apart.
+const HEAD_BYTES: u64 = 64 << 10;
+
+/// An artifact opened for reading, with its compression undone on the way.
+#[derive(Debug)]
+pub struct Input {
+    name: String,
+    file: File,
+    stored_bytes: u64,
+    compression: Compression,
+    head: Vec<u8>,
+    decompressed_limit: u64,
+}
+
+impl Input {
+    /// Opens an artifact and looks at its first bytes. A head that can not be decompressed is an empty head: the
+    /// reader meets the same error again and reports it with what could be read before it.
+    ///
+    /// # Errors
+    /// When the file can not be opened or read, or is no regular file.
+    pub fn open(artifact: &Artifact, limits: &Limits) -> io::Result<Self> {
+        let file = File::open(&artifact.path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let mut magic = Vec::with_capacity(4);
+        (&file).take(4).read_to_end(&mut magic)?;
+        let mut input = Self {
+            name: artifact.name.clone(),
+            file,
+            stored_bytes: metadata.len(),
+            compression: Compression::detect(&magic),
+            head: Vec::new(),
+            decompressed_limit: limits.decompressed_bytes,
+        };
+        let mut head = Vec::new();
+        let _ = input.stream()?.take(HEAD_BYTES).read_to_end(&mut head);
+        input.head = head;
+        Ok(input)
+    }
+
+    /// The artifact's name within its report.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Size of the artifact as stored, in bytes.
+    pub fn stored_bytes(&self) -> u64 {
+        self.stored_bytes
+    }
+
+    /// How it is packed.
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// The first decompressed bytes (up to 64 KiB).
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// The file itself when it is not compressed: for readers that want `pread`
+    /// ([`std::os::unix::fs::FileExt::read_at`]) and `SEEK_DATA`.
+    pub fn plain_file(&self) -> Option<&File> {
+        (self.compression == Compression::None).then_some(&self.file)
+    }
+
+    /// The decompressed bytes from the start. A stream that would give more than
+    /// [`Limits::decompressed_bytes`] ends in an error that [`read_problem`] names.
+    ///
+    /// Only one stream of an input may be in use at a time: all share the file's position.
+    ///
+    /// # Errors
+    /// When the file can not be rewound, or the decompressor can not be made.
+    pub fn stream(&self) -> io::Result<Stream<'_>> {
+        (&self.file).seek(SeekFrom::Start(0))?;
+        let reader: Box<dyn BufRead + '_> = match self.compression {
+            Compression::None => Box::new(BufReader::with_capacity(BUFFER_BYTES, &self.file)),
+            Compression::Zstd => {
+                let mut decoder = zstd::Decoder::new(&self.file)?;
+                decoder.window_log_max(WINDOW_LOG_MAX)?;
+                Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder))
+            }
+            Compression::Gzip => Box::new(BufReader::with_capacity(
+                BUFFER_BYTES,
+                flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, &self.file)),
+            )),
+            Compression::Lz4 => Box::new(BufReader::with_capacity(
+                BUFFER_BYTES,
+                lz4_flex::frame::FrameDecoder::new(BufReader::with_capacity(BUFFER_BYTES, &self.file)),
+            )),
+        };
+        Ok(Stream {
+            reader,
+            left: self.decompressed_limit,
+        })
+    }
+
+    /// The decompressed bytes as a file to seek in: the artifact itself, or an unlinked temporary copy.
+    ///
+    /// # Errors
+    /// When the artifact can not be read to its end or the copy can not be written. What could be read until then
+    /// is in the copy, given beside the error.
+    pub fn seekable(&self) -> io::Result<(File, Option<io::Error>)> {
+        if let Some(file) = self.plain_file() {
+            return Ok((file.try_clone()?, None));
+        }
+        let mut copy = tempfile::tempfile()?;
+        let torn = io::copy(&mut self.stream()?, &mut copy).err();
+        Ok((copy, torn))
+    }
+}
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Largest window a Zstandard frame may ask for, as a power of two: what `zstd -d` itself allows (128 MiB).
+const WINDOW_LOG_MAX: u32 = 27;
+
+/// The decompressed bytes of an [`Input`].
+pub struct Stream<'a> {
+    reader: Box<dyn BufRead + 'a>,
+    left: u64,
+}
+
+impl std::fmt::Debug for Stream<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stream")
+            .field("left", &self.left)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Read for Stream<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let available = self.fill_buf()?;
+        let count = available.len().min(buffer.len());
+        if let (Some(to), Some(from)) = (buffer.get_mut(..count), available.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for Stream<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let available = self.reader.fill_buf()?;
+        if self.left == 0 && !available.is_empty() {
+            return Err(io::Error::other(ExpansionLimit));
+        }
+        let count = available.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        Ok(available.get(..count).unwrap_or_default())
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.reader.consume(count);
+        self.left = self.left.saturating_sub(count as u64);
+    }
+}
+
+/// Decompression would give more than [`Limits::decompressed_bytes`].
+#[derive(Debug, thiserror::Error)]
+#[error("the artifact decompresses to more than the limit allows")]
+struct ExpansionLimit;
+
+/// Names the error that ended a [`Stream`].
+pub fn read_problem(error: &io::Error) -> Problem {
+    if error.get_ref().is_some_and(|inner| inner.is::<ExpansionLimit>()) {
+        return Problem::new(
+            "limit-decompressed-bytes",
+            "the artifact decompresses to more bytes than the limit allows; what came before the limit was read",
+        );
+    }
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => Problem::new(
+            "truncated",
+            "the compressed artifact ends early; what could be decompressed was read: upload the whole file again",
+        ),
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => Problem::new(
+            "damaged-compression",
+            format!("the artifact can not be decompressed ({error}); what came before the damage was read"),
+        ),
+        _ => Problem::new("unreadable", format!("the artifact can not be read: {error}")),
+    }
+}

@@ -1,0 +1,120 @@
+//! Tells what an artifact is from its first bytes.
+
+use memchr::memmem;
+
+use crate::ArtifactKind;
+
+/// What the artifact is whose first decompressed bytes are `head`.
+pub fn detect(head: &[u8]) -> ArtifactKind {
+    match head {
+        [] => ArtifactKind::Empty,
+        [0x7f, b'E', b'L', b'F', ..] => elf(head),
+        [b'M', b'D', b'M', b'P', ..] => ArtifactKind::Minidump,
+        [0x80, 2..=5, ..] => pickle(head),
+        _ => {
+            let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+            json(text).unwrap_or_else(|| {
+                if is_text(head) {
+                    ArtifactKind::Log
+                } else {
+                    ArtifactKind::Unknown
+                }
+            })
+        }
+    }
+}
+
+/// `e_type` of a core file (elf(5)).
+const ET_CORE: u16 = 4;
+/// `e_machine` of a GPU's core file (`EM_CUDA`).
+const EM_CUDA: u16 = 190;
+
+fn elf(head: &[u8]) -> ArtifactKind {
+    let big_endian = head.get(5) == Some(&2);
+    let half = |at: usize| {
+        let bytes = [*head.get(at)?, *head.get(at + 1)?];
+        Some(if big_endian {
+            u16::from_be_bytes(bytes)
+        } else {
+            u16::from_le_bytes(bytes)
+        })
+    };
+    match (half(16), half(18)) {
+        (Some(ET_CORE), Some(EM_CUDA)) => ArtifactKind::GpuCore,
+        (Some(ET_CORE), _) => ArtifactKind::ElfCore,
+        _ => ArtifactKind::Unknown,
+    }
+}
+
+fn contains_any(head: &[u8], keys: &[&str]) -> bool {
+    keys.iter().any(|key| memmem::find(head, key.as_bytes()).is_some())
+}
+
+/// Both pickles are dictionaries with string keys; which keys come first depends on the writer, so any of those
+/// that only one of the two formats has decides.
+fn pickle(head: &[u8]) -> ArtifactKind {
+    if contains_any(
+        head,
+        &[
+            "pg_config",
+            "pg_status",
+            "collective_seq_id",
+            "comm_lib_version",
+            "nccl_version",
+        ],
+    ) {
+        ArtifactKind::FlightRecorder
+    } else if contains_any(
+        head,
+        &[
+            "device_traces",
+            "segments",
+            "allocator_settings",
+            "segment_type",
+            "active_allocated",
+            "external_annotations",
+        ],
+    ) {
+        ArtifactKind::MemorySnapshot
+    } else {
+        ArtifactKind::Unknown
+    }
+}
+
+/// JSON formats with a reader of their own; any other JSON is text.
+fn json(text: &[u8]) -> Option<ArtifactKind> {
+    if text.first() != Some(&b'{') {
+        return None;
+    }
+    if contains_any(text, &["\"whycrash_context\""]) {
+        Some(ArtifactKind::Context)
+    } else if contains_any(text, &["\"pg_config\"", "\"pg_status\"", "\"collective_seq_id\""]) {
+        Some(ArtifactKind::FlightRecorder)
+    } else if contains_any(text, &["\"extraInfo\"", "\"py_callstack\""]) || is_plain_elastic_error(text) {
+        Some(ArtifactKind::ElasticError)
+    } else {
+        None
+    }
+}
+
+/// Some writers of `error.json` put a plain string in `message`, with a top-level `timestamp`.
+fn is_plain_elastic_error(text: &[u8]) -> bool {
+    let Ok(serde_json::Value::Object(members)) = serde_json::from_slice(text) else {
+        return false;
+    };
+    members.contains_key("message")
+        && members.contains_key("timestamp")
+        && members
+            .keys()
+            .all(|key| ["message", "timestamp", "errorCode", "error_code"].contains(&key.as_str()))
+}
+
+/// Text has hardly any control bytes. A few do occur: colours, bells, the NULs that a crashed file system leaves.
+fn is_text(head: &[u8]) -> bool {
+    let control = head
+        .iter()
+        .filter(|byte| matches!(byte, 0..=0x06 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f))
+        .count();
+    let high = head.utf8_chunks().map(|chunk| chunk.invalid().len()).sum::<usize>();
+    control * 20 <= head.len() && high * 5 <= head.len()
+}

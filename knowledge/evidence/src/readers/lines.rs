@@ -1,0 +1,164 @@
+//! Lines of a text artifact by number, without holding the text in memory.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+
+use regex::bytes::Regex;
+
+use super::{Input, read_problem};
+use crate::{Artifact, Limits, Problem};
+
+/// One entry of the offset index per this many lines: 8 bytes for about 100 KB of log.
+const STRIDE: u64 = 1024;
+
+/// A text artifact, opened to look up lines by number (counted from 1).
+///
+/// A compressed artifact is unpacked once, into an unlinked temporary file.
+#[derive(Debug)]
+pub struct Lines {
+    file: File,
+    /// Offset of line `1 + i * STRIDE`.
+    index: Vec<u64>,
+    count: u64,
+    line_bytes: usize,
+    problems: Vec<Problem>,
+}
+
+impl Lines {
+    /// Opens an artifact and indexes its lines, in one pass.
+    ///
+    /// # Errors
+    /// When it can not be read at all. An artifact that is torn in the middle gives the lines before that, and a
+    /// problem.
+    pub fn open(artifact: &Artifact, limits: &Limits) -> io::Result<Self> {
+        let input = Input::open(artifact, limits)?;
+        let (file, torn) = input.seekable()?;
+        let mut lines = Self {
+            file,
+            index: vec![0],
+            count: 0,
+            line_bytes: limits.line_bytes,
+            problems: torn.iter().map(read_problem).collect(),
+        };
+        lines.build_index(limits.text_bytes)?;
+        Ok(lines)
+    }
+
+    fn build_index(&mut self, text_bytes: u64) -> io::Result<()> {
+        let mut reader = self.reader_at(0)?.take(text_bytes);
+        let mut offset = 0;
+        let mut last_byte = b'\n';
+        let (mut count, mut index) = (0, vec![0]);
+        loop {
+            let buffer = reader.fill_buf()?;
+            let Some(last) = buffer.last() else { break };
+            last_byte = *last;
+            for newline in memchr::memchr_iter(b'\n', buffer) {
+                count += 1;
+                if count % STRIDE == 0 {
+                    index.push(offset + newline as u64 + 1);
+                }
+            }
+            let length = buffer.len();
+            offset += length as u64;
+            reader.consume(length);
+        }
+        self.count = if last_byte == b'\n' { count } else { count + 1 };
+        self.index = index;
+        Ok(())
+    }
+
+    /// Number of lines. Text after the last newline counts as a line.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What was wrong with the artifact.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Lines `first` to `last`, both included; those past the end are left out. Line ends are stripped, a line
+    /// longer than [`Limits::line_bytes`] is cut, and bytes that are no UTF-8 become U+FFFD.
+    ///
+    /// # Errors
+    /// When the file can not be read.
+    pub fn range(&self, first: u64, last: u64) -> io::Result<Vec<String>> {
+        let first = first.max(1);
+        let mut found = Vec::new();
+        self.scan(first, last.min(self.count), |_, line| {
+            found.push(String::from_utf8_lossy(line).into_owned());
+            true
+        })?;
+        Ok(found)
+    }
+
+    /// Up to `limit` lines from line `from` on that match, with their numbers.
+    ///
+    /// # Errors
+    /// When the file can not be read.
+    pub fn search(&self, regex: &Regex, from: u64, limit: usize) -> io::Result<Vec<(u64, String)>> {
+        let mut found = Vec::new();
+        self.scan(from.max(1), self.count, |number, line| {
+            if found.len() < limit && regex.is_match(line) {
+                found.push((number, String::from_utf8_lossy(line).into_owned()));
+            }
+            found.len() < limit
+        })?;
+        Ok(found)
+    }
+
+    /// Calls `visit` with each line from `first` to `last` until it returns false.
+    fn scan(&self, first: u64, last: u64, mut visit: impl FnMut(u64, &[u8]) -> bool) -> io::Result<()> {
+        if first > last {
+            return Ok(());
+        }
+        let slot = (first - 1) / STRIDE;
+        let Some(&offset) = self.index.get(slot as usize) else {
+            return Ok(());
+        };
+        let mut reader = self.reader_at(offset)?;
+        let mut line = Vec::new();
+        for number in slot * STRIDE + 1..=last {
+            if !next_line(&mut reader, &mut line, self.line_bytes)? {
+                break;
+            }
+            if number >= first && !visit(number, &line) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn reader_at(&self, offset: u64) -> io::Result<BufReader<&File>> {
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(offset))?;
+        Ok(BufReader::with_capacity(128 << 10, file))
+    }
+}
+
+/// Reads one line into `line`, without its line end and cut to `cap` bytes. False at the end of the text.
+pub(crate) fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>, cap: usize) -> io::Result<bool> {
+    line.clear();
+    let mut any = false;
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            break;
+        }
+        any = true;
+        let newline = memchr::memchr(b'\n', buffer);
+        let part = buffer.get(..newline.unwrap_or(buffer.len())).unwrap_or_default();
+        let room = cap.saturating_sub(line.len());
+        line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
+        let used = part.len() + usize::from(newline.is_some());
+        reader.consume(used);
+        if newline.is_some() {
+            break;
+        }
+    }
+    if line.last() == Some(&b'\r') {
+        line.pop();
+    }
+    Ok(any)
+}

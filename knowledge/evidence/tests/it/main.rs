@@ -1,0 +1,5 @@
+//! The readers and what is made of their findings, on small artifacts.
+
+mod kinds;
+mod lines;
+mod support;

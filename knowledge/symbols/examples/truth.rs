@@ -1,0 +1,150 @@
+//! Compares the stacks of every core that has a debugger's answer beside it (`X.zst` and `X.gdb.json`), and prints a
+//! table: `cargo run --release -p whycrash-symbols --example truth [FOLDER…]`. The folder is `$WHYCRASH_ARTIFACTS`, or
+//! `../shared/artifacts`. Packed binaries (`bin/*.zst`) are unpacked to a temporary folder first.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde_json::Value;
+use whycrash_evidence::model::{FrameKind, Thread};
+use whycrash_evidence::{Artifact, Limits};
+use whycrash_symbols::{Sources, Symbols};
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// How well two stacks agree, in frames.
+#[derive(Clone, Copy, Default)]
+struct Agreement {
+    /// Frames that the debugger has.
+    expected: usize,
+    /// Of those, the ones found, in order.
+    found: usize,
+    /// Frames that the debugger does not have.
+    invented: usize,
+}
+
+impl Agreement {
+    fn add(&mut self, other: Self) {
+        self.expected += other.expected;
+        self.found += other.found;
+        self.invented += other.invented;
+    }
+
+    fn percent(self) -> f64 {
+        if self.expected == 0 { 100.0 } else { 100.0 * self.found as f64 / self.expected as f64 }
+    }
+}
+
+fn main() -> Result<()> {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let artifacts = std::env::var_os("WHYCRASH_ARTIFACTS").map_or_else(|| "../shared/artifacts".into(), PathBuf::from);
+    let made = artifacts.join("made");
+    let unpacked = tempfile::tempdir()?;
+    unpack(&made.join("bin"), unpacked.path())?;
+    let folders = vec![unpacked.path().to_owned(), made.join("bin")];
+    let symbols = Symbols::new(Sources { folders, local_files: true });
+    println!("{:<44} {:>8} {:>10} {:>9} {:>7}", "core", "crashed", "all", "invented", "ms");
+    let (mut crashed_sum, mut all_sum) = (Agreement::default(), Agreement::default());
+    for core in cores(&made)? {
+        let name = core.strip_prefix(&made)?.with_extension("").display().to_string();
+        if !wanted.is_empty() && !wanted.iter().any(|wanted| name.contains(wanted.as_str())) {
+            continue;
+        }
+        let truth: Value = serde_json::from_slice(&std::fs::read(core.with_extension("gdb.json"))?)?;
+        let start = Instant::now();
+        let reading = symbols.read(&Artifact::new("core", &core), &Limits { frames: 100_000, ..Limits::default() });
+        let millis = start.elapsed().as_millis();
+        let (crashed, all) = compare(&truth, &reading.evidence.threads, !wanted.is_empty());
+        println!(
+            "{name:<44} {:>7.1}% {:>9.1}% {:>9} {millis:>7}",
+            crashed.percent(),
+            all.percent(),
+            all.invented,
+        );
+        crashed_sum.add(crashed);
+        all_sum.add(all);
+    }
+    println!("{:<44} {:>7.1}% {:>9.1}% {:>9}", "all", crashed_sum.percent(), all_sum.percent(), all_sum.invented);
+    Ok(())
+}
+
+fn unpack(from: &Path, to: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(from)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "zst") {
+            let mut unpacked = std::fs::File::create(to.join(path.file_stem().unwrap_or_default()))?;
+            zstd::stream::copy_decode(std::fs::File::open(&path)?, &mut unpacked)?;
+        }
+    }
+    Ok(())
+}
+
+fn cores(made: &Path) -> Result<Vec<PathBuf>> {
+    let mut cores = Vec::new();
+    for folder in std::fs::read_dir(made)? {
+        let folder = folder?.path();
+        for entry in std::fs::read_dir(&folder).into_iter().flatten() {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "zst") && path.with_extension("gdb.json").exists() {
+                cores.push(path);
+            }
+        }
+    }
+    cores.sort();
+    Ok(cores)
+}
+
+/// Agreement on the crashed thread and on all threads.
+fn compare(truth: &Value, threads: &[Thread], show: bool) -> (Agreement, Agreement) {
+    let (mut crashed, mut all) = (Agreement::default(), Agreement::default());
+    for (index, expected) in truth["threads"].as_array().into_iter().flatten().enumerate() {
+        let id = expected["tid"].as_u64().unwrap_or_default().to_string();
+        let expected: Vec<String> = expected["frames"].as_array().into_iter().flatten().map(|frame| comparable(frame["function"].as_str())).collect();
+        let thread = threads.iter().find(|thread| thread.id.to_string() == id);
+        let frames = thread.into_iter().flat_map(|thread| &thread.frames).filter(|frame| frame.kind == FrameKind::Native);
+        let found: Vec<String> = frames.map(|frame| comparable(frame.function.as_deref())).collect();
+        let agreement = agree(&expected, &found);
+        if show && (agreement.found < agreement.expected || agreement.invented > 0) {
+            show_difference(&id, &expected, &found);
+        }
+        if index == 0 {
+            crashed = agreement;
+        }
+        all.add(agreement);
+    }
+    (crashed, all)
+}
+
+/// Longest common subsequence: what both have, in the same order.
+fn agree(expected: &[String], found: &[String]) -> Agreement {
+    let mut row = vec![0_usize; found.len() + 1];
+    for expected in expected {
+        let mut diagonal = 0;
+        for (index, found) in found.iter().enumerate() {
+            let above = row[index + 1];
+            row[index + 1] = if expected == found { diagonal + 1 } else { above.max(row[index]) };
+            diagonal = above;
+        }
+    }
+    let common = row[found.len()];
+    Agreement { expected: expected.len(), found: common, invented: found.len() - common }
+}
+
+fn show_difference(thread: &str, expected: &[String], found: &[String]) {
+    println!("  thread {thread}");
+    for (mark, ours, theirs) in [("-", found, expected), ("+", expected, found)] {
+        for name in theirs.iter().filter(|name| !ours.contains(name)) {
+            println!("    {mark} {name}");
+        }
+    }
+    if expected.len() != found.len() {
+        println!("    {} frames expected, {} found", expected.len(), found.len());
+    }
+}
+
+/// Names without parameters, return types and spacing: gdb leaves them on where its own parser gives up on a name.
+fn comparable(name: Option<&str>) -> String {
+    let Some(name) = name else { return "??".to_owned() };
+    name.to_owned()
+}

@@ -1,0 +1,117 @@
+//! Functions and lines from DWARF, inlined ones included.
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
+use gimli::{Reader as _, SectionId};
+
+use crate::dwarf_names::Names;
+use crate::object_file::ObjectFile;
+use crate::shared::{Reader, Shared};
+
+/// The debug information of one file.
+pub(crate) struct Dwarf {
+    context: Context<Reader>,
+    names: Names,
+    /// Folder of the file, where split units may lie beside it.
+    folder: PathBuf,
+}
+
+/// A function that an address is in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Function {
+    /// Qualified name without parameters; absent where the line table alone knows the address.
+    pub(crate) name: Option<String>,
+    pub(crate) file: Option<String>,
+    pub(crate) line: Option<u32>,
+}
+
+impl std::fmt::Debug for Dwarf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Dwarf")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Dwarf {
+    /// Reads the index of a file's units; functions and lines are read when an address asks for them.
+    pub(crate) fn load(file: &ObjectFile) -> Option<Self> {
+        let dwarf = Arc::new(sections(|id| file.section(id.name())));
+        let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).ok()?;
+        let folder = file.path.parent().unwrap_or(Path::new("")).to_owned();
+        Some(Self {
+            context,
+            names: Names::new(dwarf),
+            folder,
+        })
+    }
+
+    /// The functions at an address of the file, the innermost inlined one first.
+    pub(crate) fn functions_at(&mut self, address: u64) -> Vec<Function> {
+        self.find_functions(address).unwrap_or_default()
+    }
+
+    fn find_functions(&mut self, address: u64) -> Option<Vec<Function>> {
+        let mut frames = resolve(self.context.find_frames(address), &self.folder).ok()?;
+        let unit = resolve(self.context.find_dwarf_and_unit(address), &self.folder);
+        let mut functions = Vec::new();
+        while let Ok(Some(frame)) = frames.next() {
+            let name = unit
+                .as_ref()
+                .zip(frame.dw_die_offset)
+                .and_then(|(unit, offset)| self.names.function(unit, offset));
+            let location = frame.location;
+            functions.push(Function {
+                name,
+                file: location.as_ref().and_then(|location| location.file.map(str::to_owned)),
+                line: location.and_then(|location| location.line),
+            });
+        }
+        Some(functions)
+    }
+}
+
+/// All DWARF sections of a file; those it lacks are empty.
+fn sections(section: impl Fn(SectionId) -> Option<Shared>) -> gimli::Dwarf<Reader> {
+    let load = |id| Ok::<_, Infallible>(section(id).unwrap_or_else(|| Vec::new().into()).reader());
+    let Ok(mut dwarf) = gimli::Dwarf::load(load);
+    dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+    dwarf
+}
+
+/// Answers a lookup, opening split units (`.dwo`) as it asks for them.
+fn resolve<L: LookupContinuation<Buf = Reader>>(mut lookup: LookupResult<L>, folder: &Path) -> L::Output {
+    loop {
+        lookup = match lookup {
+            LookupResult::Output(output) => return output,
+            LookupResult::Load { load, continuation } => continuation.resume(split_unit(&load, folder)),
+        };
+    }
+}
+
+/// A split unit: where its path says, or beside the binary under the same name.
+fn split_unit(load: &SplitDwarfLoad<Reader>, folder: &Path) -> Option<Arc<gimli::Dwarf<Reader>>> {
+    let text = |reader: &Reader| reader.to_string_lossy().map(|text| PathBuf::from(text.as_ref())).ok();
+    let path = text(load.path.as_ref()?)?;
+    let compiled_in = load.comp_dir.as_ref().and_then(text).unwrap_or_default();
+    let beside = path.file_name().map(|name| folder.join(name));
+    [Some(compiled_in.join(&path)), beside]
+        .into_iter()
+        .flatten()
+        .find_map(|path| {
+            let file = ObjectFile::open(&path)?;
+            let mut dwarf = sections(|id| file.section(id.dwo_name()?));
+            let is_it = unit_id(&dwarf).is_none_or(|id| id == load.dwo_id);
+            dwarf.make_dwo(&load.parent);
+            is_it.then(|| Arc::new(dwarf))
+        })
+}
+
+/// The id that ties a split unit to its skeleton.
+fn unit_id(dwarf: &gimli::Dwarf<Reader>) -> Option<gimli::DwoId> {
+    let header = dwarf.units().next().ok()??;
+    dwarf.unit(header).ok()?.dwo_id
+}

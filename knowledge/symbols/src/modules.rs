@@ -1,0 +1,65 @@
+//! The binaries of a crashed process, each with the files that were found for it.
+
+use std::sync::Arc;
+
+use whycrash_evidence::readers::elf_core::CoreDump;
+
+use crate::cfi::Row;
+use crate::object_file::ObjectFile;
+
+/// A binary of the process.
+#[derive(Debug, Default)]
+pub(crate) struct LoadedModule {
+    /// The file with the code.
+    pub(crate) binary: Option<Arc<ObjectFile>>,
+    /// A separate file with symbols and debug information.
+    pub(crate) debug: Option<Arc<ObjectFile>>,
+    /// What to add to an address of the file to get one of the process.
+    pub(crate) bias: Option<u64>,
+}
+
+/// The modules of a core, in the order of [`CoreDump::modules`].
+#[derive(Debug, Default)]
+pub(crate) struct LoadedModules(pub(crate) Vec<LoadedModule>);
+
+impl LoadedModules {
+    /// The module an address of the process is in.
+    pub(crate) fn at(&self, core: &CoreDump, address: u64) -> Option<&LoadedModule> {
+        self.0.get(core.module_index_at(address)?)
+    }
+}
+
+impl LoadedModule {
+    /// An address of the process as one of the file.
+    pub(crate) fn file_address(&self, address: u64) -> Option<u64> {
+        self.bias.map(|bias| address.wrapping_sub(bias))
+    }
+
+    /// The files, the one with the best debug information first.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Arc<ObjectFile>> {
+        self.debug.iter().chain(&self.binary)
+    }
+
+    /// Calls `use_row` with the unwinding rules at an address of the process.
+    pub(crate) fn with_row<T>(&self, address: u64, use_row: &mut dyn FnMut(&Row<'_>) -> T) -> Option<T> {
+        let address = self.file_address(address)?;
+        let mut files = self.binary.iter().chain(&self.debug);
+        files.find_map(|file| file.call_frames().with_row(address, &mut *use_row))
+    }
+
+    /// Name of the function at an address of the process, from symbol tables.
+    pub(crate) fn symbol_at(&self, address: u64) -> Option<String> {
+        let address = self.file_address(address)?;
+        self.files().find_map(|file| file.symbols().function_at(address))
+    }
+
+    /// Where symbols come from, in the words of [`whycrash_evidence::model::Module::symbols`].
+    pub(crate) fn symbol_source(&self) -> Option<&'static str> {
+        match (&self.debug, &self.binary) {
+            (Some(_), _) => Some("debug-file"),
+            (None, Some(binary)) if binary.path.as_os_str() == "[vdso]" => Some("core"),
+            (None, Some(_)) => Some("binary"),
+            (None, None) => None,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! An ELF file with machine code, symbols, debug information, or all of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+
+use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
+use object::{CompressedData, CompressionFormat, LittleEndian, Object, ObjectSection, SectionFlags, elf};
+use whycrash_evidence::readers::elf_core::build_id_text;
+
+use crate::cfi::CallFrames;
+use crate::dwarf::Dwarf;
+use crate::shared::Shared;
+use crate::symbol_table::SymbolTable;
+
+/// A section, by where it is.
+#[derive(Clone, Debug)]
+struct Section {
+    name: String,
+    address: u64,
+    /// Its bytes as stored; empty for a section without any (`.bss`, and code in a debug file).
+    data: Shared,
+    /// How they are compressed, and their size when they are not.
+    compression: Option<(CompressionFormat, u64)>,
+    executable: bool,
+}
+
+/// A loadable segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoadSegment {
+    pub(crate) address: u64,
+    pub(crate) offset: u64,
+    pub(crate) file_size: u64,
+    pub(crate) executable: bool,
+}
+
+/// An opened ELF file. What is in it is parsed when it is first asked for.
+#[derive(Debug)]
+pub(crate) struct ObjectFile {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Shared,
+    pub(crate) build_id: Option<String>,
+    /// Name of the separate debug file, from `.gnu_debuglink`.
+    pub(crate) debug_link: Option<String>,
+    pub(crate) segments: Vec<LoadSegment>,
+    sections: Vec<Section>,
+    symbols: OnceLock<SymbolTable>,
+    call_frames: OnceLock<CallFrames>,
+    dwarf: OnceLock<Option<Mutex<Dwarf>>>,
+}
+
+impl ObjectFile {
+    /// Opens a 64-bit little-endian ELF file; nothing when it is anything else.
+    pub(crate) fn open(path: &Path) -> Option<Self> {
+        Self::parse(path, Shared::map(path).ok()?)
+    }
+
+    /// The ELF file in these bytes.
+    pub(crate) fn parse(path: &Path, bytes: Shared) -> Option<Self> {
+        let file = ElfFile64::<LittleEndian, _>::parse(&*bytes).ok()?;
+        let build_id = file.build_id().ok().flatten().map(build_id_text);
+        let debug_link = file.gnu_debuglink().ok().flatten();
+        let debug_link = debug_link.map(|(name, _crc)| String::from_utf8_lossy(name).into_owned());
+        let headers = file
+            .elf_header()
+            .program_headers(LittleEndian, &*bytes)
+            .unwrap_or_default();
+        let loads = headers
+            .iter()
+            .filter(|header| header.p_type(LittleEndian) == elf::PT_LOAD);
+        let segments = loads
+            .map(|header| LoadSegment {
+                address: header.p_vaddr(LittleEndian),
+                offset: header.p_offset(LittleEndian),
+                file_size: header.p_filesz(LittleEndian),
+                executable: header.p_flags(LittleEndian).contains(elf::PF_X),
+            })
+            .collect();
+        let sections = file.sections().filter_map(|section| {
+            let range = section.compressed_file_range().ok()?;
+            let start = usize::try_from(range.offset).ok()?;
+            let size = usize::try_from(range.compressed_size).ok()?;
+            let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
+                return None;
+            };
+            Some(Section {
+                name: section.name().ok()?.to_owned(),
+                address: section.address(),
+                data: bytes.slice(start..start.checked_add(size)?)?,
+                compression: (range.format != CompressionFormat::None)
+                    .then_some((range.format, range.uncompressed_size)),
+                executable: sh_flags.contains(elf::SHF_EXECINSTR),
+            })
+        });
+        Some(Self {
+            path: path.to_owned(),
+            sections: sections.collect(),
+            build_id,
+            debug_link,
+            segments,
+            symbols: OnceLock::new(),
+            call_frames: OnceLock::new(),
+            dwarf: OnceLock::new(),
+            bytes: bytes.clone(),
+        })
+    }
+
+    /// The bytes of a section, decompressed; nothing when it has none here.
+    pub(crate) fn section(&self, name: &str) -> Option<Shared> {
+        let section = self
+            .sections
+            .iter()
+            .find(|section| section.name == name && !section.data.is_empty())?;
+        let Some((format, size)) = section.compression else {
+            return Some(section.data.clone());
+        };
+        if size > MAX_SECTION {
+            return None;
+        }
+        let compressed = CompressedData {
+            format,
+            data: &section.data,
+            uncompressed_size: size,
+        };
+        Some(compressed.decompress().ok()?.into_owned().into())
+    }
+
+    /// Address of a section, whether or not its bytes are here.
+    pub(crate) fn section_address(&self, name: &str) -> Option<u64> {
+        self.sections
+            .iter()
+            .find(|section| section.name == name)
+            .map(|section| section.address)
+    }
+
+    /// True when machine code is here; a separate debug file names the sections but leaves them empty.
+    pub(crate) fn has_code(&self) -> bool {
+        self.sections
+            .iter()
+            .any(|section| section.executable && !section.data.is_empty())
+            || (self.sections.is_empty() && self.segments.iter().any(|segment| segment.executable))
+    }
+
+    /// True when it has DWARF of its own.
+    pub(crate) fn has_dwarf(&self) -> bool {
+        self.sections
+            .iter()
+            .any(|section| section.name == ".debug_info" && !section.data.is_empty())
+    }
+
+    /// Its symbols.
+    pub(crate) fn symbols(&self) -> &SymbolTable {
+        self.symbols.get_or_init(|| SymbolTable::parse(&self.bytes))
+    }
+
+    /// Its call frame information.
+    pub(crate) fn call_frames(&self) -> &CallFrames {
+        self.call_frames.get_or_init(|| CallFrames::load(self))
+    }
+
+    /// Its DWARF.
+    pub(crate) fn dwarf(&self) -> Option<&Mutex<Dwarf>> {
+        self.dwarf
+            .get_or_init(|| self.has_dwarf().then(|| Dwarf::load(self)).flatten().map(Mutex::new))
+            .as_ref()
+    }
+
+    /// The bytes of the file that are loaded at an address of the file.
+    pub(crate) fn loaded_at(&self, address: u64) -> Option<&[u8]> {
+        let segment = self
+            .segments
+            .iter()
+            .find(|segment| address >= segment.address && address - segment.address < segment.file_size)?;
+        let within = address - segment.address;
+        let start = usize::try_from(segment.offset.checked_add(within)?).ok()?;
+        let len = usize::try_from(segment.file_size - within).ok()?;
+        let bytes = self.bytes.get(start..)?;
+        Some(bytes.get(..len).unwrap_or(bytes))
+    }
+}
+
+/// Longest section that is decompressed: debug information beyond this does not fit a machine that reads cores.
+const MAX_SECTION: u64 = 4 << 30;

@@ -1,0 +1,124 @@
+//! Whole stacks: unwound, named, cut to size.
+
+use std::collections::HashMap;
+use std::sync::PoisonError;
+
+use whycrash_evidence::model::Frame;
+use whycrash_evidence::readers::elf_core::CoreThread;
+
+use crate::dwarf::Function;
+use crate::memory::Memory;
+use crate::unwind::{RawFrame, Unwinder};
+
+/// Names addresses of one process, each once.
+pub(crate) struct Namer<'a> {
+    memory: Memory<'a>,
+    known: HashMap<(u64, bool), Vec<Function>>,
+}
+
+/// A thread's frames, innermost first.
+pub(crate) struct Stack {
+    pub(crate) frames: Vec<Frame>,
+    /// Frames left out in the middle.
+    pub(crate) omitted: Option<u64>,
+}
+
+impl<'a> Namer<'a> {
+    pub(crate) fn new(memory: Memory<'a>) -> Self {
+        Self {
+            memory,
+            known: HashMap::new(),
+        }
+    }
+
+    /// The stack of a thread, with at most `limit` frames.
+    pub(crate) fn stack(&mut self, thread: &CoreThread, limit: usize) -> Stack {
+        let mut frames = Vec::new();
+        let mut interrupted = false;
+        for raw in Unwinder::new(self.memory, &thread.registers) {
+            let named = self.frames(&raw, interrupted);
+            interrupted = raw.is_signal_trampoline;
+            // Debuggers end at `main` too: what called it is the same in every program.
+            let is_main = named
+                .last()
+                .is_some_and(|frame| frame.function.as_deref() == Some("main") && frame.file.is_some());
+            frames.extend(named);
+            if is_main {
+                break;
+            }
+        }
+        cut_middle(frames, limit)
+    }
+
+    /// The frames of one place on the stack: the function, before it what was inlined into it.
+    fn frames(&mut self, raw: &RawFrame, interrupted: bool) -> Vec<Frame> {
+        let base = self.memory.core.frame(raw.registers.pc, raw.trust);
+        let functions = self.functions(raw);
+        let outermost = functions.len().saturating_sub(1);
+        let named = functions.into_iter().enumerate().map(|(index, function)| Frame {
+            function: function.name,
+            file: function.file,
+            line: function.line.filter(|line| *line != 0),
+            inline: index < outermost,
+            signal: interrupted && index == 0,
+            ..base.clone()
+        });
+        named.collect()
+    }
+
+    fn functions(&mut self, raw: &RawFrame) -> Vec<Function> {
+        // The trampoline is entered at its first instruction by a return, not by a call.
+        let address = if raw.is_signal_trampoline {
+            raw.registers.pc
+        } else {
+            raw.lookup_address()
+        };
+        let key = (address, raw.is_signal_trampoline);
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let mut functions = self.find(address);
+        if let Some(function) = functions
+            .last_mut()
+            .filter(|function| function.name.is_none() && raw.is_signal_trampoline)
+        {
+            function.name = Some("<signal handler called>".to_owned());
+        }
+        self.known.insert(key, functions.clone());
+        functions
+    }
+
+    fn find(&self, address: u64) -> Vec<Function> {
+        let Some(module) = self.memory.modules.at(self.memory.core, address) else {
+            return vec![Function::default()];
+        };
+        let by_dwarf = module.file_address(address).and_then(|address| {
+            let mut files = module.files().filter_map(|file| file.dwarf());
+            files.find_map(|dwarf| {
+                let functions = dwarf
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .functions_at(address);
+                (!functions.is_empty()).then_some(functions)
+            })
+        });
+        let mut functions = by_dwarf.unwrap_or_else(|| vec![Function::default()]);
+        if let Some(outermost) = functions.last_mut().filter(|function| function.name.is_none()) {
+            outermost.name = module.symbol_at(address);
+        }
+        functions
+    }
+}
+
+/// Keeps the first and the last frames of a stack that is too deep: a recursion says who started it and who ended it.
+fn cut_middle(mut frames: Vec<Frame>, limit: usize) -> Stack {
+    let Some(omitted) = frames.len().checked_sub(limit).filter(|omitted| *omitted > 0) else {
+        return Stack { frames, omitted: None };
+    };
+    let first = limit.div_ceil(2);
+    frames.drain(first..first + omitted);
+    Stack {
+        frames,
+        omitted: Some(omitted as u64),
+    }
+}

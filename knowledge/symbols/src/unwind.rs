@@ -1,0 +1,271 @@
+//! Walks a thread's stack, one physical frame after the other.
+
+use gimli::{CfaRule, RegisterRule};
+use whycrash_evidence::model::Trust;
+use whycrash_evidence::readers::elf_core::{Machine, Registers};
+
+use crate::cfi::Row;
+use crate::expression;
+use crate::memory::Memory;
+use crate::registers::{Abi, FrameRegisters};
+use crate::signal_frame;
+
+/// Frames of a stack that are walked at most; an overflowed 8 MiB stack of the smallest frames has fewer.
+const MAX_STEPS: usize = 1 << 20;
+/// Words of the stack that are searched for a return address.
+const MAX_SCAN_WORDS: u64 = 1024;
+/// Guesses in a row after which the stack is given up: what follows would be invention.
+const MAX_SCANS: usize = 2;
+/// Bytes of a frame at most; a frame pointer that leads further is none.
+const MAX_FRAME_BYTES: u64 = 64 << 20;
+
+/// A frame as it is on the stack: several functions when some were inlined.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawFrame {
+    pub(crate) registers: FrameRegisters,
+    pub(crate) trust: Trust,
+    /// True when the code that a signal handler returns to: the frame below it was interrupted.
+    pub(crate) is_signal_trampoline: bool,
+    /// True when `pc` is where the thread was, not a return address.
+    pub(crate) is_exact: bool,
+}
+
+impl RawFrame {
+    /// An address within the instruction that the frame was at: a return address may belong to the next function.
+    pub(crate) fn lookup_address(&self) -> u64 {
+        self.registers.pc.wrapping_sub(u64::from(!self.is_exact))
+    }
+}
+
+/// The frames of a thread, innermost first.
+pub(crate) struct Unwinder<'a> {
+    memory: Memory<'a>,
+    abi: Abi,
+    next: Option<RawFrame>,
+    steps: usize,
+    scans: usize,
+}
+
+/// The caller's registers, or why there are none.
+enum Caller {
+    Found(FrameRegisters),
+    /// The rules say that this is the outermost frame.
+    Outermost,
+    /// The rules need memory that is not there, or registers that are not known.
+    Lost,
+}
+
+impl<'a> Unwinder<'a> {
+    pub(crate) fn new(memory: Memory<'a>, registers: &Registers) -> Self {
+        let registers = FrameRegisters::innermost(registers);
+        let first = RawFrame {
+            registers,
+            trust: Trust::Context,
+            is_signal_trampoline: false,
+            is_exact: true,
+        };
+        Self {
+            memory,
+            abi: Abi::of(memory.core.machine),
+            next: Some(first),
+            steps: 0,
+            scans: 0,
+        }
+    }
+
+    fn caller(&mut self, frame: &mut RawFrame) -> Option<RawFrame> {
+        let (registers, trust) = self.caller_registers(frame)?;
+        let is_exact = frame.is_signal_trampoline;
+        let sp = self.abi.stack_pointer;
+        let (from, to) = (frame.registers.get(sp)?, registers.get(sp)?);
+        // Only a signal handler runs on another stack than what it interrupted.
+        let moved_up = to > from || (to == from && self.steps == 0 && registers.pc != frame.registers.pc);
+        if !is_exact && !moved_up || registers.pc == 0 && !is_exact {
+            return None;
+        }
+        self.scans = if trust == Trust::Scan {
+            self.scans + 1
+        } else {
+            self.scans
+        };
+        if self.scans > MAX_SCANS {
+            return None;
+        }
+        Some(RawFrame {
+            registers,
+            trust,
+            is_signal_trampoline: false,
+            is_exact,
+        })
+    }
+
+    fn caller_registers(&self, frame: &mut RawFrame) -> Option<(FrameRegisters, Trust)> {
+        match self.by_cfi(frame) {
+            Some(Caller::Found(registers)) => return Some((registers, Trust::Cfi)),
+            Some(Caller::Outermost | Caller::Lost) => return None,
+            None => {}
+        }
+        if let Some(registers) = signal_frame::interrupted(&self.memory, self.abi, &frame.registers) {
+            frame.is_signal_trampoline = true;
+            return Some((registers, Trust::Cfi));
+        }
+        if frame.is_exact && !self.memory.is_code(frame.registers.pc) {
+            return Some((self.after_wild_call(&frame.registers)?, Trust::Cfi));
+        }
+        let by_frame_pointer = self
+            .by_frame_pointer(&frame.registers)
+            .map(|registers| (registers, Trust::FramePointer));
+        by_frame_pointer.or_else(|| Some((self.by_scan(&frame.registers)?, Trust::Scan)))
+    }
+
+    /// By the rules of the binary; nothing when it has none for this address.
+    fn by_cfi(&self, frame: &mut RawFrame) -> Option<Caller> {
+        let module = self.memory.modules.at(self.memory.core, frame.lookup_address())?;
+        let bias = module.bias?;
+        let registers = frame.registers;
+        let (caller, is_trampoline) = module.with_row(frame.lookup_address(), &mut |row| {
+            (self.apply(row, &registers, bias), row.is_signal_trampoline)
+        })?;
+        frame.is_signal_trampoline = is_trampoline;
+        Some(caller)
+    }
+
+    fn apply(&self, row: &Row<'_>, registers: &FrameRegisters, bias: u64) -> Caller {
+        self.try_apply(row, registers, bias).unwrap_or(Caller::Lost)
+    }
+
+    fn try_apply(&self, row: &Row<'_>, registers: &FrameRegisters, bias: u64) -> Option<Caller> {
+        let evaluate = |expression: &gimli::UnwindExpression<usize>, start| {
+            let bytes = row
+                .section
+                .get(expression.offset..expression.offset.checked_add(expression.length)?)?;
+            expression::evaluate(bytes, row.encoding, registers, &self.memory, bias, start)
+        };
+        let cfa = match row.row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => registers.get(register.0)?.wrapping_add_signed(*offset),
+            CfaRule::Expression(expression) => evaluate(expression, None)?,
+        };
+        let recover = |rule: &RegisterRule<usize>, current: Option<u64>| match rule {
+            RegisterRule::SameValue => current,
+            RegisterRule::Offset(offset) => self.memory.word(cfa.wrapping_add_signed(*offset)),
+            RegisterRule::ValOffset(offset) => Some(cfa.wrapping_add_signed(*offset)),
+            RegisterRule::Register(other) => registers.get(other.0),
+            RegisterRule::Expression(expression) => self.memory.word(evaluate(expression, Some(cfa))?),
+            RegisterRule::ValExpression(expression) => evaluate(expression, Some(cfa)),
+            RegisterRule::Constant(value) => Some(*value),
+            _ => None,
+        };
+        let mut caller = *registers;
+        caller.set(self.abi.stack_pointer, Some(cfa));
+        let mut return_address = self.abi.link.and_then(|link| registers.get(link));
+        for (register, rule) in row.row.registers() {
+            if *register == row.return_address {
+                if matches!(rule, RegisterRule::Undefined) {
+                    return Some(Caller::Outermost);
+                }
+                return_address = recover(rule, return_address);
+            }
+            caller.set(register.0, recover(rule, registers.get(register.0)));
+        }
+        caller.pc = self.strip(return_address?);
+        Some(Caller::Found(caller))
+    }
+
+    /// A call through a bad pointer has just pushed (or linked) its return address.
+    fn after_wild_call(&self, registers: &FrameRegisters) -> Option<FrameRegisters> {
+        let mut caller = *registers;
+        if let Some(link) = self.abi.link {
+            caller.pc = self.strip(registers.get(link)?);
+        } else {
+            let sp = registers.get(self.abi.stack_pointer)?;
+            caller.pc = self.memory.word(sp)?;
+            caller.set(self.abi.stack_pointer, Some(sp.wrapping_add(8)));
+        }
+        self.memory.is_code(caller.pc).then_some(caller)
+    }
+
+    /// By the convention that a frame pointer leads to the caller's, with the return address beside it.
+    fn by_frame_pointer(&self, registers: &FrameRegisters) -> Option<FrameRegisters> {
+        let sp = registers.get(self.abi.stack_pointer)?;
+        let fp = registers.get(self.abi.frame_pointer)?;
+        if fp < sp || fp - sp > MAX_FRAME_BYTES || fp % 8 != 0 {
+            return None;
+        }
+        let mut caller = *registers;
+        caller.set(self.abi.frame_pointer, self.memory.word(fp));
+        caller.set(self.abi.stack_pointer, Some(fp.checked_add(16)?));
+        caller.pc = self.strip(self.memory.word(fp.checked_add(8)?)?);
+        self.is_return_address(caller.pc).then_some(caller)
+    }
+
+    /// The nearest word on the stack that looks like a return address.
+    fn by_scan(&self, registers: &FrameRegisters) -> Option<FrameRegisters> {
+        let sp = registers.get(self.abi.stack_pointer)? & !7;
+        for at in (0..MAX_SCAN_WORDS).map(|index| sp.wrapping_add(index * 8)) {
+            let pc = self.strip(self.memory.word(at)?);
+            if self.is_return_address(pc) {
+                let mut caller = *registers;
+                caller.pc = pc;
+                caller.set(self.abi.stack_pointer, Some(at.checked_add(8)?));
+                return Some(caller);
+            }
+        }
+        None
+    }
+
+    /// True when the instruction before an address is a call.
+    fn is_return_address(&self, address: u64) -> bool {
+        if !self.memory.is_code(address) {
+            return false;
+        }
+        let mut before = [0; 7];
+        let Some(start) = address.checked_sub(before.len() as u64) else {
+            return false;
+        };
+        if self.memory.read(start, &mut before).is_none() {
+            return false;
+        }
+        match self.abi.machine {
+            Machine::X86_64 => ends_in_call(before),
+            Machine::Aarch64 => {
+                let [.., a, b, c, d] = before;
+                let word = u32::from_le_bytes([a, b, c, d]);
+                // BL, and BLR with its authenticated forms.
+                word >> 26 == 0b10_0101 || word & 0xfeff_f000 == 0xd63f_0000
+            }
+        }
+    }
+
+    fn strip(&self, address: u64) -> u64 {
+        address & !self.memory.core.code_mask
+    }
+}
+
+/// Whether x86-64 code ends in a call: `e8 rel32`, or `ff /2` in one of its lengths.
+fn ends_in_call(code: [u8; 7]) -> bool {
+    let [a, b, c, d, e, f, g] = code;
+    let is_call = |opcode: u8, modrm: u8, shape: fn(u8) -> bool| opcode == 0xff && modrm & 0x38 == 0x10 && shape(modrm);
+    c == 0xe8
+        || is_call(f, g, |modrm| {
+            modrm >> 6 == 3 || (modrm >> 6 == 0 && !matches!(modrm & 7, 4 | 5))
+        })
+        || is_call(e, f, |modrm| {
+            (modrm >> 6 == 1 && modrm & 7 != 4) || (modrm >> 6 == 0 && modrm & 7 == 4)
+        })
+        || is_call(d, e, |modrm| modrm >> 6 == 1 && modrm & 7 == 4)
+        || is_call(b, c, |modrm| (modrm >> 6 == 2 && modrm & 7 != 4) || modrm & 0xc7 == 5)
+        || is_call(a, b, |modrm| (modrm >> 6 == 2 || modrm >> 6 == 0) && modrm & 7 == 4)
+}
+
+impl Iterator for Unwinder<'_> {
+    type Item = RawFrame;
+
+    fn next(&mut self) -> Option<RawFrame> {
+        let mut frame = self.next.take()?;
+        if self.steps < MAX_STEPS {
+            self.next = self.caller(&mut frame);
+        }
+        self.steps += 1;
+        Some(frame)
+    }
+}

@@ -1,0 +1,124 @@
+//! From what a plugin claims to what the document says: what does not hold is dropped, and named.
+
+use whycrash_catalog::{Catalog, Cause};
+
+use crate::case::Case;
+use crate::sandbox::{PluginLimits, types};
+use crate::{Citation, CollectNext, Finding, Fix, PluginInfo, PluginName, citation};
+
+/// What is left of a diagnosis after every claim in it was checked.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) next: Vec<CollectNext>,
+    /// The first thing that did not hold.
+    pub(crate) failure: Option<String>,
+}
+
+/// What claims are held against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judge<'a> {
+    pub(crate) case: &'a Case,
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) limits: &'a PluginLimits,
+}
+
+impl Judge<'_> {
+    pub(crate) fn judge(&self, plugin: &PluginInfo, diagnosis: types::Diagnosis) -> Verdict {
+        let counts = [("findings", diagnosis.findings.len()), ("things to collect", diagnosis.next.len())];
+        if let Some((what, count)) = counts.into_iter().find(|(_, count)| *count > self.limits.findings) {
+            let failure = format!("it returned {count} {what}, more than the {} that are allowed", self.limits.findings);
+            return Verdict { failure: Some(failure), ..Verdict::default() };
+        }
+        let mut verdict = Verdict::default();
+        for claim in diagnosis.findings {
+            match self.finding(plugin, claim) {
+                Ok(finding) => verdict.findings.push(finding),
+                Err(failure) => {
+                    verdict.failure.get_or_insert(failure);
+                }
+            }
+        }
+        for next in diagnosis.next {
+            match self.next(next) {
+                Ok(next) => verdict.next.push(next),
+                Err(failure) => {
+                    verdict.failure.get_or_insert(failure);
+                }
+            }
+        }
+        verdict
+    }
+
+    fn finding(&self, plugin: &PluginInfo, claim: types::Finding) -> Result<Finding, String> {
+        let id = claim.cause;
+        let cause = self.cause(plugin, &id)?;
+        if !(0.0..=1.0).contains(&claim.confidence) {
+            return Err(format!("it gave {id:?} a confidence of {}, which is not between 0 and 1", claim.confidence));
+        }
+        if claim.citations.is_empty() {
+            return Err(format!("it named {id:?} without citing a place that proves it"));
+        }
+        let citations = self.citations(&id, &claim.citations)?;
+        let contradictions = self.citations(&id, &claim.contradictions)?;
+        let title = self.text(&id, claim.title.unwrap_or_default())?;
+        let first_step = claim.first_step.map(|step| self.text(&id, step)).transpose()?;
+        Ok(Finding {
+            title: if title.is_empty() { cause.title.clone() } else { title },
+            confidence: claim.confidence,
+            plugin: PluginName { name: plugin.name.clone(), version: plugin.version.clone() },
+            explanation: self.text(&id, claim.explanation)?,
+            citations,
+            contradictions,
+            fixes: fixes(first_step, cause),
+            references: cause.references.clone(),
+            cause: id,
+        })
+    }
+
+    /// The documented cause, if there is one by this id and the plugin said that it could name it.
+    fn cause(&self, plugin: &PluginInfo, id: &str) -> Result<&Cause, String> {
+        if !plugin.causes.iter().any(|cause| cause == id) {
+            return Err(format!("it named the cause {id:?}, which is not among those it says it can name"));
+        }
+        self.catalog.get(id).ok_or_else(|| format!("it named the cause {id:?}, which is not documented"))
+    }
+
+    fn citations(&self, cause: &str, claimed: &[types::Citation]) -> Result<Vec<Citation>, String> {
+        if claimed.len() > self.limits.citations {
+            return Err(format!("it cited {} places for {cause:?}, more than the {} that are allowed", claimed.len(), self.limits.citations));
+        }
+        claimed
+            .iter()
+            .map(|claim| {
+                self.text(cause, claim.quote.clone())?;
+                citation::check(self.case, claim).map_err(|why| format!("for {cause:?} {why}"))
+            })
+            .collect()
+    }
+
+    fn next(&self, next: types::CollectNext) -> Result<CollectNext, String> {
+        let what = "what to collect next";
+        let mut decides_between = next.decides_between;
+        decides_between.retain(|id| self.catalog.get(id).is_some());
+        Ok(CollectNext { artifact: self.text(what, next.artifact)?, how: self.text(what, next.how)?, decides_between })
+    }
+
+    fn text(&self, of: &str, text: String) -> Result<String, String> {
+        if text.len() > self.limits.text_bytes {
+            return Err(format!("it wrote a text of {} bytes for {of:?}, more than the {} that are allowed", text.len(), self.limits.text_bytes));
+        }
+        Ok(text)
+    }
+}
+
+/// What to do: first what the plugin knows about this very case, then what is documented.
+fn fixes(first_step: Option<String>, cause: &Cause) -> Vec<Fix> {
+    let own = first_step.filter(|step| !step.is_empty()).map(|summary| Fix { summary, ..Fix::default() });
+    let documented = cause.fixes.iter().map(|fix| Fix {
+        summary: fix.summary.clone(),
+        steps: fix.steps.clone(),
+        not_when: fix.not_when.clone(),
+    });
+    own.into_iter().chain(documented).collect()
+}

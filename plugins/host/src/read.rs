@@ -1,0 +1,72 @@
+//! From the files of a report to a case.
+
+use std::path::Path;
+
+use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Problem, Reading};
+use whycrash_symbols::Symbols;
+
+use crate::case::{Case, CaseArtifact};
+use crate::text::Text;
+use crate::{ArtifactHead, Exit, Input, ReportHead, head};
+
+/// A report that was read.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) head: ReportHead,
+    pub(crate) case: Case,
+}
+
+/// Reads every artifact of a report and merges what they say.
+pub(crate) fn read(symbols: &Symbols, limits: &Limits, input: &Input) -> Read {
+    let (mut artifacts, mut evidences) = (Vec::new(), Vec::new());
+    for artifact in &input.artifacts {
+        let reading = symbols.read(artifact, limits);
+        let (read, evidence) = case_artifact(artifact, reading);
+        artifacts.push(read);
+        evidences.push(evidence);
+    }
+    let evidence = merge(evidences, input);
+    let heads: Vec<ArtifactHead> = artifacts.iter().map(|artifact| artifact.head.clone()).collect();
+    let head = ReportHead {
+        id: head::report_id(&input.metadata, &heads),
+        title: String::new(),
+        signature: crate::Signature::default(),
+        exit: exit(&evidence),
+        artifacts: heads,
+    };
+    Read { head, case: Case::new(artifacts, evidence) }
+}
+
+fn case_artifact(artifact: &Artifact, reading: Reading) -> (CaseArtifact, Evidence) {
+    let mut problems = reading.problems;
+    let sha256 = head::sha256(&artifact.path).unwrap_or_else(|error| {
+        problems.push(Problem::new("unreadable", format!("the file can not be read: {error}")));
+        String::new()
+    });
+    let kind = reading.kind.unwrap_or(ArtifactKind::Unknown);
+    let head = ArtifactHead { name: artifact.name.clone(), kind, bytes: reading.bytes, sha256, problems };
+    let text = matches!(kind, ArtifactKind::Log).then(|| text(&artifact.path)).flatten();
+    (CaseArtifact { head, path: artifact.path.clone(), text }, reading.evidence)
+}
+
+fn text(path: &Path) -> Option<Text> {
+    std::fs::read(path).ok().map(Text::new)
+}
+
+fn merge(evidences: Vec<Evidence>, input: &Input) -> Evidence {
+    let mut merged = Evidence { context: input.metadata.clone(), ..Evidence::default() };
+    for evidence in evidences {
+        merged.crash = merged.crash.or(evidence.crash);
+        merged.threads.extend(evidence.threads);
+        merged.timeline.extend(evidence.timeline);
+        merged.memory_snapshots.extend(evidence.memory_snapshots);
+    }
+    for (number, event) in merged.timeline.iter_mut().enumerate() {
+        event.event = number;
+    }
+    merged
+}
+
+fn exit(evidence: &Evidence) -> Exit {
+    evidence.crash.as_ref().map_or_else(Exit::default, |crash| Exit { signal: crash.signal.clone(), code: crash.exit_code })
+}

@@ -1,0 +1,78 @@
+//! From the evidence model to the plugin interface.
+
+use serde::Serialize;
+use whycrash_evidence::model::{self, Place};
+
+use super::bindings::evidence;
+use crate::case::CaseArtifact;
+
+/// The name that an enum's value has in the report document.
+fn name(value: impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => String::new(),
+    }
+}
+
+pub(super) fn json(value: impl Serialize) -> String {
+    serde_json::to_string(&value).unwrap_or_default()
+}
+
+pub(super) fn artifact(artifact: &CaseArtifact) -> evidence::Artifact {
+    evidence::Artifact {
+        name: artifact.head.name.clone(),
+        kind: name(artifact.head.kind),
+        bytes: artifact.head.bytes,
+        lines: artifact.text.as_ref().map_or(0, crate::text::Text::count),
+    }
+}
+
+pub(super) fn line(artifact: &str, number: u64, text: String) -> evidence::Line {
+    evidence::Line { artifact: artifact.to_owned(), number, text }
+}
+
+pub(super) fn thread(thread: &model::Thread) -> evidence::Thread {
+    evidence::Thread {
+        id: thread.id.to_string(),
+        name: thread.name.clone(),
+        rank: thread.rank,
+        pid: thread.pid,
+        crashed: thread.crashed,
+        artifact: thread.artifact.clone(),
+        frames: thread.frames.len() as u32,
+        omitted: thread.frames_omitted.unwrap_or(0),
+    }
+}
+
+pub(super) fn frame(frame: &model::Frame) -> evidence::Frame {
+    evidence::Frame {
+        kind: name(frame.kind),
+        function: frame.function.clone(),
+        file: frame.file.clone(),
+        line: frame.line,
+        module: frame.module.clone(),
+        address: frame.address.map(|address| address.0),
+        inline: frame.inline,
+        trust: name(frame.trust),
+        signal: frame.signal,
+    }
+}
+
+pub(super) fn event(kind: &str, event: &model::Event) -> evidence::Event {
+    let what = serde_json::to_value(&event.what).unwrap_or_default();
+    evidence::Event {
+        number: event.event as u32,
+        kind: kind.to_owned(),
+        detail: what.get("detail").map(ToString::to_string).unwrap_or_default(),
+        text: event.text.clone(),
+        artifact: event.artifact.clone(),
+        lines: match event.at {
+            Some(Place::Line([first, last])) => Some((first, last)),
+            _ => None,
+        },
+        rank: event.rank,
+        pid: event.pid,
+        time: event.time.clone(),
+        primary: event.primary,
+    }
+}

@@ -1,0 +1,87 @@
+//! The one engine that all plugins share.
+
+use std::time::Duration;
+
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+
+use super::PluginLimits;
+
+/// Time between two ticks of the epoch: how late a run may be stopped.
+pub(crate) const TICK: Duration = Duration::from_millis(10);
+
+/// Runs that the pool holds at once; the address space it reserves grows with it.
+const POOLED_RUNS: u32 = 32;
+
+/// Core instances, memories and tables of one component. One that was made from an interpreted language has dozens.
+const CORE_INSTANCES: u32 = 64;
+const MEMORIES: u32 = 4;
+const TABLES: u32 = 64;
+
+/// Address space that the pool reserves for one memory: enough that no bounds check is needed for 32-bit addresses.
+const RESERVED_PER_MEMORY: u64 = 4 << 30;
+
+/// An engine, and the thread that advances its epoch for as long as the engine lives.
+///
+/// Instances come from a pool where the address space allows for one (containers and `ulimit -v` may not), and are
+/// made on demand elsewhere. Compiled code is the same for both.
+pub(crate) fn engine(limits: &PluginLimits) -> wasmtime::Result<Engine> {
+    let pooled = config()
+        .and_then(|mut config| Engine::new(config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits)))));
+    let engine = match pooled {
+        Ok(engine) => engine,
+        Err(error) => {
+            tracing::debug!(%error, "no pool for plugin instances; they are made on demand");
+            Engine::new(&config()?)?
+        }
+    };
+    start_ticking(&engine)?;
+    Ok(engine)
+}
+
+/// The native code of a component, for an engine of this configuration.
+pub(super) fn precompile(wasm: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    Engine::new(&config()?)?.precompile_component(wasm)
+}
+
+fn config() -> wasmtime::Result<Config> {
+    let mut config = Config::new();
+    // Naming the target, even though it is this machine's, keeps code generation to its baseline instructions: compiled
+    // plugins then run on any machine of the architecture, and alike.
+    config.target(env!("WHYCRASH_TARGET"))?;
+    config.cranelift_opt_level(OptLevel::Speed);
+    config.consume_fuel(true);
+    config.epoch_interruption(true);
+    config.cranelift_nan_canonicalization(true);
+    config.relaxed_simd_deterministic(true);
+    config.memory_reservation(RESERVED_PER_MEMORY);
+    Ok(config)
+}
+
+fn pool(limits: &PluginLimits) -> PoolingAllocationConfig {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(POOLED_RUNS)
+        .total_core_instances(POOLED_RUNS * CORE_INSTANCES)
+        .total_memories(POOLED_RUNS)
+        .total_tables(POOLED_RUNS * 4)
+        .max_core_instances_per_component(CORE_INSTANCES)
+        .max_memories_per_component(MEMORIES)
+        .max_tables_per_component(TABLES)
+        .max_component_instance_size(10 << 20)
+        .table_elements(100_000)
+        .max_memory_size(limits.memory);
+    pool
+}
+
+/// Starts the thread that advances the engine's epoch, without which no wall-time limit would ever be reached. It ends
+/// by itself once the engine is gone.
+fn start_ticking(engine: &Engine) -> wasmtime::Result<()> {
+    let engine = engine.weak();
+    std::thread::Builder::new().name("plugin-epoch".to_owned()).spawn(move || {
+        while let Some(engine) = engine.upgrade() {
+            engine.increment_epoch();
+            drop(engine);
+            std::thread::sleep(TICK);
+        }
+    })?;
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! What a file must be before it is compiled.
+//!
+//! The compiler is not hardened against hostile input the way that execution is, so everything about a file that can be told
+//! by validating it is told first, in words that its author can act on.
+
+use wasmparser::{
+    ComponentExternalKind, ComponentTypeRef, Encoding, Parser, Payload, Validator, WasmFeatures,
+};
+
+use super::{PluginError, PluginLimits};
+
+/// The namespace of everything a component may import.
+const PACKAGE: &str = "whycrash:plugin/";
+/// The version of the interface that this host serves.
+const VERSION: &str = "1.0.0";
+/// The one function it may import.
+const LOG: &str = "log";
+/// What it must export.
+const EXPORTS: [&str; 2] = ["about", "diagnose"];
+
+/// Checks that these bytes are a valid component that imports nothing but the plugin interface and exports what a plugin must.
+pub(crate) fn inspect(bytes: &[u8], limits: &PluginLimits) -> Result<(), PluginError> {
+    if bytes.len() > limits.component_bytes {
+        return Err(PluginError::Refused(format!(
+            "the file has {} bytes, more than the {} that are allowed",
+            bytes.len(),
+            limits.component_bytes
+        )));
+    }
+    if !Parser::is_component(bytes) {
+        let what = if Parser::is_core_wasm(bytes) {
+            "a core WebAssembly module, not a component; build it for the component model, as the plugin SDK does"
+        } else {
+            "no WebAssembly component"
+        };
+        return Err(PluginError::Refused(format!("the file is {what}")));
+    }
+    // All bytes first: nothing of a file that is broken further down is looked at.
+    Validator::new_with_features(WasmFeatures::default())
+        .validate_all(bytes)
+        .map_err(|error| PluginError::Refused(format!("the file is damaged or invalid: {error}")))?;
+    check_outermost(bytes)
+}
+
+/// Checks imports and exports of the outermost component; what is nested in it can only use what that hands down.
+fn check_outermost(bytes: &[u8]) -> Result<(), PluginError> {
+    let mut missing = EXPORTS.to_vec();
+    let mut depth = 0_usize;
+    for payload in Parser::new(0).parse_all(bytes) {
+        match payload.map_err(|error| PluginError::Refused(format!("the file is damaged: {error}")))? {
+            Payload::Version { encoding: Encoding::Component | Encoding::Module, .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ComponentImportSection(section) if depth == 1 => {
+                for import in section.into_iter().flatten() {
+                    check_import(import.name.name, import.ty)?;
+                }
+            }
+            Payload::ComponentExportSection(section) if depth == 1 => {
+                for export in section.into_iter().flatten() {
+                    if export.kind == ComponentExternalKind::Func {
+                        missing.retain(|name| *name != export.name.name);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    match missing.first() {
+        None => Ok(()),
+        Some(name) => Err(PluginError::Refused(format!(
+            "it does not export `{name}`: a plugin exports `about` and `diagnose` of {PACKAGE}plugin@{VERSION}"
+        ))),
+    }
+}
+
+fn check_import(name: &str, kind: ComponentTypeRef) -> Result<(), PluginError> {
+    let allowed = match kind {
+        ComponentTypeRef::Func(_) => name == LOG,
+        ComponentTypeRef::Instance(_) => {
+            name.strip_prefix(PACKAGE).is_some_and(|rest| rest == format!("types@{VERSION}") || rest == format!("evidence@{VERSION}"))
+        }
+        // A type that the world itself names.
+        ComponentTypeRef::Type(_) => true,
+        _ => false,
+    };
+    if allowed {
+        return Ok(());
+    }
+    let advice = if name.starts_with("wasi:") {
+        "plugins run without files, clock, network or environment: build for a target without WASI"
+    } else if name.starts_with(PACKAGE) {
+        "this host serves version 1.0.0 of the plugin interface"
+    } else {
+        "a plugin may import the plugin interface alone"
+    };
+    Err(PluginError::Refused(format!("it imports `{name}`, which no plugin may have; {advice}")))
+}

@@ -1,0 +1,100 @@
+//! What a plugin may use, and the meter that counts it.
+
+use wasmtime::ResourceLimiter;
+
+/// Upper bounds on one run of one plugin. A run that goes over one of them fails, and its row says which.
+#[derive(Clone, Debug)]
+pub struct PluginLimits {
+    /// The public budget: about one unit for each WebAssembly instruction (wasmtime's fuel).
+    pub fuel: u64,
+    /// Wall time in milliseconds: the backstop behind `fuel`, for the time that the host spends on a plugin's behalf.
+    pub millis: u64,
+    /// Bytes of linear memory and tables.
+    pub memory: usize,
+    /// Bytes that one call may make the host allocate: the size of a diagnosis.
+    pub answer_bytes: usize,
+    /// Bytes of evidence that the host hands over in one run.
+    pub read_bytes: usize,
+    /// Bytes of text that the host searches on the plugin's behalf in one run.
+    pub search_bytes: u64,
+    /// Bytes of linear-time matcher that one pattern may compile to.
+    pub pattern_bytes: usize,
+    /// Findings, and entries of what to collect next.
+    pub findings: usize,
+    /// Citations and contradictions of one finding.
+    pub citations: usize,
+    /// Bytes of any one text of a diagnosis.
+    pub text_bytes: usize,
+    /// Lines kept of what it logs.
+    pub log_lines: usize,
+    /// Bytes kept of a line of its log.
+    pub log_line_bytes: usize,
+    /// Calls of `log` before the run is stopped as a flood.
+    pub log_calls: usize,
+    /// Bytes of a component's file.
+    pub component_bytes: usize,
+}
+
+impl Default for PluginLimits {
+    fn default() -> Self {
+        Self {
+            fuel: 1_000_000_000,
+            millis: 10_000,
+            memory: 256 << 20,
+            answer_bytes: 4 << 20,
+            read_bytes: 64 << 20,
+            search_bytes: 1 << 30,
+            pattern_bytes: 1 << 20,
+            findings: 32,
+            citations: 32,
+            text_bytes: 16 << 10,
+            log_lines: 100,
+            log_line_bytes: 1 << 10,
+            log_calls: 10_000,
+            component_bytes: 64 << 20,
+        }
+    }
+}
+
+/// Counts the memory of one run across all memories and tables of its component.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    limit: usize,
+    used: usize,
+    peak: usize,
+}
+
+/// Bytes that an element of a table costs the host.
+const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();
+
+impl Meter {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, used: 0, peak: 0 }
+    }
+
+    /// The most memory that was in use, in bytes.
+    pub(crate) fn peak(&self) -> usize {
+        self.peak
+    }
+
+    fn grow(&mut self, bytes: usize) -> wasmtime::Result<bool> {
+        self.used = self.used.saturating_add(bytes);
+        if self.used > self.limit {
+            // An error and not a refusal: a refusal reaches the plugin as a failed allocation, and the reason would be
+            // lost in whatever it does then.
+            return Err(wasmtime::Error::msg(format!("it asked for more than {} bytes of memory", self.limit)));
+        }
+        self.peak = self.peak.max(self.used);
+        Ok(true)
+    }
+}
+
+impl ResourceLimiter for Meter {
+    fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        self.grow(desired.saturating_sub(current))
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        self.grow(desired.saturating_sub(current).saturating_mul(TABLE_ELEMENT_BYTES))
+    }
+}

@@ -1,0 +1,199 @@
+//! The evidence's JSON members as Rust types. All are read tolerantly: what is absent is the default, what is new is ignored.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// The particulars of a kind of event.
+pub trait EventDetail: DeserializeOwned {
+    /// The kind's name in the timeline.
+    const KIND: &'static str;
+}
+
+/// How a process ended: the `crash` member.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Crash {
+    /// Signal name, such as `SIGSEGV`.
+    pub signal: Option<String>,
+    /// Exit code of a process that ended by itself.
+    pub exit_code: Option<i32>,
+    /// The signal's code by name, such as `SEGV_MAPERR` (signal(7)).
+    pub code: Option<String>,
+    /// Address the fault was about, as hex.
+    pub address: Option<String>,
+    /// What that address tells, such as `null`, `unmapped`, `guard-page`, `read-only`, `non-canonical`, `not-code`.
+    pub address_kind: Option<String>,
+    /// `read`, `write` or `execute`.
+    pub access: Option<String>,
+    /// Process id.
+    pub pid: Option<u32>,
+    /// Name of the executable.
+    pub process: Option<String>,
+    /// Last words, such as glibc's abort message.
+    pub message: Option<String>,
+    /// The artifact that says so.
+    pub artifact: String,
+}
+
+impl Crash {
+    /// The fault address as a number.
+    pub fn address(&self) -> Option<u64> {
+        let text = self.address.as_deref()?;
+        u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
+    }
+}
+
+/// An out-of-memory message of the caching allocator. Sizes are bytes, rounded as the message rounds them.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct CudaOom {
+    /// `CUDA`, `HIP` or `XPU`.
+    pub backend: String,
+    /// Bytes asked for.
+    pub requested: u64,
+    /// Device index.
+    pub gpu: Option<u32>,
+    /// Total capacity of the device.
+    pub capacity: Option<u64>,
+    /// Free on the device.
+    pub free: Option<u64>,
+    /// Allocated by the program through the allocator.
+    pub allocated: Option<u64>,
+    /// Held by the allocator but not allocated.
+    pub reserved_unallocated: Option<u64>,
+    /// Of `allocated`, in private pools (CUDA graphs).
+    pub private_pools: Option<u64>,
+    /// What a memory fraction allows this process.
+    pub allowed: Option<u64>,
+    /// What this process holds on the device, everything included.
+    pub this_process: Option<u64>,
+    /// Other processes on the device, with what they hold.
+    pub other_processes: Vec<ProcessMemory>,
+}
+
+impl EventDetail for CudaOom {
+    const KIND: &'static str = "cuda-oom";
+}
+
+/// What a process holds on a device, in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ProcessMemory {
+    /// Process id.
+    pub pid: u32,
+    /// Bytes held.
+    pub bytes: u64,
+}
+
+/// A Python exception.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct PythonException {
+    /// Class, with its module where printed.
+    pub exception: String,
+    /// Message, possibly of several lines.
+    pub message: String,
+    /// `cause`, `context`, or absent for the one that reached the top.
+    pub relation: Option<String>,
+}
+
+impl EventDetail for PythonException {
+    const KIND: &'static str = "python-exception";
+}
+
+/// The head line of a faulthandler dump.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct FatalPythonError {
+    /// Such as `Segmentation fault`.
+    pub error: String,
+    /// The signal that stands for.
+    pub signal: Option<String>,
+}
+
+impl EventDetail for FatalPythonError {
+    const KIND: &'static str = "fatal-python-error";
+}
+
+/// A `DataLoader` worker that died, as the parent tells it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct DataloaderWorker {
+    /// The worker's process id.
+    pub pid: Option<u32>,
+    /// The signal's description as printed, such as `Killed`.
+    pub signal: Option<String>,
+    /// Exit code, when it exited.
+    pub exit_code: Option<i32>,
+    /// True when the message blames shared memory.
+    pub shared_memory: bool,
+}
+
+impl EventDetail for DataloaderWorker {
+    const KIND: &'static str = "dataloader-worker";
+}
+
+/// The end of a process.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ProcessExit {
+    /// Signal name.
+    pub signal: Option<String>,
+    /// Exit code.
+    pub exit_code: Option<i32>,
+}
+
+impl EventDetail for ProcessExit {
+    const KIND: &'static str = "process-exit";
+}
+
+/// One device of one memory snapshot. All sizes are bytes; see the evidence model for what each counts.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "named as in the evidence model, where each is documented")]
+pub struct MemorySnapshot {
+    pub artifact: String,
+    pub device: u32,
+    pub reserved: u64,
+    pub allocated: u64,
+    pub active: u64,
+    pub requested: u64,
+    pub segments: u64,
+    pub blocks: u64,
+    pub peak_allocated: u64,
+    pub inactive: u64,
+    pub largest_inactive: u64,
+    pub pending_free: u64,
+    pub private_pools: u64,
+    pub expandable_segments: Option<bool>,
+    pub oom: Option<OomRequest>,
+    pub clusters: Vec<Cluster>,
+}
+
+/// An allocation that the allocator could not serve. Sizes are bytes.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct OomRequest {
+    /// Asked for.
+    pub requested: u64,
+    /// Free on the device at that moment.
+    pub device_free: u64,
+    /// Inactive in segments that this request could have used (same stream, same pool).
+    pub usable_inactive: u64,
+    /// The largest of those blocks.
+    pub largest_usable: u64,
+    /// Where the program asked, innermost first, as `function (file:line)`.
+    pub frames: Vec<String>,
+}
+
+/// Live blocks that one stack allocated.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Cluster {
+    /// Bytes alive.
+    pub bytes: u64,
+    /// Blocks alive.
+    pub count: u64,
+    /// The allocating stack, innermost first, as `function (file:line)`.
+    pub frames: Vec<String>,
+}

@@ -1,0 +1,108 @@
+//! The answer of a plugin, built up piece by piece.
+
+use crate::bindings;
+use crate::bindings::whycrash::plugin::types;
+use crate::{Citation, CollectNext};
+
+/// The claim that a documented cause explains the report.
+#[derive(Clone, Debug)]
+pub struct Finding(types::Finding);
+
+/// What a plugin found, and what would tell it more.
+#[derive(Clone, Debug)]
+pub struct Diagnosis(types::Diagnosis);
+
+impl Finding {
+    /// The claim that this cause explains the report, with a confidence from 0 to 1. It needs at least one citation.
+    pub fn new(cause: &str, confidence: f64) -> Self {
+        Self(types::Finding {
+            cause: cause.to_owned(),
+            title: None,
+            confidence,
+            explanation: String::new(),
+            citations: Vec::new(),
+            contradictions: Vec::new(),
+            first_step: None,
+        })
+    }
+
+    /// A title that is more exact than the cause's own.
+    #[must_use]
+    pub fn titled(mut self, title: impl Into<String>) -> Self {
+        self.0.title = Some(title.into());
+        self
+    }
+
+    /// Why, in a few sentences about this very report.
+    #[must_use]
+    pub fn because(mut self, explanation: impl Into<String>) -> Self {
+        self.0.explanation = explanation.into();
+        self
+    }
+
+    /// A place that proves it.
+    #[must_use]
+    pub fn cite(mut self, citation: Citation) -> Self {
+        if !self.0.citations.contains(&citation) {
+            self.0.citations.push(citation);
+        }
+        self
+    }
+
+    /// Places that prove it.
+    #[must_use]
+    pub fn cite_all(self, citations: impl IntoIterator<Item = Citation>) -> Self {
+        citations.into_iter().fold(self, Self::cite)
+    }
+
+    /// A place that speaks against it.
+    #[must_use]
+    pub fn against(mut self, citation: Citation) -> Self {
+        self.0.contradictions.push(citation);
+        self
+    }
+
+    /// What to do first in this very case; the documented fixes follow it.
+    #[must_use]
+    pub fn first_step(mut self, step: impl Into<String>) -> Self {
+        self.0.first_step = Some(step.into());
+        self
+    }
+}
+
+impl Diagnosis {
+    /// Nothing fits: the right answer more often than not.
+    pub fn nothing() -> Self {
+        Self(types::Diagnosis { findings: Vec::new(), next: Vec::new() })
+    }
+
+    /// Adds a finding.
+    #[must_use]
+    pub fn with(mut self, finding: Finding) -> Self {
+        self.0.findings.push(finding.0);
+        self
+    }
+
+    /// Adds an artifact that would decide between causes, and how to get it.
+    #[must_use]
+    pub fn collect<'a>(mut self, artifact: &str, how: &str, decides_between: impl IntoIterator<Item = &'a str>) -> Self {
+        self.0.next.push(CollectNext {
+            artifact: artifact.to_owned(),
+            how: how.to_owned(),
+            decides_between: decides_between.into_iter().map(str::to_owned).collect(),
+        });
+        self
+    }
+}
+
+impl From<Finding> for Diagnosis {
+    fn from(finding: Finding) -> Self {
+        Self::nothing().with(finding)
+    }
+}
+
+impl From<Diagnosis> for bindings::Diagnosis {
+    fn from(diagnosis: Diagnosis) -> Self {
+        diagnosis.0
+    }
+}

@@ -1,0 +1,98 @@
+//! Reading a report a page at a time, as Rust iterators and types.
+
+use serde::de::DeserializeOwned;
+
+use crate::facts::{Crash, EventDetail, MemorySnapshot};
+use crate::{Event, Frame, Line, Report, Thread, bindings};
+
+/// Entries asked for at a time.
+const PAGE: u32 = 64;
+/// Lines that [`Report::find`] returns at most.
+const HITS: u32 = 64;
+
+/// An event with its particulars.
+#[derive(Clone, Debug)]
+pub struct Told<T> {
+    /// Where and when.
+    pub event: Event,
+    /// What.
+    pub detail: T,
+}
+
+/// A thread, and its position among the report's threads.
+#[derive(Clone, Debug)]
+pub struct Walk<'a> {
+    report: &'a Report,
+    position: u32,
+    /// The thread.
+    pub thread: Thread,
+}
+
+impl Report {
+    /// The value at a dotted path into the evidence, as this type; `None` when it is absent or of another form.
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Option<T> {
+        serde_json::from_str(&self.fact(path)?).ok()
+    }
+
+    /// How the process ended.
+    pub fn crash(&self) -> Option<Crash> {
+        self.get("crash")
+    }
+
+    /// Lines of all text artifacts that match; 64 at most.
+    pub fn find(&self, pattern: &str) -> Result<Vec<Line>, String> {
+        self.search(None, pattern, HITS)
+    }
+
+    /// Events of one kind, oldest first, with their particulars.
+    pub fn told<T: EventDetail>(&self) -> Vec<Told<T>> {
+        pages(|first| self.events(Some(T::KIND), first, PAGE))
+            .filter_map(|event| Some(Told { detail: serde_json::from_str(&event.detail).ok()?, event }))
+            .collect()
+    }
+
+    /// All threads, the crashed one first.
+    pub fn walks(&self) -> impl Iterator<Item = Walk<'_>> {
+        pages(|first| self.threads(first, PAGE))
+            .zip(0..)
+            .map(|(thread, position)| Walk { report: self, position, thread })
+    }
+
+    /// The memory snapshots, one for each device.
+    pub fn snapshots(&self) -> Vec<MemorySnapshot> {
+        self.memory_snapshots().iter().filter_map(|text| serde_json::from_str(text).ok()).collect()
+    }
+
+    /// The context's value at a dotted path, when it is a text or a number: as text.
+    pub fn context_text(&self, path: &str) -> Option<String> {
+        match serde_json::from_str(&self.context(path)?).ok()? {
+            serde_json::Value::String(text) => Some(text),
+            serde_json::Value::Null => None,
+            other => Some(other.to_string()),
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// Its frames with their indices, innermost first.
+    pub fn frames(&self) -> impl Iterator<Item = (u32, Frame)> {
+        pages(|first| self.report.frames(self.position, first, PAGE)).zip(0..).map(|(frame, index)| (index, frame))
+    }
+
+    /// A citation of one of its frames.
+    pub fn cite(&self, index: u32, frame: &Frame) -> bindings::whycrash::plugin::types::Citation {
+        crate::cite::frame(&self.thread, index, frame)
+    }
+}
+
+/// Everything a paged reader has, asked for only as far as it is used.
+fn pages<T>(read: impl Fn(u32) -> Vec<T>) -> impl Iterator<Item = T> {
+    let mut next = Some(0);
+    std::iter::from_fn(move || {
+        let first = next?;
+        let page = read(first);
+        next = (page.len() == PAGE as usize).then(|| first + PAGE);
+        Some(page)
+    })
+    .flatten()
+}
