@@ -1,17 +1,20 @@
 """Calls the Python C API through ctypes.CDLL, which gives up the GIL during the call.
 
-    python -X faulthandler no_gil.py
+    python -X faulthandler no_gil.py [checked]
+
+With `checked`, the function called is one that verifies the thread state and stops with a fatal error; without, it is
+one that follows the null pointer.
 """
 
 import ctypes
+import sys
 
 
-def count_items(items: list) -> int:
+def error_pending(checked: bool) -> bool:
     python = ctypes.CDLL(None)  # ctypes.pythonapi would keep the GIL
-    python.PyList_Append.argtypes = [ctypes.py_object, ctypes.py_object]
-    python.PyErr_Occurred.restype = ctypes.c_void_p
-    python.PyErr_Occurred()  # asks for the current thread's state, and there is none
-    return len(items)
+    ask = python.PyThreadState_Get if checked else python.PyErr_Occurred
+    ask.restype = ctypes.c_void_p
+    return ask() is not None
 
 
-print(count_items([1, 2, 3]))
+print(error_pending(checked="checked" in sys.argv))

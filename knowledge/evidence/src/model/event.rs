@@ -76,6 +76,8 @@ pub enum What {
     FatalPythonError(FatalPythonError),
     /// A `DataLoader` worker died.
     DataloaderWorker(DataloaderWorker),
+    /// A memory snapshot recorded a request that the caching allocator could not serve.
+    SnapshotOom(SnapshotOom),
     /// A process ended: the collector saw it, or a shell or launcher printed it.
     ProcessExit(ProcessExit),
     /// Native code gave up: an assertion, an uncaught C++ exception, a heap check, a Rust panic.
@@ -140,6 +142,26 @@ pub struct CudaOom {
     pub other_processes: Vec<ProcessMemory>,
 }
 
+/// A failed request as a memory snapshot recorded it. Sizes are exact bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SnapshotOom {
+    /// Device index.
+    pub gpu: u32,
+    /// Bytes asked for.
+    pub requested: u64,
+    /// Free on the device.
+    pub device_free: u64,
+    /// Allocated by the program at that moment.
+    pub allocated: u64,
+    /// Held by the allocator at that moment.
+    pub reserved: u64,
+    /// Of that, free and usable for this request (same stream, pool and size class).
+    pub usable_inactive: u64,
+    /// The largest such block.
+    pub largest_usable: u64,
+}
+
 /// What a process holds on a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessMemory {
@@ -159,18 +181,28 @@ pub struct PythonException {
     pub message: String,
     /// The thread in [`crate::Evidence::threads`] that holds its frames.
     pub thread: Option<super::ThreadId>,
-    /// `cause` (raise … from), `context` (during handling) or absent for the last one.
+    /// What it is to the exception printed after it: `cause` (raise … from), `context` (during handling), `original`
+    /// (a worker's own, brought to the parent), `group` (a member or the group around it); absent for the last one.
     pub relation: Option<String>,
+    /// The thread or process the line before the traceback names, such as `Process SpawnProcess-1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
+    /// True when the interpreter only reported it (`Exception ignored in …`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ignored: bool,
 }
 
 /// The head line of a faulthandler dump.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FatalPythonError {
-    /// Such as `Segmentation fault`.
+    /// Such as `Segmentation fault`; `Timeout (…)` for a dump that a timer asked for, which kills nothing.
     pub error: String,
     /// The signal that stands for.
     pub signal: Option<String>,
+    /// Extension modules that were loaded, as far as the dump lists them (Python 3.10 and later; bounded).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extension_modules: Vec<String>,
 }
 
 /// A `DataLoader` worker that died, as the parent tells it.

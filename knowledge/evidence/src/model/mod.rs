@@ -10,6 +10,7 @@ mod gpu;
 mod memory;
 mod place;
 mod thread;
+mod usage;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,7 @@ pub use gpu::*;
 pub use memory::*;
 pub use place::*;
 pub use thread::*;
+pub use usage::*;
 
 /// Everything the artifacts of one report say, merged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
