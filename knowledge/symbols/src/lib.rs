@@ -3,6 +3,7 @@
 //! Unwinds the threads of a core dump and names their frames from the binaries and debug files it can find. This
 //! crate alone knows DWARF.
 
+mod calls;
 mod cfi;
 mod dwarf;
 mod dwarf_names;
@@ -17,6 +18,7 @@ mod shared;
 mod signal_frame;
 mod stacks;
 mod symbol_table;
+mod tail_calls;
 mod unwind;
 
 use std::path::PathBuf;

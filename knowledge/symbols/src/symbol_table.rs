@@ -47,6 +47,21 @@ impl SymbolTable {
             .map(|symbol| names::demangle(&self.name(symbol)))
     }
 
+    /// First address of the function that an address is in.
+    pub(crate) fn start_of(&self, address: u64) -> Option<u64> {
+        self.symbol_at(address).map(|symbol| symbol.address)
+    }
+
+    /// Address of the symbol with this mangled name.
+    pub(crate) fn address_of(&self, name: &str) -> Option<u64> {
+        let bytes = self.bytes.as_deref()?;
+        let found = self
+            .symbols
+            .iter()
+            .find(|symbol| name_at(bytes, symbol.name) == name.as_bytes());
+        found.map(|symbol| symbol.address)
+    }
+
     /// The nearest symbol at or below the address that covers it. Symbols written in assembly have no size: they
     /// reach to the next symbol.
     fn symbol_at(&self, address: u64) -> Option<&Symbol> {
