@@ -85,13 +85,13 @@ impl Block for Report {
 
     fn finish(self: Box<Self>, sink: &mut Sink) {
         for failure in self.failures {
+            let text = failure.in_words();
             let origin = Origin {
                 rank: failure.rank,
                 pid: failure.pid,
                 stamp: failure.stamp.or_else(|| self.origin.stamp.clone()),
                 ..self.origin.clone()
             };
-            let text = failure.in_words();
             sink.event(What::ElasticFailure(failure.what), &origin, failure.lines, &text);
         }
     }
