@@ -39,7 +39,8 @@ impl<'a> Subject<'a> {
     pub(super) fn of(evidence: &'a Evidence) -> Self {
         let first = evidence.timeline.iter().find(|event| event.primary && !is_exit(event));
         let fault = evidence.crash.as_ref().filter(|crash| {
-            crash.signal.as_deref().is_some_and(|signal| FAULTS.contains(&signal)) && !told_by_echo(crash, evidence)
+            crash.signal.as_deref().is_some_and(|signal| FAULTS.contains(&signal))
+                && !is_consequence(crash, first, evidence)
         });
         match (fault, first) {
             (Some(crash), _) => Self::fault(crash, evidence),
@@ -142,17 +143,25 @@ fn is_exit(event: &Event) -> bool {
     matches!(event.what, What::ProcessExit(_))
 }
 
-/// True when the crash is only what an echo says: a peer's failure came first.
-fn told_by_echo(crash: &Crash, evidence: &Evidence) -> bool {
-    let Some(at) = &crash.at else { return false };
+/// True when the process only ended the way it did because of something else that is known: a peer's failure, or what
+/// a watchdog or CUDA reported before it was aborted.
+fn is_consequence(crash: &Crash, first: Option<&Event>, evidence: &Evidence) -> bool {
+    let aborted = crash.signal.as_deref() == Some("SIGABRT");
+    let reported = first.is_some_and(|first| {
+        matches!(
+            first.what,
+            What::Watchdog(_) | What::NcclError(_) | What::CudaError(_) | What::DeviceAssert(_) | What::GpuException(_)
+        )
+    });
     let mut tellers = evidence
         .timeline
         .iter()
-        .filter(|event| event.artifact == crash.artifact && event.at.as_ref() == Some(at));
-    tellers.any(|event| {
+        .filter(|event| event.artifact == crash.artifact && event.at.is_some() && event.at == crash.at);
+    let of_a_peer = tellers.any(|event| {
         let root = event.echo_of.and_then(|of| evidence.timeline.get(of));
         root.is_some_and(|root| root.rank != event.rank || root.pid != event.pid)
-    })
+    });
+    aborted && reported || of_a_peer
 }
 
 fn crashed_thread<'a>(crash: &Crash, evidence: &'a Evidence) -> Option<&'a Thread> {
@@ -263,6 +272,16 @@ fn event_part(event: &Event) -> String {
                 .map(super::frames::module_name)
                 .unwrap_or_default();
             format!("kernel {} {object}", kernel.family).trim_end().to_owned()
+        }
+        What::Sanitizer(report) if report.tool == "compute-sanitizer" => {
+            let function = report
+                .function
+                .as_deref()
+                .map(super::frames::normalized_function)
+                .unwrap_or_default();
+            format!("{} {} {function}", report.tool, report.error)
+                .trim_end()
+                .to_owned()
         }
         What::Sanitizer(report) => format!("{} {}", report.tool, report.error),
         What::ElasticFailure(failure) => failure
