@@ -2,7 +2,7 @@
 
 use crate::Evidence;
 use crate::model::{Crash, Event, FrameKind, NativeAbort, Thread, ThreadId, What};
-use crate::signature::frames::normalized_message;
+use crate::signature::frames::{self, module_name, normalized_function, normalized_message};
 
 /// The one failure a report is known by.
 #[derive(Debug)]
@@ -83,10 +83,14 @@ impl<'a> Subject<'a> {
                 .and_then(|id| by_id(id, &event.artifact, evidence));
             return Self::Abort { abort, thread };
         }
-        let (event, carrier) = specific(event, evidence);
+        let (event, carrier) = specific(uncaught_of_chain(event, evidence), evidence);
         let thread = match (&carrier.unwrap_or(event).what, &event.what) {
-            // The handler that notices a dead worker interrupts the parent anywhere: only who iterates tells something.
             (_, What::DataloaderWorker(_)) => uncaught_thread(&event.artifact, evidence),
+            // A timer had all stacks printed: the main thread's is the last.
+            (_, What::FatalPythonError(_)) => evidence
+                .threads
+                .iter()
+                .rfind(|thread| thread.artifact == event.artifact && !thread.frames.is_empty()),
             (What::PythonException(exception), _) => exception
                 .thread
                 .as_ref()
@@ -100,7 +104,17 @@ impl<'a> Subject<'a> {
         Self::Event { event, carrier, thread }
     }
 
-    pub(super) fn thread(&self) -> Option<&'a Thread> {
+    /// The functions that go into the key.
+    pub(super) fn frames(&self, count: usize) -> Vec<String> {
+        let Some(thread) = self.thread() else { return Vec::new() };
+        match self {
+            // The handler that notices a dead worker interrupts the parent anywhere: only who iterates tells something.
+            Self::Event { event, .. } if matches!(event.what, What::DataloaderWorker(_)) => frames::own(thread, count),
+            _ => frames::meaningful(thread, count),
+        }
+    }
+
+    fn thread(&self) -> Option<&'a Thread> {
         match self {
             Self::Signal { thread, .. } | Self::Abort { thread, .. } | Self::Event { thread, .. } => *thread,
             Self::Exit(_) | Self::Nothing => None,
@@ -177,6 +191,25 @@ fn crashed_thread<'a>(crash: &Crash, evidence: &'a Evidence) -> Option<&'a Threa
     })
 }
 
+/// People know a chain of exceptions by the one that nobody caught, which is printed last.
+fn uncaught_of_chain<'a>(event: &'a Event, evidence: &'a Evidence) -> &'a Event {
+    let linked = |event: &Event| {
+        matches!(&event.what, What::PythonException(exception)
+            if matches!(exception.relation.as_deref(), Some("cause" | "context")))
+    };
+    if !linked(event) || !matches!(specific(event, evidence).0.what, What::PythonException(_)) {
+        return event;
+    }
+    let consequences = evidence
+        .timeline
+        .iter()
+        .filter(|later| later.echo_of == Some(event.event) && later.artifact == event.artifact && !linked(later));
+    consequences
+        .filter(|later| matches!(later.what, What::PythonException(_)))
+        .next_back()
+        .unwrap_or(event)
+}
+
 fn uncaught_thread<'a>(artifact: &str, evidence: &'a Evidence) -> Option<&'a Thread> {
     evidence
         .threads
@@ -235,6 +268,7 @@ fn event_part(event: &Event) -> String {
             format!("RuntimeError: {}", start.join(" "))
         }
         What::PythonException(exception) => exception.exception.clone(),
+        What::FatalPythonError(error) if error.error.starts_with("Timeout") => "hang".to_owned(),
         What::FatalPythonError(error) => error.signal.clone().unwrap_or_else(|| error.error.clone()),
         What::CudaOom(oom) => format!("{} out of memory", oom.backend),
         What::HostOom(oom) => format!("{} out of memory", oom.allocator),
@@ -266,19 +300,11 @@ fn event_part(event: &Event) -> String {
         What::Autograd(autograd) => format!("autograd {}", autograd.family),
         What::Xid(xid) => format!("{} {}", if xid.nvswitch { "SXid" } else { "Xid" }, xid.code),
         What::Kernel(kernel) => {
-            let object = kernel
-                .object
-                .as_deref()
-                .map(super::frames::module_name)
-                .unwrap_or_default();
+            let object = kernel.object.as_deref().map(module_name).unwrap_or_default();
             format!("kernel {} {object}", kernel.family).trim_end().to_owned()
         }
         What::Sanitizer(report) if report.tool == "compute-sanitizer" => {
-            let function = report
-                .function
-                .as_deref()
-                .map(super::frames::normalized_function)
-                .unwrap_or_default();
+            let function = report.function.as_deref().map(normalized_function).unwrap_or_default();
             format!("{} {} {function}", report.tool, report.error)
                 .trim_end()
                 .to_owned()
