@@ -125,11 +125,10 @@ impl<'a> Call<'a> {
         if self.entries.len() < 2 {
             return None;
         }
-        let operation = |entry: &RecorderEntry| entry.operation.to_string();
-        let kinds: [(&str, &dyn Fn(&RecorderEntry) -> String); 3] = [
-            ("op-mismatch", &operation),
-            ("shape-mismatch", &shape),
-            ("dtype-mismatch", &dtype),
+        let kinds: [(&str, Property); 3] = [
+            ("op-mismatch", operation),
+            ("shape-mismatch", shape),
+            ("dtype-mismatch", dtype),
         ];
         kinds.into_iter().find_map(|(kind, property)| {
             let by_rank = |entries: &[&RecorderEntry]| {
@@ -167,13 +166,13 @@ impl<'a> Call<'a> {
             return None;
         }
         let entered: Vec<u32> = self.entries.keys().copied().collect();
-        let mut detail = format!("entered by {}", list(&entered));
-        if !behind.is_empty() {
-            detail += &format!("; not entered by {}", list(&behind));
-        }
-        if !silent.is_empty() {
-            detail += &format!("; no recorder from {}", list(&silent));
-        }
+        let part = |words: &str, ranks: &[u32]| (!ranks.is_empty()).then(|| format!("{words} {}", list(ranks)));
+        let parts = [
+            part("entered by", &entered),
+            part("not entered by", &behind),
+            part("no recorder from", &silent),
+        ];
+        let detail = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
         let missing: BTreeSet<u32> = behind.into_iter().chain(silent).collect();
         Some(self.verdict("missing-rank", missing.into_iter().collect(), detail))
     }
@@ -266,6 +265,13 @@ fn is_nccl(backend: &str) -> bool {
     ["nccl", "rccl", "xccl", "hccl", "mccl"]
         .iter()
         .any(|name| backend.contains(name))
+}
+
+/// What ranks must agree on, as text.
+type Property = fn(&RecorderEntry) -> String;
+
+fn operation(entry: &RecorderEntry) -> String {
+    entry.operation.to_string()
 }
 
 /// Sizes that all ranks must agree on; where each rank has its own by nature, nothing.
