@@ -78,16 +78,12 @@ fn origin(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
     let failures = || before.iter().filter(|earlier| earlier.primary);
     let number = |found: Option<&Event>| found.map(|found| found.event);
     match &event.what {
+        What::PythonException(exception) if is_launcher(&exception.exception) => {
+            number(failures().next()).or_else(|| number(after.iter().find(|later| is_elastic_root(later))))
+        }
         What::PythonException(exception) => chained(event, before)
             .or_else(|| brought_from_worker(event, after))
-            .or_else(|| {
-                let launcher = exception.exception.ends_with("ChildFailedError");
-                if launcher {
-                    number(failures().next())
-                } else {
-                    lost_peer(event, &exception.message, before, after)
-                }
-            }),
+            .or_else(|| lost_peer(event, &exception.message, before, after)),
         What::FatalPythonError(error) if error.signal.as_deref() == Some("SIGABRT") => number(
             failures().rfind(|earlier| same_process(earlier, event) && matches!(earlier.what, What::NativeAbort(_))),
         ),
@@ -126,8 +122,21 @@ fn origin(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
         What::ElasticFailure(failure) => elastic(event, failure.root, failure.signal.as_deref(), before, after),
         What::ProcessExit(_) => number(failures().find(|earlier| same_process(earlier, event))),
         What::Xid(xid) if [43, 45, 154].contains(&xid.code) => number(failures().next_back()),
+        // compute-sanitizer reports the failed call after the access that made it fail.
+        What::Sanitizer(report) if report.error.starts_with("Program hit ") => number(failures().rfind(|earlier| {
+            same_process(earlier, event) && matches!(&earlier.what, What::Sanitizer(first) if first.tool == report.tool)
+        })),
         _ => None,
     }
+}
+
+/// The exception with which torchrun itself ends.
+fn is_launcher(exception: &str) -> bool {
+    exception.ends_with("ChildFailedError")
+}
+
+fn is_elastic_root(event: &Event) -> bool {
+    matches!(&event.what, What::ElasticFailure(failure) if failure.root)
 }
 
 /// `cause` and `context` tie an exception to the one printed before it.
@@ -198,7 +207,7 @@ fn is_failure_of_its_own(event: &Event) -> bool {
     let says_peer = |message: &str| LOST_PEER.iter().any(|words| message.contains(words));
     match &event.what {
         What::PythonException(exception) => {
-            !exception.ignored && !exception.exception.ends_with("ChildFailedError") && !says_peer(&exception.message)
+            !exception.ignored && !is_launcher(&exception.exception) && !says_peer(&exception.message)
         }
         What::NativeAbort(abort) => !says_peer(&abort.message),
         What::ElasticFailure(failure) => failure.root || failure.signal.as_deref() != Some("SIGTERM"),
@@ -227,9 +236,7 @@ fn elastic(event: &Event, root: bool, signal: Option<&str>, before: &[Event], af
             .map(|f| f.event);
     }
     if signal == Some("SIGTERM") {
-        let root = after
-            .iter()
-            .find(|later| matches!(&later.what, What::ElasticFailure(failure) if failure.root));
+        let root = after.iter().find(|later| is_elastic_root(later));
         return failures().next().or(root).map(|first| first.event);
     }
     None
