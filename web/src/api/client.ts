@@ -1,4 +1,5 @@
 /** Requests to the server. Every failure is an {@link ApiError} that says what to do about it. */
+import { headers } from '../lib/access';
 import type { Cause, Document, Group, Lines, Plugin, RecentAnswer, SearchAnswer, Uploaded } from './types';
 
 /** A request that did not work, in the words of the server's problem document (RFC 9457) where there is one. */
@@ -64,7 +65,7 @@ async function recent(limit: number, offset: number): Promise<SearchAnswer> {
 async function get<T>(path: string): Promise<T> {
   let response: Response;
   try {
-    response = await fetch(path, { headers: { accept: 'application/json' } });
+    response = await fetch(path, { headers: headers() });
   } catch {
     throw unreachable();
   }
@@ -83,7 +84,7 @@ export function upload(files: readonly File[], onProgress: (fraction: number) =>
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open('POST', `${BASE}/reports`);
-    request.setRequestHeader('accept', 'application/json');
+    for (const [name, value] of Object.entries(headers())) request.setRequestHeader(name, value);
     request.upload.onprogress = (event) => onProgress(event.lengthComputable ? event.loaded / event.total : 0);
     request.onerror = () => reject(unreachable());
     request.onload = () => {
