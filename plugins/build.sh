@@ -52,5 +52,10 @@ for manifest in "$plugins"/*/Cargo.toml "$plugins"/hostile/*/Cargo.toml; do
         *) place "$built/$target/release/$name.wasm" "$dist/$(basename "$folder").wasm" ;;
     esac
 done
-(cd "$here/.." && cargo run --quiet --locked -p whycrash-plugin-host --bin whycrash-precompile -- "$dist"/*.wasm)
+
+# Built with the whole workspace selected, so that dependencies get the features that every later build wants too.
+say "compiling them ahead (builds the host first; minutes when its dependencies are new)"
+cd "$here/.."
+cargo build --locked --workspace --bin whycrash-precompile
+"${CARGO_TARGET_DIR:-target}/debug/whycrash-precompile" "$dist"/*.wasm
 say "built $(ls "$dist"/*.wasm | wc -l) plugins into ${dist#"$PWD"/}"

@@ -15,7 +15,6 @@ mod rank;
 mod read;
 mod registry;
 mod sandbox;
-mod text;
 
 pub use diagnose::{Diagnoser, Input, Settings};
 pub use document::*;

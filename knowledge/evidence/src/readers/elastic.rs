@@ -63,7 +63,7 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
     for (number, event) in reading.evidence.timeline.iter_mut().enumerate() {
         event.event = number;
         event.time.clone_from(&time);
-        event.artifact = input.name().to_owned();
+        input.name().clone_into(&mut event.artifact);
         event.at = Some(Place::Line([1, 1]));
     }
     for frame in reading

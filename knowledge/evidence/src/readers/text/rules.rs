@@ -18,7 +18,7 @@ pub struct Rule {
 /// All rules, behind one automaton over their literals.
 pub struct Rules {
     automaton: AhoCorasick,
-    rules: Vec<Rule>,
+    all: Vec<Rule>,
     /// The rule of each of the automaton's patterns.
     owner: Vec<usize>,
 }
@@ -44,7 +44,7 @@ impl Rules {
         Self {
             automaton,
             owner: literals.iter().map(|(index, _)| *index).collect(),
-            rules,
+            all: rules,
         }
     }
 
@@ -64,6 +64,6 @@ impl Rules {
         indexes.dedup();
         indexes
             .into_iter()
-            .filter_map(|index| Some((index, self.rules.get(index)?)))
+            .filter_map(|index| Some((index, self.all.get(index)?)))
     }
 }

@@ -102,6 +102,13 @@ impl Abort {
     }
 }
 
+impl Abort {
+    fn continues_what(&self, text: &str) -> bool {
+        let follows = text.starts_with([' ', '\t']) || CONTINUATIONS.iter().any(|opener| text.starts_with(opener));
+        follows && !self.what.is_empty() && self.what.len() < WHAT_LINES
+    }
+}
+
 impl Block for Abort {
     fn next(&mut self, line: &Line) -> Next {
         let text = line.text;
@@ -114,12 +121,10 @@ impl Block for Abort {
         }
         if let Some(found) = regex!(r"^\s*what\(\): ? ?(.*)$").captures(text) {
             self.what.push(found.get(1).map_or("", |what| what.as_str()).to_owned());
-        } else if self.what.is_empty() || self.what.len() >= WHAT_LINES || text.starts_with("Fatal Python error") {
-            return Next::Ended;
-        } else if !text.starts_with([' ', '\t']) && !CONTINUATIONS.iter().any(|opener| text.starts_with(opener)) {
-            return Next::Ended;
-        } else {
+        } else if self.continues_what(text) {
             self.what.push(text.to_owned());
+        } else {
+            return Next::Ended;
         }
         self.last = line.number;
         Next::More

@@ -139,7 +139,7 @@ impl Chain {
         }
         match parse_exception(text) {
             Some((exception, message)) => {
-                self.now.exception = exception.to_owned();
+                exception.clone_into(&mut self.now.exception);
                 self.now.last = line.number;
                 self.add_message(message);
                 Next::More

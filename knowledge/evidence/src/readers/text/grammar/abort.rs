@@ -60,8 +60,8 @@ fn of(family: &str, message: impl Into<String>) -> NativeAbort {
     }
 }
 
-/// glibc's heap checks and fortified functions. Older versions put `*** Error in `program':` before the message and
-/// the address behind it.
+/// glibc's heap checks and fortified functions. Older versions put the program's name before the message and the
+/// address behind it.
 fn glibc(text: &str) -> Option<NativeAbort> {
     let parts = Parts::of(
         regex!(
@@ -72,7 +72,7 @@ fn glibc(text: &str) -> Option<NativeAbort> {
     Some(of("glibc", parts.text("message")?))
 }
 
-/// assert(3): `program: file.cpp:45: function: Assertion `expression' failed.`
+/// assert(3): program, file, line, function, and the expression in quotes.
 fn assertion(text: &str) -> Option<NativeAbort> {
     let parts = Parts::of(
         regex!(
