@@ -19,7 +19,7 @@ web/dist/index.html: $(WEB_SOURCES)
 	@touch $@
 
 build: plugins web  ## the two binaries, plugins and UI embedded
-	cargo build
+	cargo build --workspace --bins
 
 run: build        ## crash two small programs for real, show why, leave the UI up (RUN_ONCE=1 ends after that)
 	@BIN=$(TARGET)/debug tests/demo/run.sh

@@ -7,7 +7,9 @@ here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 target=wasm32-unknown-unknown
 plugins=$here/builtin
 dist=$plugins/dist
-export CARGO_TARGET_DIR="${WHYCRASH_PLUGIN_TARGET_DIR:-$plugins/target}"
+# A target directory of their own: other compiler, other flags.
+built=${WHYCRASH_PLUGIN_TARGET_DIR:-${CARGO_TARGET_DIR:+$CARGO_TARGET_DIR/plugins}}
+built=${built:-$plugins/target}
 
 say() { echo "plugins: $*" >&2; }
 
@@ -16,7 +18,7 @@ tools=$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/
 
 build() {
     PATH=$tools/gcc-ld:$tools:$PATH CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=$tools/wasm-component-ld \
-        cargo build --manifest-path "$plugins/Cargo.toml" --locked --release --target $target "$@"
+        CARGO_TARGET_DIR=$built cargo build --manifest-path "$plugins/Cargo.toml" --locked --release --target $target "$@"
 }
 
 has_target() { [ -d "$(rustc --print target-libdir --target $target)" ]; }
@@ -46,8 +48,14 @@ for manifest in "$plugins"/*/Cargo.toml "$plugins"/hostile/*/Cargo.toml; do
     folder=$(dirname "$manifest")
     name=$(basename "$folder" | tr - _)
     case $folder in
-        */hostile/*) place "$CARGO_TARGET_DIR/$target/release/$name.wasm" "$dist/hostile/$(basename "$folder").wasm" ;;
-        *) place "$CARGO_TARGET_DIR/$target/release/$name.wasm" "$dist/$(basename "$folder").wasm" ;;
+        */hostile/*) place "$built/$target/release/$name.wasm" "$dist/hostile/$(basename "$folder").wasm" ;;
+        *) place "$built/$target/release/$name.wasm" "$dist/$(basename "$folder").wasm" ;;
     esac
 done
+
+# Built with the whole workspace selected, so that dependencies get the features that every later build wants too.
+say "compiling them ahead (builds the host first; minutes when its dependencies are new)"
+cd "$here/.."
+cargo build --locked --workspace --bin whycrash-precompile
+"${CARGO_TARGET_DIR:-target}/debug/whycrash-precompile" "$dist"/*.wasm
 say "built $(ls "$dist"/*.wasm | wc -l) plugins into ${dist#"$PWD"/}"

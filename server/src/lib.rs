@@ -1,1 +1,15 @@
-//! .
+//! The crash knowledge base over HTTP: takes in crash reports, diagnoses them, finds them again, and shows them.
+//!
+//! A report is answered only after it is durable; a worker then reads it with the same code as the command line,
+//! stores its document and indexes it. [`api::configure`] is what both the binary and the tests serve.
+
+pub mod api;
+pub mod config;
+pub mod ingest;
+pub mod pipeline;
+pub mod search;
+pub mod serve;
+pub mod services;
+pub mod store;
+pub mod telemetry;
+pub mod ui;

@@ -7,13 +7,17 @@
 mod artifact;
 mod hex;
 mod limits;
+mod merge;
 pub mod model;
 mod problem;
 pub mod readers;
+pub mod signature;
 
 pub use artifact::{Artifact, ArtifactKind};
 pub use hex::Hex;
 pub use limits::Limits;
+pub use merge::merge;
 pub use model::Evidence;
 pub use problem::Problem;
 pub use readers::{Reading, read};
+pub use signature::{Signature, signature, title};

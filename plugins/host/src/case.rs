@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use whycrash_evidence::Evidence;
 use whycrash_evidence::model::Event;
+use whycrash_evidence::readers::Lines;
 
 use crate::ArtifactHead;
-use crate::text::Text;
 
 /// A report whose artifacts are read. Shared by all plugins that run on it.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(crate) struct CaseArtifact {
     /// Where its bytes are.
     pub(crate) path: PathBuf,
     /// Its lines, when it is text.
-    pub(crate) text: Option<Text>,
+    pub(crate) text: Option<Lines>,
 }
 
 impl Case {

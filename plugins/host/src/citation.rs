@@ -41,7 +41,7 @@ fn lines(case: &Case, citation: &types::Citation, range: &types::LineRange) -> R
     if first == 0 || last < first || last > text.count() || last - first >= LINES {
         return Err(format!("it cites lines {first} to {last} of {name:?}, which has {} lines", text.count()));
     }
-    let standing: Vec<String> = text.range(first, (last - first + 1) as usize).into_iter().map(|(_, line)| line).collect();
+    let standing = text.range(first, last).map_err(|error| format!("line {first} of {name:?} can not be read: {error}"))?;
     let standing = standing.join("\n");
     if !contains(&standing, &citation.quote) {
         return Err(misquoted(&format!("line {first} of {name:?}"), &citation.quote, &standing));

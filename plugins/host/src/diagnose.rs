@@ -164,11 +164,7 @@ fn absent(plugin: &Plugin, case: &Case) -> Option<String> {
     (!any).then(|| format!("the report has none of: {}", needs.any_of.join(", ")))
 }
 
-/// Events that the readers found to be consequences, each tied to the first failure.
+/// Events that follow from others, as the readers tied them.
 fn echoes(evidence: &Evidence) -> Vec<Echo> {
-    let Some(first) = evidence.timeline.iter().find(|event| event.primary) else {
-        return Vec::new();
-    };
-    let consequences = evidence.timeline.iter().filter(|event| !event.primary);
-    consequences.map(|event| Echo { event: event.event, of: first.event }).collect()
+    evidence.timeline.iter().filter_map(|event| Some(Echo { event: event.event, of: event.echo_of? })).collect()
 }

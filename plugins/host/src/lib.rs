@@ -15,9 +15,8 @@ mod rank;
 mod read;
 mod registry;
 mod sandbox;
-mod text;
 
 pub use diagnose::{Diagnoser, Input, Settings};
 pub use document::*;
 pub use registry::PluginInfo;
-pub use sandbox::PluginLimits;
+pub use sandbox::{PluginLimits, precompile};

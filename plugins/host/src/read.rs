@@ -1,12 +1,10 @@
 //! From the files of a report to a case.
 
-use std::path::Path;
-
 use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Problem, Reading};
+use whycrash_evidence::readers::Lines;
 use whycrash_symbols::Symbols;
 
 use crate::case::{Case, CaseArtifact};
-use crate::text::Text;
 use crate::{ArtifactHead, Exit, Input, ReportHead, head};
 
 /// A report that was read.
@@ -21,7 +19,7 @@ pub(crate) fn read(symbols: &Symbols, limits: &Limits, input: &Input) -> Read {
     let (mut artifacts, mut evidences) = (Vec::new(), Vec::new());
     for artifact in &input.artifacts {
         let reading = symbols.read(artifact, limits);
-        let (read, evidence) = case_artifact(artifact, reading);
+        let (read, evidence) = case_artifact(artifact, reading, limits);
         artifacts.push(read);
         evidences.push(evidence);
     }
@@ -37,7 +35,7 @@ pub(crate) fn read(symbols: &Symbols, limits: &Limits, input: &Input) -> Read {
     Read { head, case: Case::new(artifacts, evidence) }
 }
 
-fn case_artifact(artifact: &Artifact, reading: Reading) -> (CaseArtifact, Evidence) {
+fn case_artifact(artifact: &Artifact, reading: Reading, limits: &Limits) -> (CaseArtifact, Evidence) {
     let mut problems = reading.problems;
     let sha256 = head::sha256(&artifact.path).unwrap_or_else(|error| {
         problems.push(Problem::new("unreadable", format!("the file can not be read: {error}")));
@@ -45,12 +43,13 @@ fn case_artifact(artifact: &Artifact, reading: Reading) -> (CaseArtifact, Eviden
     });
     let kind = reading.kind.unwrap_or(ArtifactKind::Unknown);
     let head = ArtifactHead { name: artifact.name.clone(), kind, bytes: reading.bytes, sha256, problems };
-    let text = matches!(kind, ArtifactKind::Log).then(|| text(&artifact.path)).flatten();
+    let text = is_text(kind).then(|| Lines::open(artifact, limits).ok()).flatten();
     (CaseArtifact { head, path: artifact.path.clone(), text }, reading.evidence)
 }
 
-fn text(path: &Path) -> Option<Text> {
-    std::fs::read(path).ok().map(Text::new)
+/// Whether lines of such an artifact can be shown and cited.
+fn is_text(kind: ArtifactKind) -> bool {
+    matches!(kind, ArtifactKind::Log | ArtifactKind::ElasticError | ArtifactKind::Context)
 }
 
 fn merge(evidences: Vec<Evidence>, input: &Input) -> Evidence {

@@ -181,18 +181,28 @@ pub struct PythonException {
     pub message: String,
     /// The thread in [`crate::Evidence::threads`] that holds its frames.
     pub thread: Option<super::ThreadId>,
-    /// `cause` (raise … from), `context` (during handling) or absent for the last one.
+    /// What it is to the exception printed after it: `cause` (raise … from), `context` (during handling), `original`
+    /// (a worker's own, brought to the parent), `group` (a member or the group around it); absent for the last one.
     pub relation: Option<String>,
+    /// The thread or process the line before the traceback names, such as `Process SpawnProcess-1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
+    /// True when the interpreter only reported it (`Exception ignored in …`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ignored: bool,
 }
 
 /// The head line of a faulthandler dump.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FatalPythonError {
-    /// Such as `Segmentation fault`.
+    /// Such as `Segmentation fault`; `Timeout (…)` for a dump that a timer asked for, which kills nothing.
     pub error: String,
     /// The signal that stands for.
     pub signal: Option<String>,
+    /// Extension modules that were loaded, as far as the dump lists them (Python 3.10 and later; bounded).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extension_modules: Vec<String>,
 }
 
 /// A `DataLoader` worker that died, as the parent tells it.

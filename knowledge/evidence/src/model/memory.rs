@@ -30,6 +30,8 @@ pub struct MemorySnapshot {
     /// Highest `allocated` over the recorded trace, replayed backwards from the final state; equal to `allocated`
     /// when nothing was recorded.
     pub peak_allocated: u64,
+    /// Highest `active` over the recorded trace, likewise: memory counts until its free is completed.
+    pub peak_active: u64,
     /// Sum of inactive blocks: free, but held.
     pub inactive: u64,
     /// The largest inactive block.

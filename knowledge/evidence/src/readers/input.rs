@@ -197,7 +197,10 @@ struct ExpansionLimit;
 
 /// Names the error that ended a [`Stream`].
 pub fn read_problem(error: &io::Error) -> Problem {
-    if error.get_ref().is_some_and(|inner| inner.is::<ExpansionLimit>()) {
+    if error
+        .get_ref()
+        .is_some_and(<dyn std::error::Error + Send + Sync>::is::<ExpansionLimit>)
+    {
         return Problem::new(
             "limit-decompressed-bytes",
             "the artifact decompresses to more bytes than the limit allows; what came before the limit was read",

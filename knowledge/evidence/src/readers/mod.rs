@@ -1,11 +1,14 @@
 //! One module per artifact format, and the one place that tells them apart.
 
+pub mod context;
+pub mod elastic;
 pub mod elf_core;
 pub mod input;
 mod kind;
 pub mod lines;
 pub mod memory_snapshot;
 pub mod pickle;
+pub mod text;
 
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};
 
@@ -53,6 +56,9 @@ fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Lim
     match kind {
         ArtifactKind::ElfCore => elf_core::read(artifact, limits),
         ArtifactKind::MemorySnapshot => streamed(input, |stream| memory_snapshot::read(stream, input.name(), limits)),
+        ArtifactKind::Log => text::read(input, limits),
+        ArtifactKind::ElasticError => elastic::read(input, limits),
+        ArtifactKind::Context => context::read(input, limits),
         ArtifactKind::Empty => empty(input),
         ArtifactKind::Unknown => unknown(input),
         _ => Reading::default(),

@@ -2,4 +2,6 @@
 
 mod kinds;
 mod lines;
+mod pickles;
+mod snapshots;
 mod support;

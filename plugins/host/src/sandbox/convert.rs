@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use whycrash_evidence::model::{self, Place};
+use whycrash_evidence::readers::Lines;
 
 use super::bindings::evidence;
 use crate::case::CaseArtifact;
@@ -23,7 +24,7 @@ pub(super) fn artifact(artifact: &CaseArtifact) -> evidence::Artifact {
         name: artifact.head.name.clone(),
         kind: name(artifact.head.kind),
         bytes: artifact.head.bytes,
-        lines: artifact.text.as_ref().map_or(0, crate::text::Text::count),
+        lines: artifact.text.as_ref().map_or(0, Lines::count),
     }
 }
 

@@ -25,20 +25,25 @@ const RESERVED_PER_MEMORY: u64 = 4 << 30;
 /// Instances come from a pool where the address space allows for one (containers and `ulimit -v` may not), and are
 /// made on demand elsewhere. Compiled code is the same for both.
 pub(crate) fn engine(limits: &PluginLimits) -> wasmtime::Result<Engine> {
-    let pooled = config(limits)
+    let pooled = config()
         .and_then(|mut config| Engine::new(config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits)))));
     let engine = match pooled {
         Ok(engine) => engine,
         Err(error) => {
             tracing::debug!(%error, "no pool for plugin instances; they are made on demand");
-            Engine::new(&config(limits)?)?
+            Engine::new(&config()?)?
         }
     };
     start_ticking(&engine)?;
     Ok(engine)
 }
 
-fn config(_limits: &PluginLimits) -> wasmtime::Result<Config> {
+/// The native code of a component, for an engine of this configuration.
+pub(super) fn precompile(wasm: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    Engine::new(&config()?)?.precompile_component(wasm)
+}
+
+fn config() -> wasmtime::Result<Config> {
     let mut config = Config::new();
     // Naming the target, even though it is this machine's, keeps code generation to its baseline instructions: compiled
     // plugins then run on any machine of the architecture, and alike.

@@ -15,7 +15,7 @@ pub struct PluginLimits {
     pub answer_bytes: usize,
     /// Bytes of evidence that the host hands over in one run.
     pub read_bytes: usize,
-    /// Bytes of text that the host searches on the plugin's behalf in one run.
+    /// Bytes of text (as stored) that the host searches on the plugin's behalf in one run.
     pub search_bytes: u64,
     /// Bytes of linear-time matcher that one pattern may compile to.
     pub pattern_bytes: usize,
@@ -43,7 +43,7 @@ impl Default for PluginLimits {
             memory: 256 << 20,
             answer_bytes: 4 << 20,
             read_bytes: 64 << 20,
-            search_bytes: 1 << 30,
+            search_bytes: 16 << 30,
             pattern_bytes: 1 << 20,
             findings: 32,
             citations: 32,

@@ -78,14 +78,14 @@ impl Sandbox {
             Err(_) => self.load(wasm),
         }
     }
+}
 
-    /// The native code of a component, for [`Sandbox::load_compiled`].
-    pub(crate) fn compile(&self, wasm: &[u8]) -> Result<Vec<u8>, PluginError> {
-        inspect::inspect(wasm, &self.limits)?;
-        self.engine
-            .precompile_component(wasm)
-            .map_err(|error| PluginError::Refused(format!("it does not compile: {error:#}")))
-    }
+/// Compiles a plugin component to native code that runs on every machine of this architecture.
+///
+/// The error says why the component is refused, or why it does not compile.
+pub fn precompile(wasm: &[u8]) -> anyhow::Result<Vec<u8>> {
+    inspect::inspect(wasm, &PluginLimits::default())?;
+    engine::precompile(wasm).map_err(anyhow::Error::from)
 }
 
 /// Bytes as lower-case hex.

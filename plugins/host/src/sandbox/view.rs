@@ -1,7 +1,5 @@
 //! The report as a plugin reads it: every answer bounded and paid for from the run's allowance.
 
-use std::ops::ControlFlow;
-
 use regex::bytes::RegexBuilder;
 use wasmtime::component::Resource;
 
@@ -45,8 +43,10 @@ impl evidence::HostReport for Run {
         let Some(text) = case.artifact(&artifact).and_then(|artifact| artifact.text.as_ref()) else {
             return Ok(Vec::new());
         };
-        let lines = text.range(first, (count as usize).min(PAGE));
-        self.page(lines.into_iter().map(|(number, text)| convert::line(&artifact, number, text)), line_bytes)
+        let first = first.max(1);
+        let last = first.saturating_add(u64::from(count).min(PAGE as u64)).saturating_sub(1);
+        let lines = text.range(first, last).map_err(|error| unreadable(&artifact, &error))?;
+        self.page((first..).zip(lines).map(|(number, text)| convert::line(&artifact, number, text)), line_bytes)
     }
 
     fn search(
@@ -67,29 +67,14 @@ impl evidence::HostReport for Run {
         let case = self.case.clone();
         let limit = (limit as usize).min(PAGE);
         let mut hits = Vec::new();
-        let mut left = self.search_left;
-        for (name, text) in case.artifacts.iter().filter_map(|a| Some((&a.head.name, a.text.as_ref()?))) {
-            if artifact.as_ref().is_some_and(|wanted| wanted != name) {
-                continue;
+        let wanted = case.artifacts.iter().filter(|one| artifact.as_ref().is_none_or(|name| *name == one.head.name));
+        for (head, text) in wanted.filter_map(|one| Some((&one.head, one.text.as_ref()?))) {
+            if hits.len() >= limit {
+                break;
             }
-            text.for_each(|number, line| {
-                if hits.len() >= limit {
-                    return ControlFlow::Break(());
-                }
-                match left.checked_sub(line.len() as u64 + 1) {
-                    Some(rest) => left = rest,
-                    None => return ControlFlow::Break(()),
-                }
-                if regex.is_match(line) {
-                    hits.push(convert::line(name, number, String::from_utf8_lossy(line).into_owned()));
-                }
-                ControlFlow::Continue(())
-            });
-        }
-        let exhausted = left == 0;
-        self.search_left = left;
-        if exhausted {
-            return Err(stop(format!("it searched more than {} bytes of text", self.limits.search_bytes)));
+            self.pay_search(head.bytes)?;
+            let found = text.search(&regex, 1, limit - hits.len()).map_err(|error| unreadable(&head.name, &error))?;
+            hits.extend(found.into_iter().map(|(number, line)| convert::line(&head.name, number, line)));
         }
         self.page(hits, line_bytes).map(Ok)
     }
@@ -158,6 +143,17 @@ impl Run {
         }
     }
 
+    /// Takes the search of a text of this size from the run's allowance.
+    fn pay_search(&mut self, bytes: u64) -> wasmtime::Result<()> {
+        match self.search_left.checked_sub(bytes) {
+            Some(left) => {
+                self.search_left = left;
+                Ok(())
+            }
+            None => Err(stop(format!("it searched more than {} bytes of text", self.limits.search_bytes))),
+        }
+    }
+
     /// Collects at most a page of entries, paying for each before the next is made.
     fn page<T>(&mut self, entries: impl IntoIterator<Item = T>, weight: impl Fn(&T) -> usize) -> wasmtime::Result<Vec<T>> {
         let mut page = Vec::new();
@@ -183,6 +179,10 @@ fn range<T>(list: &[T], first: u32, count: u32) -> &[T] {
     let start = (first as usize).min(list.len());
     let end = start.saturating_add((count as usize).min(PAGE)).min(list.len());
     &list[start..end]
+}
+
+fn unreadable(artifact: &str, error: &std::io::Error) -> wasmtime::Error {
+    stop(format!("the artifact {artifact:?} can not be read any more: {error}"))
 }
 
 fn stop(words: String) -> wasmtime::Error {

@@ -113,6 +113,10 @@ impl Shared<'_> {
             peak_allocated: peak
                 .as_ref()
                 .map_or(totals.allocated, |peak| peak.allocated.max(totals.allocated)),
+            peak_active: trace.map_or(totals.active, |trace| {
+                let base = signed(totals.active).saturating_sub(trace.active);
+                unsigned(trace.peak_active.saturating_add(base)).max(totals.active)
+            }),
             inactive: totals.inactive,
             largest_inactive: totals.largest_inactive,
             pending_free: totals.pending,

@@ -64,6 +64,9 @@ pub(super) struct Trace {
     /// Allocated now, as a difference from the beginning.
     pub level: i64,
     pub peak: PeakMark,
+    /// Allocated or waiting for another stream now, as a difference from the beginning.
+    pub active: i64,
+    pub peak_active: i64,
     pub live: HashMap<u64, Live>,
     pub oom: Option<OomMark>,
     pub oom_events: u64,
@@ -86,6 +89,8 @@ impl Trace {
             events: 0,
             level: 0,
             peak: PeakMark::default(),
+            active: 0,
+            peak_active: 0,
             live: HashMap::new(),
             oom: None,
             oom_events: 0,
@@ -113,8 +118,9 @@ impl Trace {
             // A ring may begin between the two, and `skip_actions` may leave the request out altogether: then this
             // is the free.
             Action::FreeCompleted => {
-                if self.pending.remove(&entry.address).is_none() {
+                if !self.complete(entry.address) {
                     self.free(entry, event);
+                    self.active = self.active.saturating_sub(bytes(entry.size));
                 }
             }
             Action::SegmentAlloc
@@ -169,8 +175,10 @@ impl Trace {
 
     fn alloc(&mut self, entry: &Entry, event: u64) {
         // Where frees are not recorded, an address handed out again must have been freed.
-        self.forget(entry.address);
-        self.pending.remove(&entry.address);
+        if let Some(size) = self.forget(entry.address) {
+            self.active = self.active.saturating_sub(size);
+        }
+        self.complete(entry.address);
         self.live.insert(
             entry.address,
             Live {
@@ -179,8 +187,10 @@ impl Trace {
                 event,
             },
         );
-        self.level = self.level.saturating_add_unsigned(entry.size);
-        let size = i64::try_from(entry.size).unwrap_or(i64::MAX);
+        let size = bytes(entry.size);
+        self.level = self.level.saturating_add(size);
+        self.active = self.active.saturating_add(size);
+        self.peak_active = self.peak_active.max(self.active);
         let peaks = self.peaks;
         self.stack(entry.stack).change(size, 1, peaks);
         if self.level > self.peak.level {
@@ -195,8 +205,8 @@ impl Trace {
     }
 
     fn free(&mut self, entry: &Entry, event: u64) {
-        if !self.forget(entry.address) {
-            let size = i64::try_from(entry.size).unwrap_or(i64::MAX);
+        if self.forget(entry.address).is_none() {
+            let size = bytes(entry.size);
             self.level = self.level.saturating_sub(size);
             self.freed_unseen.bytes = self.freed_unseen.bytes.saturating_add(size);
             self.freed_unseen.count += 1;
@@ -205,16 +215,21 @@ impl Trace {
         self.curve.push(event, entry.time_us, self.level);
     }
 
-    /// Ends the life of the allocation at `address`, if the trace saw it begin.
-    fn forget(&mut self, address: u64) -> bool {
-        let Some(live) = self.live.remove(&address) else {
-            return false;
-        };
-        let size = i64::try_from(live.size).unwrap_or(i64::MAX);
+    /// Ends the life of the allocation at `address`, if the trace saw it begin, and gives its size.
+    fn forget(&mut self, address: u64) -> Option<i64> {
+        let live = self.live.remove(&address)?;
+        let size = bytes(live.size);
         self.level = self.level.saturating_sub(size);
         let peaks = self.peaks;
         self.stack(live.stack).change(-size, -1, peaks);
-        true
+        Some(size)
+    }
+
+    /// Ends the wait of what was freed at `address`, if it waited.
+    fn complete(&mut self, address: u64) -> bool {
+        let waited = self.pending.remove(&address);
+        self.active = self.active.saturating_sub(bytes(waited.unwrap_or(0)));
+        waited.is_some()
     }
 
     fn stack(&mut self, id: StackId) -> &mut StackLevel {
@@ -236,4 +251,9 @@ impl StackLevel {
         self.now.bytes = self.now.bytes.saturating_add(bytes);
         self.now.count += count;
     }
+}
+
+/// No real size comes near the end of the range.
+fn bytes(size: u64) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
 }

@@ -99,13 +99,12 @@ pub struct Heap {
     free_dicts: Vec<DictId>,
     /// Short tuples of small numbers, by content: newer snapshots write a pool id with every trace entry.
     number_tuples: HashMap<(usize, [i64; 3]), ListId>,
-    /// Values held now, each container and each 16 bytes of string counted as one.
     held: usize,
 }
 
 impl Heap {
-    /// Values held now.
-    pub(super) fn held(&self) -> usize {
+    /// Values held now: each container, each item and each 16 bytes of string is one.
+    pub fn held(&self) -> usize {
         self.held
     }
 
@@ -149,7 +148,7 @@ impl Heap {
     }
 
     /// Empties a list whose content was taken over by a fold, and gives its memory back.
-    pub(crate) fn take_list(&mut self, id: ListId) -> Vec<Value> {
+    pub fn take_list(&mut self, id: ListId) -> Vec<Value> {
         let items = self
             .lists
             .get_mut(id.0 as usize)

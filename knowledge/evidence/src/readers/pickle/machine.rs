@@ -11,7 +11,7 @@ use crate::Problem;
 const STRING_BYTES: usize = 16 << 20;
 
 /// Sees each dict when it is complete, before anything else can refer to it.
-pub(crate) trait Fold {
+pub trait Fold {
     /// Decides what becomes of a dict. `parent` is the container the dict is about to go into; `pairs` is key, value,
     /// key, value ….
     fn dict(&mut self, heap: &mut Heap, parent: Option<Value>, pairs: &[Value]) -> Folded;
@@ -19,13 +19,23 @@ pub(crate) trait Fold {
 
 /// What a fold did with a dict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Folded {
+pub enum Folded {
     /// Nothing: it stays a dict.
     Kept,
     /// An index of the fold's own stands for it wherever it is shared.
     Replaced(u32),
     /// Its content was taken; nothing stands for it.
     Consumed,
+}
+
+/// Folds nothing.
+#[derive(Debug)]
+pub struct Keep;
+
+impl Fold for Keep {
+    fn dict(&mut self, _: &mut Heap, _: Option<Value>, _: &[Value]) -> Folded {
+        Folded::Kept
+    }
 }
 
 #[derive(Debug)]

@@ -20,7 +20,7 @@ mod source;
 use std::io::Read;
 
 pub use heap::{Heap, ListId, StringId, Value};
-pub(crate) use machine::{Fold, Folded};
+pub use machine::{Fold, Folded, Keep};
 
 use crate::readers::read_problem;
 use crate::{Limits, Problem};
@@ -30,7 +30,7 @@ use source::Source;
 
 /// A pickle as read.
 #[derive(Debug)]
-pub(crate) struct Pickle {
+pub struct Pickle {
     /// Everything its values refer to.
     pub heap: Heap,
     /// The pickled value; `Value::None` when nothing could be read.
@@ -42,7 +42,7 @@ pub(crate) struct Pickle {
 }
 
 /// Reads one pickle from `input`; what follows its end is ignored (the HTML embedding pads with NUL bytes).
-pub(crate) fn load(input: impl Read, limits: &Limits, fold: &mut impl Fold) -> Pickle {
+pub fn load(input: impl Read, limits: &Limits, fold: &mut impl Fold) -> Pickle {
     let mut source = Source::new(input);
     let mut machine = Machine::new(limits.pickle_values, fold);
     let stop = machine.run(&mut source);

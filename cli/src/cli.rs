@@ -1,0 +1,48 @@
+//! The command line itself: which commands there are, and what all of them take.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands;
+use crate::config::Config;
+
+/// Says why a GPU training job crashed, with proof.
+///
+/// Run a job under it, or hand over what a crash left behind:
+///
+///   whycrash run -- torchrun train.py
+///   whycrash diagnose core.4711 snapshot.pickle train.log
+#[derive(Debug, Parser)]
+#[command(name = "whycrash", version, verbatim_doc_comment, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    /// Settings file; by default config.toml in ~/.config/whycrash
+    #[arg(long, global = true, value_name = "FILE", env = "WHYCRASH_CONFIG", hide_env = true)]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(commands::run::Args),
+    Diagnose(commands::diagnose::Args),
+    Inspect(commands::inspect::Args),
+    CoreHandler(commands::core_handler::Args),
+    Completions(commands::completions::Args),
+}
+
+impl Cli {
+    /// Does what was asked.
+    pub fn execute(self) -> anyhow::Result<ExitCode> {
+        let config = Config::load(self.config.as_deref())?;
+        match self.command {
+            Command::Run(args) => commands::run::execute(&args, &config),
+            Command::Diagnose(args) => commands::diagnose::execute(&args, &config),
+            Command::Inspect(args) => commands::inspect::execute(&args, &config),
+            Command::CoreHandler(args) => commands::core_handler::execute(&args),
+            Command::Completions(args) => commands::completions::execute(&args),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Finding the core dumps that a run left, its workers' included.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use super::Missing;
+use super::core_pattern::{self, Destination, Handler};
+
+/// What to look for.
+#[derive(Debug)]
+pub struct Search<'a> {
+    /// Nothing older is of this run.
+    pub since: SystemTime,
+    /// The job.
+    pub job: u32,
+    /// Every process of the run that was seen, the job included.
+    pub processes: &'a BTreeSet<u32>,
+    /// Where they were working.
+    pub folders: &'a BTreeSet<PathBuf>,
+    /// Whether the kernel said that it dumped the job.
+    pub dumped: bool,
+    /// Whether the job died of a signal whose default is to dump core.
+    pub expected: bool,
+}
+
+/// A core dump that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whose it is, where that is known.
+    pub pid: Option<u32>,
+}
+
+impl Search<'_> {
+    /// The run's core dumps, and why the job's own is not among them where one was to be expected. `scratch` is
+    /// where a handler's copy is put.
+    pub fn run(&self, scratch: &Path) -> (Vec<Found>, Option<Missing>) {
+        match Destination::of_this_machine() {
+            Some(Destination::File(pattern)) => {
+                let found = self.by_pattern(&pattern);
+                let missing = (self.expected && found.is_empty()).then(|| self.no_file(&pattern));
+                (found, missing)
+            }
+            Some(Destination::Program(handler)) => self.from_handler(&handler, scratch),
+            None => (Vec::new(), Some(Missing::for_good("core dump", "the kernel does not tell where it puts core dumps"))),
+        }
+    }
+
+    /// Files that the kernel wrote by this pattern.
+    fn by_pattern(&self, pattern: &str) -> Vec<Found> {
+        let places: BTreeSet<_> = self.folders.iter().map(|folder| core_pattern::split(pattern, folder)).collect();
+        let mut found: Vec<Found> = Vec::new();
+        for (folder, pattern) in places {
+            found.extend(self.in_folder(&folder, |name| core_pattern::matches(&pattern, name, &|pid| self.knows(pid))));
+        }
+        // The job's own first.
+        found.sort_by_key(|core| (core.pid != Some(self.job), core.path.clone()));
+        found
+    }
+
+    fn in_folder(&self, folder: &Path, named: impl Fn(&str) -> bool) -> Vec<Found> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let recent = |path: &Path| path.metadata().and_then(|about| about.modified()).is_ok_and(|at| at >= self.since);
+        entries
+            .filter(|entry| entry.file_name().to_str().is_some_and(&named))
+            .map(|entry| entry.path())
+            .filter(|path| recent(path))
+            .filter_map(|path| {
+                let owner = Owner::of(&path)?;
+                self.owns(&owner).then_some(Found { path, pid: Some(owner.pid) })
+            })
+            .collect()
+    }
+
+    /// Workers that came and went unseen are known by the process group they share with us.
+    fn owns(&self, owner: &Owner) -> bool {
+        self.knows(owner.pid) || self.knows(owner.parent) || owner.group == rustix::process::getpgrp().as_raw_nonzero().get() as u32
+    }
+
+    fn knows(&self, pid: u32) -> bool {
+        self.processes.contains(&pid)
+    }
+
+    fn no_file(&self, pattern: &str) -> Missing {
+        const WHAT: &str = "core dump";
+        let hard_limit = rustix::process::getrlimit(rustix::process::Resource::Core).maximum;
+        if hard_limit == Some(0) {
+            let mend = "raise it: `ulimit -Hc unlimited` as root, LimitCORE=infinity in a unit, --ulimit core=-1 for a container";
+            return Missing::new(WHAT, "the hard limit on core dumps is 0", mend);
+        }
+        if self.dumped {
+            let why = format!("the kernel wrote one by the pattern {pattern:?}, but not where it can be seen from here");
+            return Missing::new(WHAT, why, "set kernel.core_pattern to a path that the job can see, such as core.%p");
+        }
+        let why = format!("the kernel wrote none by the pattern {pattern:?}: folder not writable, disk full, or a process that may not be dumped");
+        Missing::new(WHAT, why, "set kernel.core_pattern to a folder that the job can write, such as /tmp/core.%p")
+    }
+
+    fn from_handler(&self, handler: &Handler, scratch: &Path) -> (Vec<Found>, Option<Missing>) {
+        let result = match handler {
+            Handler::Whycrash(store) => self.from_store(store),
+            Handler::Systemd => self.from_systemd(scratch),
+            Handler::Apport => self.from_apport(),
+            Handler::Other(command) => Err(Missing::new(
+                "core dump",
+                format!("the kernel hands core dumps to {command:?}, which keeps them for itself"),
+                "let whycrash have them: `whycrash doctor` prints the kernel.core_pattern for it",
+            )),
+        };
+        match result {
+            Ok(found) => (found, None),
+            Err(missing) => (Vec::new(), self.expected.then_some(missing)),
+        }
+    }
+
+    fn from_store(&self, store: &Path) -> Result<Vec<Found>, Missing> {
+        let found = self.in_folder(store, |name| name.starts_with("core."));
+        let why = || format!("whycrash core-handler left none in {}", store.display());
+        if found.is_empty() { Err(Missing::new("core dump", why(), "see the kernel log for what it said")) } else { Ok(found) }
+    }
+
+    /// `systemd-coredump` works on after the process has gone: it gets a few seconds.
+    fn from_systemd(&self, scratch: &Path) -> Result<Vec<Found>, Missing> {
+        let mend = "install systemd-coredump's coredumpctl, and let this user read the journal (group systemd-journal)";
+        let path = scratch.join("core");
+        let mut why = String::new();
+        for _ in 0..10 {
+            let pid = self.job.to_string();
+            let mut ask = Command::new("coredumpctl");
+            ask.args(["--quiet", "dump", &pid, "--output"]).arg(&path).stdin(Stdio::null());
+            let answer = ask.output().map_err(|error| Missing::new("core dump", format!("can not run coredumpctl: {error}"), mend))?;
+            if answer.status.success() && path.metadata().is_ok_and(|about| about.len() > 0) {
+                return Ok(vec![Found { path, pid: Some(self.job) }]);
+            }
+            why = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        let _ = std::fs::remove_file(&path);
+        Err(Missing::new("core dump", format!("coredumpctl did not give it: {why}"), mend))
+    }
+
+    /// Apport keeps plain core files for programs that belong to no package.
+    fn from_apport(&self) -> Result<Vec<Found>, Missing> {
+        let folder = Path::new("/var/lib/apport/coredump");
+        let found = self.in_folder(folder, |name| name.starts_with("core."));
+        let mend = "turn apport off: `systemctl stop apport`, or set kernel.core_pattern to core.%p";
+        let why = || format!("apport left none in {}", folder.display());
+        if found.is_empty() { Err(Missing::new("core dump", why(), mend)) } else { Ok(found) }
+    }
+}
+
+/// Whose core dump a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Owner {
+    pid: u32,
+    parent: u32,
+    group: u32,
+}
+
+impl Owner {
+    /// Reads the `NT_PRPSINFO` note of a 64-bit little-endian ELF core dump; none for anything else. The layout is
+    /// that of `Elf64_Ehdr`, `Elf64_Phdr` (elf.h) and `elf_prpsinfo` (linux/elfcore.h).
+    fn of(path: &Path) -> Option<Self> {
+        const CORE: u16 = 4;
+        const NOTE: u32 = 4;
+        const PRPSINFO: u32 = 3;
+        const HEADERS: u16 = 16;
+        let mut file = File::open(path).ok()?;
+        let header = read_at(&mut file, 0, 64)?;
+        if !header.starts_with(b"\x7fELF\x02\x01") || u16_at(&header, 16)? != CORE {
+            return None;
+        }
+        let (table, size, count) = (u64_at(&header, 32)?, u16_at(&header, 54)?, u16_at(&header, 56)?);
+        for index in 0..count.min(HEADERS) {
+            let header = read_at(&mut file, table.checked_add(u64::from(index) * u64::from(size))?, 56)?;
+            if u32_at(&header, 0)? != NOTE {
+                continue;
+            }
+            let notes = read_at(&mut file, u64_at(&header, 8)?, u64_at(&header, 32)?.min(1 << 20) as usize)?;
+            let mut rest = notes.as_slice();
+            while let (Some(name), Some(length), Some(kind)) = (u32_at(rest, 0), u32_at(rest, 4), u32_at(rest, 8)) {
+                let start = 12 + (name as usize).next_multiple_of(4);
+                if kind == PRPSINFO {
+                    let info = rest.get(start..)?;
+                    return Some(Self { pid: u32_at(info, 24)?, parent: u32_at(info, 28)?, group: u32_at(info, 32)? });
+                }
+                rest = rest.get(start.checked_add((length as usize).next_multiple_of(4))?..)?;
+            }
+        }
+        None
+    }
+}
+
+fn read_at(file: &mut File, offset: u64, length: usize) -> Option<Vec<u8>> {
+    file.seek(SeekFrom::Start(offset)).ok()?;
+    let mut bytes = vec![0; length];
+    file.read_exact(&mut bytes).ok().map(|()| bytes)
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}

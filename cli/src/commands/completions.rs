@@ -1,0 +1,24 @@
+//! `whycrash completions`: completion scripts for shells.
+
+use std::process::ExitCode;
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use crate::cli::Cli;
+use crate::output;
+
+/// Print a completion script for a shell
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The shell to complete in
+    shell: Shell,
+}
+
+/// Prints the script.
+pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "whycrash", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(ExitCode::SUCCESS)
+}

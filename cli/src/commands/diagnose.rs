@@ -1,0 +1,29 @@
+//! `whycrash diagnose`: why did this crash?
+
+use std::process::ExitCode;
+
+use crate::config::Config;
+use crate::inputs::{self, Knowledge, Paths};
+use crate::output::{self, Format};
+use crate::render;
+
+/// Say why something crashed, from the files it left
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    paths: Paths,
+    #[command(flatten)]
+    knowledge: Knowledge,
+    /// How to answer
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Reads the artifacts, runs the plugins and prints the report document. No server is asked.
+pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
+    let input = inputs::from_paths(&args.paths.paths)?;
+    let document = args.knowledge.diagnoser(config)?.diagnose(&input);
+    let files = render::Files::of(&input.artifacts);
+    output::answer(args.format, &document, |document| render::document(document, &files, output::width()))?;
+    Ok(ExitCode::SUCCESS)
+}

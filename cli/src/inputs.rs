@@ -1,0 +1,113 @@
+//! From the paths of a command line to the artifacts of one report, and to a diagnoser for them.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use whycrash_evidence::{Artifact, Limits};
+use whycrash_plugin_host::{Diagnoser, Input, Settings};
+use whycrash_symbols::Sources;
+
+use crate::config::{self, Config};
+
+/// What a crash left, and where symbols and plugins are.
+#[derive(Debug, clap::Args)]
+pub struct Paths {
+    /// Files a crash left, or folders of them: all of them are one report
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+}
+
+/// Where the knowledge for a diagnosis comes from, beside what is built in.
+#[derive(Debug, clap::Args)]
+pub struct Knowledge {
+    /// Folder searched for binaries and debug files, by build id and by name (again for more) [env: WHYCRASH_SYMBOLS]
+    #[arg(long, value_name = "FOLDER")]
+    pub symbols: Vec<PathBuf>,
+    /// Folder of plugins (*.wasm) to run beside the built-in ones (again for more) [env: WHYCRASH_PLUGINS]
+    #[arg(long, value_name = "FOLDER")]
+    pub plugins: Vec<PathBuf>,
+}
+
+impl Knowledge {
+    /// A diagnoser with these folders first, then those of the environment, then those of the settings file.
+    pub fn diagnoser(&self, config: &Config) -> anyhow::Result<Diagnoser> {
+        let settings = Settings {
+            symbols: Sources { folders: symbol_folders(&self.symbols, config), local_files: true },
+            limits: Limits::default(),
+            plugin_folders: folders(&self.plugins, "WHYCRASH_PLUGINS", &config.plugins),
+            cache: config::cache_folder().map(|cache| cache.join("plugins")),
+        };
+        Diagnoser::new(settings).context("can not set up the diagnosis plugins")
+    }
+}
+
+/// Folders searched for symbols: flags, then `WHYCRASH_SYMBOLS`, then the settings file.
+pub fn symbol_folders(flags: &[PathBuf], config: &Config) -> Vec<PathBuf> {
+    folders(flags, "WHYCRASH_SYMBOLS", &config.symbols)
+}
+
+fn folders(flags: &[PathBuf], variable: &str, configured: &[PathBuf]) -> Vec<PathBuf> {
+    let environment = std::env::var_os(variable).unwrap_or_default();
+    let environment = std::env::split_paths(&environment).filter(|path| !path.as_os_str().is_empty());
+    flags.iter().cloned().chain(environment).chain(configured.iter().cloned()).collect()
+}
+
+/// The files at these paths as one report. A folder stands for all files in it, hidden ones left out.
+pub fn from_paths(paths: &[PathBuf]) -> anyhow::Result<Input> {
+    let mut files = Vec::new();
+    for path in paths {
+        let about = std::fs::metadata(path).with_context(|| {
+            format!("can not read {}: give a file that a crash left, or a folder of them", path.display())
+        })?;
+        if about.is_dir() {
+            files.extend(files_below(path)?);
+        } else {
+            files.push((file_name(path), path.clone()));
+        }
+    }
+    if files.is_empty() {
+        bail!("no file to read in {}", list(paths));
+    }
+    Ok(Input { artifacts: distinct(files), ..Input::default() })
+}
+
+/// All files below a folder, by their path within it, in the order of their names.
+fn files_below(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
+    let hidden = |entry: &walkdir::DirEntry| entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
+    let mut files = Vec::new();
+    for entry in walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(|entry| !hidden(entry)) {
+        let entry = entry.with_context(|| format!("can not list {}", folder.display()))?;
+        if entry.file_type().is_file() {
+            let name = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+            files.push((name.to_string_lossy().into_owned(), entry.into_path()));
+        }
+    }
+    Ok(files)
+}
+
+/// Artifacts with names of their own: a file given twice counts once, and two files of one name get numbers.
+fn distinct(files: Vec<(String, PathBuf)>) -> Vec<Artifact> {
+    let mut paths = HashSet::new();
+    let mut names = HashSet::new();
+    let mut artifacts = Vec::new();
+    for (name, path) in files {
+        if !paths.insert(std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
+            continue;
+        }
+        let free = std::iter::once(name.clone()).chain((2..).map(|n| format!("{n}-{name}")));
+        if let Some(name) = free.into_iter().find(|name| !names.contains(name)) {
+            names.insert(name.clone());
+            artifacts.push(Artifact::new(name, path));
+        }
+    }
+    artifacts
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}

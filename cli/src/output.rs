@@ -1,0 +1,55 @@
+//! The two streams: answers on standard output, everything else on standard error.
+
+use std::io::Write as _;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use serde::Serialize;
+use tracing_subscriber::EnvFilter;
+
+/// How a reading command answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For a person.
+    #[default]
+    Text,
+    /// One JSON document on standard output.
+    Json,
+}
+
+/// Prints `value` as JSON, or what `text` makes of it.
+pub fn answer<T: Serialize>(format: Format, value: &T, text: impl FnOnce(&T) -> String) -> anyhow::Result<()> {
+    let answer = match format {
+        Format::Json => serde_json::to_string_pretty(value).context("the answer has no JSON form")? + "\n",
+        Format::Text => text(value),
+    };
+    print(&answer)
+}
+
+/// Prints to standard output, without colour where it is no terminal. A reader that went away is no error:
+/// `whycrash diagnose … | head` is a normal thing to do.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = anstream::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("can not write the answer to standard output"),
+    }
+}
+
+/// Columns to lay text out in on standard output.
+pub fn width() -> usize {
+    width_of(&std::io::stdout())
+}
+
+/// Columns to lay text out in: a terminal's, within what reads well; a fixed number elsewhere.
+pub fn width_of(stream: &impl std::os::fd::AsFd) -> usize {
+    const ELSEWHERE: usize = 100;
+    let terminal = rustix::termios::tcgetwinsize(stream).ok();
+    terminal.map_or(ELSEWHERE, |size| usize::from(size.ws_col).clamp(60, 120))
+}
+
+/// Diagnostics of the program itself, chosen with `WHYCRASH_LOG` (such as `debug`).
+pub fn log_to_stderr() {
+    let filter = EnvFilter::try_from_env("WHYCRASH_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+}

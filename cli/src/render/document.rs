@@ -1,0 +1,197 @@
+//! The diagnosis, for the person whose job just died.
+
+use whycrash_evidence::Evidence;
+use whycrash_evidence::model::{Crash, What};
+use whycrash_plugin_host::{ArtifactHead, Document, Finding, Fix, Outcome, PluginRun, ReportHead};
+
+use super::page::{Page, count, style};
+use super::{Files, frames, proof};
+
+/// Frames shown of the crashed thread when no cause was found.
+const FRAMES: usize = 8;
+
+/// The whole document on a page of `width` columns; `files` are the artifacts that are on this machine.
+pub fn document(document: &Document, files: &Files, width: usize) -> String {
+    let mut page = Page::new(width);
+    head(&mut page, &document.report, &document.evidence);
+    match document.findings.split_first() {
+        Some((best, others)) => {
+            finding(&mut page, best, &document.evidence, files);
+            alternatives(&mut page, others);
+        }
+        None => no_finding(&mut page, &document.evidence),
+    }
+    next(&mut page, document);
+    artifacts(&mut page, &document.report.artifacts);
+    unavailable(&mut page, &document.evidence);
+    failed_plugins(&mut page, &document.plugins);
+    page.finish()
+}
+
+/// What happened in a line, and the report's id.
+pub fn head(page: &mut Page, report: &ReportHead, evidence: &Evidence) {
+    let title = if report.title.is_empty() { ending(report, evidence) } else { report.title.clone() };
+    page.title(&title);
+    if !report.id.is_empty() {
+        page.title_note(&format!("report {}", report.id));
+    }
+}
+
+/// How the process ended, in words.
+pub fn ending(report: &ReportHead, evidence: &Evidence) -> String {
+    match (&report.exit.signal, report.exit.code, evidence.crash.as_ref().and_then(|crash| crash.signal.as_ref())) {
+        (Some(signal), _, _) | (None, None, Some(signal)) => format!("died of {signal}"),
+        (None, Some(code), _) => format!("exited with code {code}"),
+        (None, None, None) => "a crash of unknown kind".to_owned(),
+    }
+}
+
+fn finding(page: &mut Page, finding: &Finding, evidence: &Evidence, files: &Files) {
+    page.section("Cause");
+    page.styled_item(0, "", style::STRONG, &finding.title);
+    page.line(0, &format!("{} sure · {} · says {}", percent(finding.confidence), finding.cause, finding.plugin.name));
+    page.section("Why");
+    page.paragraph(0, &finding.explanation);
+    if !finding.citations.is_empty() {
+        page.section("Proof");
+        proof::citations(page, &finding.citations, evidence, files);
+    }
+    if !finding.contradictions.is_empty() {
+        page.section("Against");
+        proof::citations(page, &finding.contradictions, evidence, files);
+    }
+    fixes(page, &finding.fixes);
+    if !finding.references.is_empty() {
+        page.section("More");
+        page.line(0, &format!("whycrash cause {}", finding.cause));
+        finding.references.iter().for_each(|reference| page.line(0, reference));
+    }
+}
+
+/// Numbered fixes, each with its steps.
+pub fn fixes(page: &mut Page, fixes: &[Fix]) {
+    if !fixes.is_empty() {
+        page.section("Fix");
+    }
+    for (number, fix) in (1..).zip(fixes) {
+        page.item(0, &format!("{number}."), &fix.summary);
+        fix.steps.iter().for_each(|step| page.item(3, "-", step));
+        if let Some(not_when) = &fix.not_when {
+            page.item(3, "not when:", not_when);
+        }
+    }
+}
+
+fn alternatives(page: &mut Page, others: &[Finding]) {
+    if !others.is_empty() {
+        page.section("Or");
+    }
+    for other in others {
+        page.item(0, &format!("{:>4}", percent(other.confidence)), &format!("{} ({})", other.title, other.cause));
+    }
+}
+
+fn no_finding(page: &mut Page, evidence: &Evidence) {
+    page.section("Cause");
+    page.paragraph(0, "none that is known here explains this crash");
+    if let Some(crash) = &evidence.crash {
+        page.section("Signal");
+        page.paragraph(0, &describe(crash));
+    }
+    if let Some(thread) = evidence.threads.iter().find(|thread| thread.crashed) {
+        page.section("Stack");
+        page.line(0, &format!("{}{}, thread {}{:#}", style::FAINT, thread.artifact, thread.id, style::FAINT));
+        frames::stack(page, 2, thread, FRAMES);
+        if let Some(frame) = thread.frames.iter().find(|frame| frame.file.is_some()) {
+            frames::source(page, 4, frame);
+        }
+    }
+    let last = evidence.timeline.iter().rev().find_map(|event| match &event.what {
+        What::PythonException(exception) => Some((event, exception)),
+        _ => None,
+    });
+    if let Some((event, exception)) = last {
+        page.section("Raised");
+        page.paragraph(0, format!("{}: {}", exception.exception, exception.message).trim_end_matches([':', ' ']));
+        page.line(0, &format!("{}in {}{:#}", style::FAINT, event.artifact, style::FAINT));
+    }
+}
+
+/// The signal with what the kernel told about it.
+pub fn describe(crash: &Crash) -> String {
+    let address = crash.address.and_then(|address| serde_json::to_value(address).ok());
+    let address = address.as_ref().and_then(|address| address.as_str()).map(|address| {
+        let kind = crash.address_kind.as_ref().map(|kind| format!(" ({kind})")).unwrap_or_default();
+        format!("{} address {address}{kind}", crash.access.as_deref().unwrap_or("at"))
+    });
+    let code = crash.exit_code.map(|code| format!("exit code {code}"));
+    let thread = crash.thread.as_ref().map(|thread| format!("thread {thread}"));
+    let message = crash.message.as_ref().map(|message| format!("last words: {message}"));
+    let parts = [crash.signal.clone(), code, crash.code.clone(), address, thread, message];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn next(page: &mut Page, document: &Document) {
+    if document.next.is_empty() {
+        return;
+    }
+    page.section("Collect");
+    for item in &document.next {
+        let between = match item.decides_between.as_slice() {
+            [] => String::new(),
+            causes => format!(" (tells apart {})", causes.join(", ")),
+        };
+        page.item(0, "-", &format!("{}: {}{between}", item.artifact, item.how));
+    }
+}
+
+/// The report's artifacts in a table, each with what was wrong with it.
+pub fn artifacts(page: &mut Page, artifacts: &[ArtifactHead]) {
+    if artifacts.is_empty() {
+        return;
+    }
+    page.section("Files");
+    let names = artifacts.iter().map(|artifact| artifact.name.chars().count()).max().unwrap_or(0);
+    for artifact in artifacts {
+        let kind = serde_json::to_value(artifact.kind).ok();
+        let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or("unknown");
+        let size = indicatif::HumanBytes(artifact.bytes).to_string();
+        page.line(0, &format!("{:<names$}  {kind:<15}  {size:>10}", artifact.name));
+        for problem in &artifact.problems {
+            page.styled_item(2, "!", style::WARN, &format!("{}: {}", problem.code, problem.message));
+        }
+    }
+}
+
+/// What the collector could not get, as it wrote it down.
+fn unavailable(page: &mut Page, evidence: &Evidence) {
+    let items = evidence.context.get("unavailable").and_then(|items| items.as_array());
+    let said = |item: &serde_json::Value, member: &str| item.get(member).and_then(|text| text.as_str()).map(str::to_owned);
+    let items: Vec<_> = items.into_iter().flatten().filter_map(|item| Some((said(item, "what")?, item))).collect();
+    if items.is_empty() {
+        return;
+    }
+    page.section("Missing");
+    for (what, item) in items {
+        let why = said(item, "why").map(|why| format!(": {why}")).unwrap_or_default();
+        let mend = said(item, "mend").map(|mend| format!("; {mend}")).unwrap_or_default();
+        page.item(0, "-", &format!("{what}{why}{mend}"));
+    }
+}
+
+fn failed_plugins(page: &mut Page, plugins: &[PluginRun]) {
+    let failed: Vec<_> = plugins.iter().filter(|plugin| plugin.outcome == Outcome::Failed).collect();
+    if failed.is_empty() {
+        return;
+    }
+    page.section("Plugins");
+    page.line(0, &format!("{} failed; what the others say stands", count(failed.len(), "plugin")));
+    for plugin in failed {
+        let reason = plugin.reason.as_deref().unwrap_or("no reason given");
+        page.styled_item(0, "!", style::WARN, &format!("{} {}: {reason}", plugin.name, plugin.version));
+    }
+}
+
+fn percent(confidence: f64) -> String {
+    format!("{:.0}%", confidence.clamp(0.0, 1.0) * 100.0)
+}

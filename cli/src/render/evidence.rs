@@ -1,0 +1,122 @@
+//! What the artifacts say, without a diagnosis.
+
+use indicatif::HumanBytes;
+use whycrash_evidence::Evidence;
+use whycrash_evidence::model::{MemorySnapshot, Thread};
+use whycrash_plugin_host::ReportHead;
+
+use super::document::{artifacts, describe, head};
+use super::files::printable;
+use super::frames;
+use super::page::{Page, cut, style};
+
+/// Frames shown of the crashed thread, and of each other one.
+const FRAMES: (usize, usize) = (32, 6);
+/// Threads, events and modules shown; all of them are in the JSON.
+const ROWS: usize = 24;
+
+/// The evidence on a page of `width` columns.
+pub fn evidence(report: &ReportHead, evidence: &Evidence, width: usize) -> String {
+    let mut page = Page::new(width);
+    head(&mut page, report, evidence);
+    if let Some(crash) = &evidence.crash {
+        page.section("Signal");
+        page.paragraph(0, &describe(crash));
+    }
+    threads(&mut page, &evidence.threads);
+    memory(&mut page, &evidence.memory_snapshots);
+    collectives(&mut page, evidence);
+    gpu_cores(&mut page, evidence);
+    timeline(&mut page, evidence);
+    context(&mut page, evidence);
+    artifacts(&mut page, &report.artifacts);
+    page.finish()
+}
+
+fn threads(page: &mut Page, threads: &[Thread]) {
+    for thread in threads.iter().take(ROWS) {
+        page.section(if thread.crashed { "Crashed" } else { "Thread" });
+        let name = thread.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
+        let rank = thread.rank.map(|rank| format!(", rank {rank}")).unwrap_or_default();
+        page.line(0, &format!("thread {}{name}{rank} in {}", thread.id, thread.artifact));
+        frames::stack(page, 2, thread, if thread.crashed { FRAMES.0 } else { FRAMES.1 });
+    }
+    more(page, threads.len(), "thread");
+}
+
+fn memory(page: &mut Page, snapshots: &[MemorySnapshot]) {
+    for snapshot in snapshots {
+        page.section("Memory");
+        page.line(0, &format!("device {} in {}", snapshot.device, snapshot.artifact));
+        let rows = [
+            ("reserved", snapshot.reserved),
+            ("allocated", snapshot.allocated),
+            ("peak allocated", snapshot.peak_allocated),
+            ("active", snapshot.active),
+            ("requested", snapshot.requested),
+            ("free but held", snapshot.inactive),
+            ("largest free", snapshot.largest_inactive),
+        ];
+        for (name, bytes) in rows {
+            page.line(2, &format!("{name:<15} {:>12}", HumanBytes(bytes).to_string()));
+        }
+        let (segments, blocks, events) = (snapshot.segments, snapshot.blocks, snapshot.events);
+        page.line(2, &format!("{segments} segments, {blocks} blocks, {events} events"));
+        if let Some(oom) = &snapshot.oom {
+            let (requested, largest) = (HumanBytes(oom.requested), HumanBytes(oom.largest_usable));
+            page.line(2, &format!("refused {requested}; largest block it could have used: {largest}"));
+        }
+    }
+}
+
+fn collectives(page: &mut Page, evidence: &Evidence) {
+    let Some(collectives) = &evidence.collectives else { return };
+    page.section("Ranks");
+    page.paragraph(0, &format!("flight recorders of ranks {:?}", collectives.ranks));
+    for verdict in collectives.verdicts.iter().take(ROWS) {
+        let (group, sequence, kind, ranks) = (&verdict.group, verdict.sequence, &verdict.kind, &verdict.ranks);
+        page.item(0, "-", format!("{group} #{sequence}: {kind}, ranks {ranks:?} {}", verdict.detail).trim_end());
+    }
+    more(page, collectives.verdicts.len(), "verdict");
+}
+
+fn gpu_cores(page: &mut Page, evidence: &Evidence) {
+    for core in &evidence.gpu_cores {
+        page.section("GPU");
+        let unknown = || "unknown".to_owned();
+        let exception = core.exception.clone().unwrap_or_else(unknown);
+        let kernel = core.kernel.clone().unwrap_or_else(unknown);
+        page.paragraph(0, &format!("device {}: {exception} in kernel {kernel}", core.device));
+    }
+}
+
+fn timeline(page: &mut Page, evidence: &Evidence) {
+    if evidence.timeline.is_empty() {
+        return;
+    }
+    page.section("Events");
+    for event in evidence.timeline.iter().take(ROWS) {
+        let kind = serde_json::to_value(&event.what).ok();
+        let kind = kind.as_ref().and_then(|what| what.get("kind")?.as_str()).unwrap_or("event");
+        let room = page.room().saturating_sub(26);
+        page.line(0, &format!("{:>4} {kind:<20} {}", event.event, cut(&printable(&event.text), room)));
+    }
+    more(page, evidence.timeline.len(), "event");
+}
+
+fn context(page: &mut Page, evidence: &Evidence) {
+    if evidence.context.is_empty() {
+        return;
+    }
+    page.section("Context");
+    for (name, value) in &evidence.context {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        page.line(0, &format!("{name:<14} {}", cut(&printable(&text), page.room().saturating_sub(15))));
+    }
+}
+
+fn more(page: &mut Page, total: usize, thing: &str) {
+    if let Some(left) = total.checked_sub(ROWS).filter(|left| *left > 0) {
+        page.line(0, &format!("{}… {left} more {thing}s: see --format json{:#}", style::FAINT, style::FAINT));
+    }
+}

@@ -1,0 +1,30 @@
+//! What a person reads: everything here returns text with colours, which the streams of [`crate::output`] drop
+//! where they are no terminal. Nothing is told by colour alone.
+
+mod document;
+mod evidence;
+mod files;
+mod frames;
+mod page;
+mod paths;
+mod proof;
+
+pub use document::document;
+pub use evidence::evidence;
+pub use files::Files;
+pub use page::Page;
+pub use page::style;
+
+/// An error with what led to it, for the last line of a failed command.
+pub fn error(error: &anyhow::Error) -> String {
+    let bad = page::style::BAD;
+    format!("{bad}error:{bad:#} {error:#}")
+}
+
+/// Where a report is, for whoever wants to look again.
+pub fn kept(folder: &std::path::Path, width: usize) -> String {
+    let mut page = Page::new(width);
+    page.section("Kept in");
+    page.line(0, &folder.display().to_string());
+    page.finish()
+}

@@ -1,0 +1,106 @@
+//! The places that a finding cites, shown as they are.
+
+use serde_json::Value;
+use whycrash_evidence::Evidence;
+use whycrash_evidence::model::{FramePlace, Place};
+use whycrash_plugin_host::Citation;
+
+use super::files::{Files, printable};
+use super::frames;
+use super::page::{Page, cut, style};
+
+/// Lines of one citation that are printed at most.
+const LINES: u64 = 8;
+
+/// Prints each citation: where it is, and what stands there.
+pub fn citations(page: &mut Page, citations: &[Citation], evidence: &Evidence, files: &Files) {
+    for citation in citations {
+        match &citation.at {
+            Place::Line([first, last]) => lines(page, citation, files, *first, *last),
+            Place::Frame(place) => frame(page, citation, evidence, place),
+            Place::Event(number) => event(page, citation, evidence, files, *number),
+            Place::Bytes([start, end]) => quoted(page, citation, &format!("bytes {start} to {end}")),
+            Place::Fact(path) => fact(page, citation, evidence, path),
+        }
+    }
+}
+
+/// `artifact, place` on a line of its own.
+fn place(page: &mut Page, citation: &Citation, at: &str) {
+    let name = if citation.artifact.is_empty() { "the report" } else { &citation.artifact };
+    page.line(0, &format!("{}{name}, {at}{:#}", style::FAINT, style::FAINT));
+}
+
+fn quoted(page: &mut Page, citation: &Citation, at: &str) {
+    place(page, citation, at);
+    for line in citation.quote.lines().take(LINES as usize) {
+        page.line(2, &cut(&printable(line), page.room().saturating_sub(2)));
+    }
+}
+
+fn lines(page: &mut Page, citation: &Citation, files: &Files, first: u64, last: u64) {
+    let at = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
+    let shown = files.lines(&citation.artifact, first, last.min(first.saturating_add(LINES - 1)));
+    if shown.is_empty() {
+        return quoted(page, citation, &at);
+    }
+    place(page, citation, &at);
+    frames::listing(page, 0, &shown, None);
+    if let Some(left) = last.checked_sub(first + LINES).map(|left| left + 1) {
+        page.line(2, &format!("{}… {left} more{:#}", style::FAINT, style::FAINT));
+    }
+}
+
+fn frame(page: &mut Page, citation: &Citation, evidence: &Evidence, at: &FramePlace) {
+    let same = |thread: &&whycrash_evidence::model::Thread| thread.id == at.thread && thread.artifact == citation.artifact;
+    let found = evidence.threads.iter().find(same).and_then(|thread| thread.frames.get(at.index));
+    let Some(found) = found else {
+        return quoted(page, citation, &format!("thread {}, frame {}", at.thread, at.index));
+    };
+    place(page, citation, &format!("thread {}", at.thread));
+    frames::numbered(page, 2, at.index, found);
+    frames::source(page, 4, found);
+}
+
+fn event(page: &mut Page, citation: &Citation, evidence: &Evidence, files: &Files, number: usize) {
+    let Some(event) = evidence.timeline.iter().find(|event| event.event == number) else {
+        return quoted(page, citation, &format!("event {number}"));
+    };
+    match &event.at {
+        Some(Place::Line([first, last])) => {
+            let written = Citation { artifact: event.artifact.clone(), quote: event.text.clone(), ..citation.clone() };
+            lines(page, &written, files, *first, *last);
+        }
+        _ => {
+            place(page, citation, &format!("event {number}"));
+            page.paragraph(2, &printable(&event.text));
+        }
+    }
+}
+
+fn fact(page: &mut Page, citation: &Citation, evidence: &Evidence, path: &str) {
+    let value = serde_json::to_value(evidence).ok().and_then(|all| look_up(&all, path).cloned());
+    let text = match value {
+        Some(Value::String(text)) => text,
+        Some(value) => with_unit(path, &value),
+        None => citation.quote.clone(),
+    };
+    let name = if citation.artifact.is_empty() { String::new() } else { format!("{}, ", citation.artifact) };
+    let room = page.room().saturating_sub(name.len() + path.len() + 3);
+    page.line(0, &format!("{}{name}{path} ={:#} {}", style::FAINT, style::FAINT, cut(&printable(&text), room)));
+}
+
+/// Follows a dotted path into a value.
+fn look_up<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').try_fold(value, |value, step| match value {
+        Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+        _ => value.get(step),
+    })
+}
+
+/// Sizes of memory are what most numbers are: those large enough are also said in a unit one can read.
+fn with_unit(path: &str, value: &Value) -> String {
+    const READABLE: u64 = 1 << 20;
+    let size = value.as_u64().filter(|bytes| *bytes >= READABLE && path.contains("memory"));
+    size.map_or_else(|| value.to_string(), |bytes| format!("{bytes} ({})", indicatif::HumanBytes(bytes)))
+}

@@ -1,0 +1,42 @@
+//! Running a job so that it does not notice, and keeping what is left of it when it crashes.
+
+mod job;
+mod recorder;
+mod signals;
+mod streams;
+mod transcript;
+
+use std::os::fd::{BorrowedFd, RawFd};
+
+pub use job::{Ending, Job, Over, Sent};
+use rustix::io::FdFlags;
+
+/// Descriptors beyond the standard three that whoever started us meant for the job.
+///
+/// To be called before anything else opens files.
+fn meant_for_the_job() -> Vec<RawFd> {
+    let Ok(folder) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    let open: Vec<RawFd> = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    open.into_iter().filter(|descriptor| *descriptor > 2 && is_inherited(*descriptor)).collect()
+}
+
+fn is_inherited(descriptor: RawFd) -> bool {
+    // SAFETY: the borrow ends with this function, which only asks the kernel about the number; one that is not open
+    // is an error.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    rustix::io::fcntl_getfd(borrowed).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
+}
+
+/// Closes descriptors that are the job's alone: whoever waits for their end waits for the job, not for us.
+fn let_go(descriptors: &[RawFd]) {
+    for descriptor in descriptors {
+        let _ = nix::unistd::close(*descriptor);
+    }
+}
+
+/// Lets go of standard input, so that a writer of it notices when the job has closed it.
+fn close_input() {
+    if let Ok(nothing) = std::fs::File::open("/dev/null") {
+        let _ = nix::unistd::dup2_stdin(&nothing);
+    }
+}

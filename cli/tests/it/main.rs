@@ -1,0 +1,1 @@
+//! The command line, tested through the real binary.

@@ -1,0 +1,190 @@
+//! How the process ended, from the most direct witness.
+
+use crate::Evidence;
+use crate::model::{Crash, Event, Kernel, Thread, What};
+
+/// Core or minidump, then faulthandler and the kernel's line, then the collector's exit, then other text.
+pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Thread]) -> Option<Crash> {
+    let (cores, reported): (Vec<Crash>, Vec<Crash>) = crashes.into_iter().partition(is_from_dump);
+    let mut witnesses = cores.into_iter();
+    let best = witnesses.next();
+    let told = || {
+        timeline
+            .iter()
+            .filter(|event| event.primary || matches!(event.what, What::FatalPythonError(_)))
+    };
+    let faulted = told().find_map(|event| fault(event, threads));
+    let mut crash = best
+        .or(faulted)
+        .or_else(|| reported.into_iter().next())
+        .or_else(|| told().find_map(|event| ended(event, threads)))
+        .or_else(|| timeline.iter().find_map(|event| uncaught(event, threads)))?;
+    if crash.message.is_none() {
+        crash.message = told().find_map(|event| last_words(event, &crash));
+    }
+    if crash.address.is_none() {
+        add_kernel_address(&mut crash, timeline);
+    }
+    Some(crash)
+}
+
+/// Only a dump knows the signal's code, the fault's address or the thread.
+fn is_from_dump(crash: &Crash) -> bool {
+    crash.code.is_some() || crash.address.is_some() || crash.thread.is_some()
+}
+
+fn from_event(event: &Event) -> Crash {
+    Crash {
+        pid: event.pid,
+        artifact: event.artifact.clone(),
+        at: event.at.clone(),
+        ..Crash::default()
+    }
+}
+
+/// faulthandler's head line or the kernel's fault line.
+fn fault(event: &Event, threads: &[Thread]) -> Option<Crash> {
+    match &event.what {
+        What::FatalPythonError(error) if !error.error.starts_with("Timeout") => {
+            let thread = threads
+                .iter()
+                .find(|thread| thread.crashed && thread.artifact == event.artifact);
+            Some(Crash {
+                signal: error.signal.clone().or_else(|| Some("SIGABRT".to_owned())),
+                thread: thread.map(|thread| thread.id.clone()),
+                ..from_event(event)
+            })
+        }
+        What::Kernel(kernel) if ["segfault", "trap"].contains(&kernel.family.as_str()) => Some(Crash {
+            signal: Some(kernel_signal(kernel).to_owned()),
+            ..with_kernel(from_event(event), kernel)
+        }),
+        _ => None,
+    }
+}
+
+fn kernel_signal(kernel: &Kernel) -> &'static str {
+    match kernel.message.as_str() {
+        message if message.contains("divide error") => "SIGFPE",
+        message if message.contains("invalid opcode") => "SIGILL",
+        message if message.contains("int3") => "SIGTRAP",
+        _ => "SIGSEGV",
+    }
+}
+
+fn with_kernel(mut crash: Crash, kernel: &Kernel) -> Crash {
+    crash.address = kernel.address;
+    crash.access.clone_from(&kernel.access);
+    crash.process.clone_from(&kernel.process);
+    crash
+}
+
+/// Any other text that says how it ended.
+fn ended(event: &Event, threads: &[Thread]) -> Option<Crash> {
+    let crash = from_event(event);
+    match &event.what {
+        What::NativeAbort(abort) if abort.family != "torch-check" => Some(Crash {
+            signal: Some("SIGABRT".to_owned()),
+            message: Some(abort.message.clone()),
+            thread: abort.thread.clone(),
+            ..crash
+        }),
+        What::ProcessExit(exit) if exit.signal.is_some() || exit.exit_code.is_some_and(|code| code != 0) => {
+            Some(Crash {
+                signal: exit.signal.clone(),
+                exit_code: exit.exit_code,
+                ..crash
+            })
+        }
+        What::ElasticFailure(failure) => {
+            let exit_code = failure.exit_code.filter(|code| *code > 0);
+            Some(Crash {
+                signal: failure.signal.clone(),
+                exit_code,
+                message: Some(failure.message.clone()),
+                ..crash
+            })
+        }
+        What::Kernel(kernel) if kernel.family == "oom-kill" => {
+            let signal = Some("SIGKILL".to_owned());
+            Some(Crash {
+                signal,
+                process: kernel.process.clone(),
+                message: Some(kernel.message.clone()),
+                ..crash
+            })
+        }
+        _ => uncaught(event, threads),
+    }
+}
+
+/// An exception that nobody caught: its thread counts as crashed.
+fn uncaught(event: &Event, threads: &[Thread]) -> Option<Crash> {
+    let What::PythonException(exception) = &event.what else {
+        return None;
+    };
+    let thread = exception.thread.clone();
+    let crashed = threads.iter().any(|candidate| {
+        candidate.crashed && candidate.artifact == event.artifact && Some(&candidate.id) == thread.as_ref()
+    });
+    crashed.then(|| Crash {
+        message: Some(event.text.clone()),
+        thread,
+        ..from_event(event)
+    })
+}
+
+fn last_words(event: &Event, crash: &Crash) -> Option<String> {
+    match &event.what {
+        What::NativeAbort(abort) if crash.signal.as_deref() == Some("SIGABRT") => Some(match &abort.exception {
+            Some(exception) => format!("{exception}: {}", abort.message),
+            None => abort.message.clone(),
+        }),
+        _ => None,
+    }
+}
+
+/// A handler that raised the signal again leaves no address in the dump; the kernel's line has it.
+fn add_kernel_address(crash: &mut Crash, timeline: &[Event]) {
+    let lines = timeline.iter().filter_map(|event| match &event.what {
+        What::Kernel(kernel) if kernel.address.is_some() => Some((event.pid, kernel)),
+        _ => None,
+    });
+    let mut same: Vec<&Kernel> = lines
+        .filter(|(pid, _)| pid.is_some() && *pid == crash.pid)
+        .map(|(_, kernel)| kernel)
+        .collect();
+    if let (Some(kernel), true) = (same.pop(), same.is_empty()) {
+        crash.address = kernel.address;
+        crash.access = crash.access.take().or_else(|| kernel.access.clone());
+    }
+}
+
+/// A launcher's own traceback, which only repeats a worker's failure, is no crashed thread.
+pub(super) fn silence_echoes(evidence: &mut Evidence) {
+    let mut quiet = Vec::new();
+    for event in evidence.timeline.iter().filter(|event| event.echo_of.is_some()) {
+        if let What::PythonException(exception) = &event.what
+            && exception.exception.ends_with("ChildFailedError")
+        {
+            quiet.extend(exception.thread.clone().map(|thread| (event.artifact.clone(), thread)));
+        }
+    }
+    for thread in &mut evidence.threads {
+        if quiet
+            .iter()
+            .any(|(artifact, id)| *artifact == thread.artifact && *id == thread.id)
+        {
+            thread.crashed = false;
+        }
+    }
+}
+
+/// Crashed threads first, that of the most direct witness before all.
+pub(super) fn crashed_first(evidence: &mut Evidence) {
+    let witness = evidence.crash.clone().unwrap_or_default();
+    evidence.threads.sort_by_key(|thread| {
+        let is_witness = thread.artifact == witness.artifact && Some(&thread.id) == witness.thread.as_ref();
+        (!(thread.crashed && is_witness), !thread.crashed)
+    });
+}

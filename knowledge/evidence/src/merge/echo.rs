@@ -1,0 +1,270 @@
+//! First failures and what follows from them.
+//!
+//! The first failure is the cause; most of what is printed after it is consequence: peers that lose their connection,
+//! watchdogs that time out on ranks whose peer died, CUDA errors after one that killed the context, the launcher's
+//! own SIGTERM and its report, Xid 43 and 45. What was survived is no failure at all.
+
+use std::collections::HashSet;
+
+use crate::model::{Crash, Event, Place, Thread, ThreadId, What};
+
+pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread]) {
+    let own = own_ids(timeline, crashes, threads);
+    for index in 0..timeline.len() {
+        let (before, rest) = timeline.split_at_mut(index);
+        let Some((event, after)) = rest.split_first_mut() else {
+            break;
+        };
+        event.primary = !event.survived && !is_ignored(event) && is_own(event, &own);
+        if event.primary
+            && let Some(of) = origin(event, before, after)
+        {
+            event.primary = false;
+            event.echo_of = Some(of);
+        }
+    }
+    point_at_roots(timeline);
+}
+
+/// Echoes of echoes are echoes of the first failure.
+fn point_at_roots(timeline: &mut [Event]) {
+    for index in 0..timeline.len() {
+        let mut of = timeline.get(index).and_then(|event| event.echo_of);
+        let mut steps = timeline.len();
+        while let Some(next) = of.and_then(|of| timeline.get(of)).and_then(|event| event.echo_of) {
+            if steps == 0 {
+                break;
+            }
+            steps -= 1;
+            of = Some(next);
+        }
+        if let Some(event) = timeline.get_mut(index) {
+            event.echo_of = of.filter(|of| *of != event.event).or(event.echo_of);
+        }
+    }
+}
+
+/// Process and thread ids that are the report's, from everything but the kernel's log (which tells of the whole
+/// machine).
+fn own_ids(timeline: &[Event], crashes: &[Crash], threads: &[Thread]) -> HashSet<u32> {
+    let mut own: HashSet<u32> = crashes.iter().filter_map(|crash| crash.pid).collect();
+    for thread in threads {
+        own.extend(thread.pid);
+        if let ThreadId::Os(id) = thread.id {
+            own.insert(id);
+        }
+    }
+    for event in timeline {
+        match &event.what {
+            What::Kernel(_) | What::Xid(_) => {}
+            What::DataloaderWorker(worker) => own.extend(worker.pid.or(event.pid)),
+            _ => own.extend(event.pid),
+        }
+    }
+    own
+}
+
+fn is_own(event: &Event, own: &HashSet<u32>) -> bool {
+    let of_whole_machine = matches!(event.what, What::Kernel(_) | What::Xid(_));
+    !of_whole_machine || own.is_empty() || event.pid.is_none_or(|pid| own.contains(&pid))
+}
+
+fn is_ignored(event: &Event) -> bool {
+    matches!(&event.what, What::PythonException(exception) if exception.ignored)
+}
+
+/// The event this one follows from, if it is a consequence.
+fn origin(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
+    let failures = || before.iter().filter(|earlier| earlier.primary);
+    let number = |found: Option<&Event>| found.map(|found| found.event);
+    match &event.what {
+        What::PythonException(exception) => chained(event, before)
+            .or_else(|| brought_from_worker(event, after))
+            .or_else(|| {
+                let launcher = exception.exception.ends_with("ChildFailedError");
+                if launcher {
+                    number(failures().next())
+                } else {
+                    lost_peer(event, &exception.message, before, after)
+                }
+            }),
+        What::FatalPythonError(error) if error.signal.as_deref() == Some("SIGABRT") => number(
+            failures().rfind(|earlier| same_process(earlier, event) && matches!(earlier.what, What::NativeAbort(_))),
+        ),
+        What::NativeAbort(abort) => {
+            let told = abort.message.contains("Watchdog caught collective operation timeout")
+                || abort.message.contains("watchdog thread terminated");
+            let watchdog =
+                told.then(|| number(before.iter().rfind(|earlier| matches!(earlier.what, What::Watchdog(_)))));
+            watchdog
+                .flatten()
+                .or_else(|| same_lines(event, before))
+                .or_else(|| lost_peer(event, &abort.message, before, after))
+        }
+        What::CudaError(error) => number(failures().rfind(|earlier| {
+            same_process(earlier, event)
+                && match &earlier.what {
+                    What::CudaError(first) => first.sticky,
+                    What::DeviceAssert(_) => error.message.contains("device-side assert"),
+                    What::GpuException(_) => error.sticky,
+                    _ => false,
+                }
+        })),
+        What::Watchdog(watchdog) => match watchdog.family.as_str() {
+            "timeout" => another_ranks_failure(event, before, after),
+            _ => number(before.iter().rfind(|earlier| matches!(earlier.what, What::Watchdog(_))))
+                .or_else(|| another_ranks_failure(event, before, after)),
+        },
+        What::NcclError(error) => lost_peer(event, &error.message, before, after),
+        What::NcclWarning(warning) => lost_peer(event, &warning.message, before, after),
+        What::Rendezvous(rendezvous) => lost_peer(event, &rendezvous.reason, before, after),
+        What::DataloaderWorker(worker) => number(before.iter().find(|earlier| match &earlier.what {
+            What::DataloaderWorker(first) => first.pid.is_none() || first.pid == worker.pid,
+            What::Kernel(kernel) => kernel.family == "oom-kill" && earlier.pid == worker.pid && worker.pid.is_some(),
+            _ => false,
+        })),
+        What::ElasticFailure(failure) => elastic(event, failure.root, failure.signal.as_deref(), before, after),
+        What::ProcessExit(_) => number(failures().find(|earlier| same_process(earlier, event))),
+        What::Xid(xid) if [43, 45, 154].contains(&xid.code) => number(failures().next_back()),
+        _ => None,
+    }
+}
+
+/// `cause` and `context` tie an exception to the one printed before it.
+fn chained(event: &Event, before: &[Event]) -> Option<usize> {
+    let previous = before.iter().rfind(|earlier| {
+        matches!(earlier.what, What::PythonException(_))
+            && earlier.artifact == event.artifact
+            && earlier.rank == event.rank
+    })?;
+    let What::PythonException(exception) = &previous.what else {
+        return None;
+    };
+    let linked = matches!(exception.relation.as_deref(), Some("cause" | "context"));
+    let adjacent = last_line(previous)
+        .zip(first_line(event))
+        .is_some_and(|(end, start)| start > end && start - end < 8);
+    (linked && adjacent).then_some(previous.event)
+}
+
+/// An exception that only carries a worker's own, which is printed right after it.
+fn brought_from_worker(event: &Event, after: &[Event]) -> Option<usize> {
+    let What::PythonException(exception) = &event.what else {
+        return None;
+    };
+    if !matches!(exception.relation.as_deref(), Some("original" | "group")) {
+        return None;
+    }
+    let next = after.iter().find(|later| {
+        matches!(later.what, What::PythonException(_)) && later.artifact == event.artifact && later.rank == event.rank
+    });
+    next.map(|next| next.event)
+}
+
+/// How ends of connections report that the other end is gone.
+const LOST_PEER: [&str; 9] = [
+    "Connection closed by peer",
+    "Connection closed by remote peer",
+    "Connection reset by peer",
+    "Broken pipe",
+    "remote process exited",
+    "got 0 bytes",
+    "failed to recv",
+    "Watchdog caught collective operation timeout",
+    "NCCL communicator was aborted",
+];
+
+/// A lost connection follows from the failure of another rank, if there is one.
+fn lost_peer(event: &Event, message: &str, before: &[Event], after: &[Event]) -> Option<usize> {
+    let lost = LOST_PEER.iter().any(|words| message.contains(words));
+    lost.then(|| another_ranks_failure(event, before, after)).flatten()
+}
+
+/// The first failure of another rank. It may be printed later: a connection breaks before the dying peer has
+/// written its traceback.
+fn another_ranks_failure(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
+    let before = before.iter().filter(|other| other.primary);
+    let after = after.iter().filter(|other| !other.survived);
+    let is_other = |other: &&Event| {
+        let other_rank = other.rank.is_some() && other.rank != event.rank;
+        let other_pid = event.rank.is_none() && other.pid.is_some() && other.pid != event.pid;
+        (other_rank || other_pid) && is_failure_of_its_own(other)
+    };
+    before.chain(after).find(is_other).map(|other| other.event)
+}
+
+/// True for what does not itself tell of a peer.
+fn is_failure_of_its_own(event: &Event) -> bool {
+    let says_peer = |message: &str| LOST_PEER.iter().any(|words| message.contains(words));
+    match &event.what {
+        What::PythonException(exception) => {
+            !exception.ignored && !exception.exception.ends_with("ChildFailedError") && !says_peer(&exception.message)
+        }
+        What::NativeAbort(abort) => !says_peer(&abort.message),
+        What::ElasticFailure(failure) => failure.root || failure.signal.as_deref() != Some("SIGTERM"),
+        What::ProcessExit(exit) => {
+            exit.signal.as_deref().is_some_and(|signal| signal != "SIGTERM")
+                || exit.exit_code.is_some_and(|code| code > 0)
+        }
+        What::Watchdog(_) | What::NcclWarning(_) | What::NcclError(_) | What::Rendezvous(_) => false,
+        _ => true,
+    }
+}
+
+/// torchelastic's report repeats what the worker said itself; for a worker that said nothing it is the witness.
+fn elastic(event: &Event, root: bool, signal: Option<&str>, before: &[Event], after: &[Event]) -> Option<usize> {
+    let failures = || before.iter().filter(|earlier| earlier.primary);
+    let own = failures().find(|earlier| {
+        (earlier.rank.is_some() && earlier.rank == event.rank) || (earlier.pid.is_some() && earlier.pid == event.pid)
+    });
+    if let Some(own) = own {
+        return Some(own.event);
+    }
+    if root {
+        // Untagged output of the worker that died: there is nothing else it can be about.
+        return failures()
+            .find(|earlier| earlier.rank.is_none() && !matches!(earlier.what, What::Xid(_)))
+            .map(|f| f.event);
+    }
+    if signal == Some("SIGTERM") {
+        let root = after
+            .iter()
+            .find(|later| matches!(&later.what, What::ElasticFailure(failure) if failure.root));
+        return failures().next().or(root).map(|first| first.event);
+    }
+    None
+}
+
+/// A failed check that is also the message of an exception on the same line.
+fn same_lines(event: &Event, before: &[Event]) -> Option<usize> {
+    let line = first_line(event)?;
+    let holder = before.iter().rfind(|earlier| {
+        earlier.artifact == event.artifact
+            && earlier.primary
+            && first_line(earlier) < Some(line)
+            && last_line(earlier).is_some_and(|last| last >= line)
+            && matches!(earlier.what, What::NativeAbort(_))
+    });
+    holder.map(|holder| holder.event)
+}
+
+fn same_process(a: &Event, b: &Event) -> bool {
+    match (a.pid.zip(b.pid), a.rank.zip(b.rank)) {
+        (Some((a, b)), _) | (None, Some((a, b))) => a == b,
+        (None, None) => true,
+    }
+}
+
+fn first_line(event: &Event) -> Option<u64> {
+    match &event.at {
+        Some(Place::Line([first, _])) => Some(*first),
+        _ => None,
+    }
+}
+
+fn last_line(event: &Event) -> Option<u64> {
+    match &event.at {
+        Some(Place::Line([_, last])) => Some(*last),
+        _ => None,
+    }
+}

@@ -1,0 +1,88 @@
+//! One order for the events of all artifacts.
+//!
+//! Within an artifact the order is that of its lines: a log is not reordered by its own time stamps, which are taken
+//! when a message is made and not when it is written. Between artifacts time decides where both sides have one; an
+//! event without a time takes that of the event before it in its artifact. glog and syslog leave out the year: the
+//! year of the other artifacts is taken, and if there is none, such times still order events among each other but are
+//! not given as times.
+
+use serde_json::{Map, Value};
+
+use crate::model::Event;
+
+/// Seconds since 1970, with a fraction.
+type Instant = jiff::Timestamp;
+
+pub(super) fn one_order(mut timelines: Vec<Vec<Event>>, context: &Map<String, Value>) -> Vec<Event> {
+    let year = known_year(&timelines, context);
+    for event in timelines.iter_mut().flatten() {
+        fill_year(event, year.as_deref());
+    }
+    let mut keyed: Vec<(Option<Instant>, usize, usize, Event)> = Vec::new();
+    for (artifact, timeline) in timelines.into_iter().enumerate() {
+        let instants = carried(&timeline);
+        for (index, (event, instant)) in timeline.into_iter().zip(instants).enumerate() {
+            keyed.push((instant, artifact, index, event));
+        }
+    }
+    // Artifacts without any time come last, in their own order.
+    keyed.sort_by(|a, b| {
+        let untimed = a.0.is_none().cmp(&b.0.is_none());
+        untimed.then(a.0.cmp(&b.0)).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2))
+    });
+    let mut events: Vec<Event> = keyed.into_iter().map(|(_, _, _, event)| event).collect();
+    for (number, event) in events.iter_mut().enumerate() {
+        event.event = number;
+        withhold_yearless(event);
+    }
+    events
+}
+
+/// The instant each event is sorted by: never before that of an earlier line of the same artifact.
+fn carried(timeline: &[Event]) -> Vec<Option<Instant>> {
+    let first = timeline.iter().find_map(instant);
+    let mut last = first;
+    timeline
+        .iter()
+        .map(|event| {
+            last = instant(event).max(last);
+            last
+        })
+        .collect()
+}
+
+fn instant(event: &Event) -> Option<Instant> {
+    event.time.as_deref()?.parse().ok()
+}
+
+fn known_year(timelines: &[Vec<Event>], context: &Map<String, Value>) -> Option<String> {
+    let from_context = ["ended", "started"]
+        .iter()
+        .find_map(|name| context.get(*name).and_then(Value::as_str));
+    let from_events = || {
+        let mut times = timelines.iter().flatten().filter_map(|event| event.time.as_deref());
+        times.find(|time| !time.starts_with("0000"))
+    };
+    from_context.or_else(from_events)?.get(..4).map(str::to_owned)
+}
+
+fn fill_year(event: &mut Event, year: Option<&str>) {
+    let (Some(time), Some(year)) = (&event.time, year) else {
+        return;
+    };
+    if let Some(rest) = time.strip_prefix("0000") {
+        event.time = Some(format!("{year}{rest}"));
+        event.time_note = Some("year taken from the other artifacts, no zone".to_owned());
+    }
+}
+
+/// Without a year a time orders, but is none: it goes into the note.
+fn withhold_yearless(event: &mut Event) {
+    if let Some(rest) = event.time.as_deref().and_then(|time| time.strip_prefix("0000-")) {
+        event.time_note = Some(format!(
+            "{} (no year, no zone)",
+            rest.trim_end_matches('Z').replace('T', " ")
+        ));
+        event.time = None;
+    }
+}

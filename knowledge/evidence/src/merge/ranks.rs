@@ -1,0 +1,61 @@
+//! Which rank a process is, where any artifact says so.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::model::{Event, Thread};
+use crate::readers::text::regex;
+
+/// Fills in ranks: from the artifact's name, from the process id where some line ties the two together, and from the
+/// context when the report is about one rank.
+pub(super) fn join(context: &Map<String, Value>, timelines: &mut [Vec<Event>], threads: &mut [Thread]) {
+    let rank_of = known_pairs(context, timelines);
+    let own = member(context, "rank");
+    for event in timelines.iter_mut().flatten() {
+        event.rank = resolve(event.rank, event.pid, &event.artifact, &rank_of, own);
+    }
+    for thread in threads {
+        thread.rank = resolve(thread.rank, thread.pid, &thread.artifact, &rank_of, own);
+    }
+}
+
+fn resolve(
+    known: Option<u32>,
+    pid: Option<u32>,
+    artifact: &str,
+    rank_of: &HashMap<u32, u32>,
+    own: Option<u32>,
+) -> Option<u32> {
+    known
+        .or_else(|| pid.and_then(|pid| rank_of.get(&pid).copied()))
+        .or_else(|| rank_in_name(artifact))
+        .or(own)
+}
+
+fn known_pairs(context: &Map<String, Value>, timelines: &[Vec<Event>]) -> HashMap<u32, u32> {
+    let mut pairs: HashMap<u32, u32> = timelines
+        .iter()
+        .flatten()
+        .filter_map(|event| Some((event.pid?, event.rank?)))
+        .collect();
+    pairs.extend(member(context, "pid").zip(member(context, "rank")));
+    pairs
+}
+
+fn member(context: &Map<String, Value>, name: &str) -> Option<u32> {
+    context
+        .get(name)
+        .and_then(Value::as_u64)
+        .and_then(|value| u32::try_from(value).ok())
+}
+
+/// `rank3.log`, `rank_3/stderr.txt`, `core.rank-3.zst`.
+fn rank_in_name(artifact: &str) -> Option<u32> {
+    regex!(r"(?i)(?:^|[^a-z])rank[_-]?(\d{1,6})")
+        .captures(artifact)?
+        .get(1)?
+        .as_str()
+        .parse()
+        .ok()
+}

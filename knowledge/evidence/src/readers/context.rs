@@ -1,0 +1,99 @@
+//! What the collector wrote about the process and the machine (`context.json`).
+
+use std::io::Read;
+
+use serde_json::{Map, Value};
+
+use super::{Input, Reading, read_problem};
+use crate::model::{Crash, Event, ProcessExit, What};
+use crate::{Limits, Problem};
+
+/// Reads the collector's context: all of it becomes [`crate::Evidence::context`], and its `exit` says how the process
+/// ended.
+pub fn read(input: &Input, limits: &Limits) -> Reading {
+    let context = match parse_object(input, limits) {
+        Ok(context) => context,
+        Err(problem) => return Reading::problem(problem),
+    };
+    let mut reading = Reading::default();
+    if let Some(exit) = context.get("exit").and_then(Value::as_object) {
+        let exit = ProcessExit {
+            signal: exit.get("signal").and_then(Value::as_str).map(str::to_owned),
+            exit_code: exit
+                .get("code")
+                .and_then(Value::as_i64)
+                .and_then(|code| i32::try_from(code).ok()),
+        };
+        if exit.signal.is_some() || exit.exit_code.is_some_and(|code| code != 0) {
+            reading.evidence.crash = Some(crash(&exit, &context, input.name()));
+        }
+        reading.evidence.timeline.push(event(exit, &context, input.name()));
+    }
+    reading.evidence.context = context;
+    reading
+}
+
+/// A whole JSON artifact, which must be an object.
+pub(super) fn parse_object(input: &Input, limits: &Limits) -> Result<Map<String, Value>, Problem> {
+    let mut text = Vec::new();
+    let stream = input.stream().map_err(|error| read_problem(&error))?;
+    stream
+        .take(limits.json_bytes + 1)
+        .read_to_end(&mut text)
+        .map_err(|error| read_problem(&error))?;
+    if text.len() as u64 > limits.json_bytes {
+        return Err(Problem::new(
+            "limit-json-bytes",
+            format!(
+                "the JSON artifact is longer than {} bytes and was not read",
+                limits.json_bytes
+            ),
+        ));
+    }
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
+    serde_json::from_slice(text).map_err(|error| {
+        Problem::new(
+            "bad-json",
+            format!("the JSON artifact does not parse ({error}): it may have been cut"),
+        )
+    })
+}
+
+fn number(context: &Map<String, Value>, name: &str) -> Option<u32> {
+    context
+        .get(name)
+        .and_then(Value::as_u64)
+        .and_then(|value| u32::try_from(value).ok())
+}
+
+fn crash(exit: &ProcessExit, context: &Map<String, Value>, artifact: &str) -> Crash {
+    let program = context
+        .get("command")
+        .and_then(Value::as_array)
+        .and_then(|argv| argv.first())
+        .and_then(Value::as_str);
+    Crash {
+        signal: exit.signal.clone(),
+        exit_code: exit.exit_code,
+        pid: number(context, "pid"),
+        process: program.map(|path| path.rsplit('/').next().unwrap_or(path).to_owned()),
+        artifact: artifact.to_owned(),
+        ..Crash::default()
+    }
+}
+
+fn event(exit: ProcessExit, context: &Map<String, Value>, artifact: &str) -> Event {
+    let text = match (&exit.signal, exit.exit_code) {
+        (Some(signal), _) => format!("the process was killed by {signal}"),
+        (None, Some(code)) => format!("the process exited with code {code}"),
+        (None, None) => "the process ended".to_owned(),
+    };
+    Event {
+        time: context.get("ended").and_then(Value::as_str).map(str::to_owned),
+        rank: number(context, "rank"),
+        pid: number(context, "pid"),
+        text,
+        artifact: artifact.to_owned(),
+        ..Event::new(What::ProcessExit(exit))
+    }
+}

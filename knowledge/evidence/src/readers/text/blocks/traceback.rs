@@ -1,0 +1,371 @@
+//! Python tracebacks, as the interpreter, `logging`, `multiprocessing` and torch print them (Python 3.6 to 3.14).
+//!
+//! They print the outermost call first; evidence has the innermost first. Source lines and the carets of 3.11 and
+//! later are skipped. A traceback inside an exception group is a stack of its own.
+
+use regex::Regex;
+
+use crate::model::{Frame, FrameKind, Place, PythonException, What};
+use crate::readers::text::line::Line;
+use crate::readers::text::prefix::Origin;
+use crate::readers::text::rules::Rule;
+use crate::readers::text::sink::{Sink, new_thread};
+use crate::readers::text::{Block, Next, regex};
+
+/// Opens a traceback.
+pub const RULE: Rule = Rule {
+    literals: &[
+        "Traceback (most recent call last):",
+        "Exception in thread ",
+        "Exception ignored in",
+        "Process ",
+    ],
+    read,
+};
+
+/// Lines and bytes of one exception's message that are kept.
+const MESSAGE_LINES: usize = 200;
+const MESSAGE_BYTES: usize = 16 << 10;
+
+const HEADER: &str = "Traceback (most recent call last):";
+const CAUSE: &str = "The above exception was the direct cause of the following exception:";
+const CONTEXT: &str = "During handling of the above exception, another exception occurred:";
+
+fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
+    // A progress bar may stand before the header on the same line.
+    let text = line.text.trim_end();
+    if text.ends_with(HEADER) && !line.is_quoted() && !text.trim_start().starts_with("Original ") {
+        return Some(Box::new(Chain::new(line, Preface::default())));
+    }
+    let preface = Preface::parse(text)?;
+    Some(Box::new(Chain::new(line, preface)))
+}
+
+/// What the line before a traceback says about whose it is.
+#[derive(Debug, Default)]
+struct Preface {
+    thread: Option<String>,
+    ignored: bool,
+    /// True until the traceback's own header has come.
+    waiting: bool,
+}
+
+impl Preface {
+    fn parse(text: &str) -> Option<Self> {
+        let name = |pattern: &Regex| {
+            pattern
+                .captures(text)
+                .and_then(|found| Some(found.get(1)?.as_str().to_owned()))
+        };
+        if text.starts_with("Exception ignored in") {
+            return Some(Self {
+                thread: None,
+                ignored: true,
+                waiting: true,
+            });
+        }
+        let thread = name(regex!(r"^Exception in thread (\S.*?):?$")).or_else(|| name(regex!(r"^(Process \S+?):$")))?;
+        Some(Self {
+            thread: Some(thread),
+            ignored: false,
+            waiting: true,
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+struct Raised {
+    first: u64,
+    last: u64,
+    frames: Vec<Frame>,
+    omitted: u64,
+    exception: String,
+    message: Vec<String>,
+    message_bytes: usize,
+    /// How the next exception of the chain follows from this one.
+    relation: Option<String>,
+}
+
+/// Tracebacks joined by `cause` and `context` lines.
+#[derive(Debug)]
+struct Chain {
+    origin: Origin,
+    preface: Preface,
+    done: Vec<Raised>,
+    now: Raised,
+    /// Blank lines since the exception line: they belong to the message only if more of it follows.
+    blanks: usize,
+    /// A `cause` or `context` line has come, its traceback has not.
+    linked: bool,
+    /// The line that numbers a member of an exception group has come, the member has not.
+    member: bool,
+}
+
+impl Chain {
+    fn new(line: &Line, preface: Preface) -> Self {
+        let now = Raised {
+            first: line.number,
+            last: line.number,
+            ..Raised::default()
+        };
+        Self {
+            origin: line.origin.clone(),
+            preface,
+            done: Vec::new(),
+            now,
+            blanks: 0,
+            linked: false,
+            member: false,
+        }
+    }
+
+    /// A line of the stack, before the exception is named.
+    fn stack_line(&mut self, line: &Line) -> Next {
+        let text = ungroup(line.text);
+        if let Some(frame) = parse_frame(text, line.number) {
+            self.now.frames.push(frame);
+            return Next::Quoted;
+        }
+        if let Some(found) = regex!(r"^\s*\[Previous line repeated (\d+) more times?\]").captures(text) {
+            let repeated: u64 = found
+                .get(1)
+                .and_then(|count| count.as_str().parse().ok())
+                .unwrap_or_default();
+            self.now.omitted = self.now.omitted.saturating_add(repeated);
+            return Next::Quoted;
+        }
+        if text.starts_with("    ") || text.trim().is_empty() && !self.now.frames.is_empty() {
+            return Next::Quoted;
+        }
+        match parse_exception(text) {
+            Some((exception, message)) => {
+                exception.clone_into(&mut self.now.exception);
+                self.now.last = line.number;
+                self.add_message(message);
+                Next::More
+            }
+            None if self.now.frames.is_empty() && text.trim().is_empty() => Next::More,
+            None => Next::Ended,
+        }
+    }
+
+    fn add_message(&mut self, text: &str) {
+        if self.now.message.len() < MESSAGE_LINES && self.now.message_bytes + text.len() <= MESSAGE_BYTES {
+            self.now.message_bytes += text.len();
+            self.now.message.push(text.to_owned());
+        }
+    }
+
+    /// A line after the exception was named: more of its message, a link to the next one, or neither.
+    fn message_line(&mut self, line: &Line) -> Next {
+        let text = ungroup(line.text);
+        let trimmed = text.trim();
+        if trimmed.is_empty() {
+            self.blanks += 1;
+            return if self.blanks > 3 { Next::Ended } else { Next::More };
+        }
+        if let Some(relation) = link(trimmed) {
+            self.now.relation = Some(relation.to_owned());
+            self.linked = true;
+            return Next::Quoted;
+        }
+        if trimmed.ends_with(HEADER) {
+            return self.another_traceback(line, trimmed);
+        }
+        if regex!(r"^\+-[+-]* \d+ -+$").is_match(trimmed) {
+            self.member = true;
+            return Next::Quoted;
+        }
+        if std::mem::take(&mut self.member) {
+            self.next_raised(line, "group");
+            return self.stack_line(line);
+        }
+        if self.linked || !(self.continues_message(text) || is_group_line(line.text)) {
+            return Next::Ended;
+        }
+        for _ in 0..std::mem::take(&mut self.blanks) {
+            self.add_message("");
+        }
+        self.now.last = line.number;
+        if !regex!(r"^frame #\d+: ").is_match(text) && !is_group_line(line.text) {
+            self.add_message(text);
+        }
+        Next::More
+    }
+
+    /// The next traceback: of the chain, of a group's member, or (`Original Traceback`) the worker's own inside the
+    /// message of the exception that brought it to the parent.
+    fn another_traceback(&mut self, line: &Line, header: &str) -> Next {
+        let original = header.starts_with("Original ");
+        let member = is_group_line(line.text);
+        if !(self.linked || original || member) {
+            return Next::Ended;
+        }
+        self.next_raised(line, if original { "original" } else { "group" });
+        Next::Quoted
+    }
+
+    /// The exception so far is complete; unless a link said how the next one follows from it, it is `relation`.
+    fn next_raised(&mut self, line: &Line, relation: &str) {
+        self.now.relation.get_or_insert_with(|| relation.to_owned());
+        let next = Raised {
+            first: line.number,
+            last: line.number,
+            ..Raised::default()
+        };
+        self.done.push(std::mem::replace(&mut self.now, next));
+        self.linked = false;
+        self.member = false;
+        self.blanks = 0;
+    }
+
+    /// A rank's tag is on every line of its exception and on nothing else; without one, only what is known to follow
+    /// in messages does.
+    fn continues_message(&self, text: &str) -> bool {
+        let tagged = self.origin.stream.starts_with("[rank") && !self.origin.stream.contains("glog");
+        tagged || text.starts_with([' ', '\t']) || CONTINUATIONS.iter().any(|opener| text.starts_with(opener))
+    }
+}
+
+/// How lines start that belong to the message before them.
+const CONTINUATIONS: [&str; 25] = [
+    "CUDA kernel errors might",
+    "HIP kernel errors might",
+    "For debugging consider passing",
+    "Compile with `TORCH_USE_CUDA_DSA`",
+    "Compile with `TORCH_USE_HIP_DSA`",
+    "Search for `cuda",
+    "Device-side assertion tracking",
+    "The CUDA driver logged",
+    "GPU device may be out of range",
+    "Exception raised from ",
+    "frame #",
+    "<omitting python frames>",
+    "Last error:",
+    "nccl",
+    "Parameter indices which did not",
+    "Parameters which did not receive",
+    "making sure all `forward`",
+    "In addition, you can set",
+    "If you already have done",
+    "from user code:",
+    "Set TORCHDYNAMO_VERBOSE",
+    "Set TORCH_LOGS",
+    "You can suppress this exception",
+    "#",
+    "Original error",
+];
+
+impl Block for Chain {
+    fn next(&mut self, line: &Line) -> Next {
+        if self.preface.waiting {
+            if line.text.trim_end().ends_with(HEADER) {
+                self.preface.waiting = false;
+                return Next::Quoted;
+            }
+            return Next::Ended;
+        }
+        if self.now.exception.is_empty() {
+            return self.stack_line(line);
+        }
+        self.message_line(line)
+    }
+
+    fn finish(self: Box<Self>, sink: &mut Sink) {
+        let Self {
+            origin,
+            preface,
+            mut done,
+            now,
+            ..
+        } = *self;
+        if preface.waiting {
+            return;
+        }
+        done.push(now);
+        let uncaught = done
+            .iter()
+            .rposition(|raised| !raised.exception.is_empty() && raised.relation.is_none());
+        for (index, raised) in done.into_iter().enumerate() {
+            raised.finish(&origin, &preface, Some(index) == uncaught, sink);
+        }
+    }
+}
+
+impl Raised {
+    fn finish(self, origin: &Origin, preface: &Preface, uncaught: bool, sink: &mut Sink) {
+        let mut frames = self.frames;
+        frames.reverse();
+        let omitted = self.omitted + frames.len().saturating_sub(sink.frame_limit()) as u64;
+        frames.truncate(sink.frame_limit());
+        let thread = (!frames.is_empty()).then(|| {
+            let mut thread = new_thread(origin);
+            thread.name.clone_from(&preface.thread);
+            thread.crashed = uncaught && !preface.ignored;
+            thread.frames = frames;
+            thread.frames_omitted = (omitted > 0).then_some(omitted);
+            sink.stack("traceback", thread)
+        });
+        if thread.is_none() && self.exception.is_empty() {
+            return;
+        }
+        let message = self.message.join("\n");
+        let text = match message.lines().next().filter(|line| !line.is_empty()) {
+            Some(first) => format!("{}: {first}", self.exception),
+            None => self.exception.clone(),
+        };
+        let what = PythonException {
+            exception: self.exception,
+            message: message.trim_end().to_owned(),
+            thread,
+            relation: self.relation,
+            process: preface.thread.clone(),
+            ignored: preface.ignored,
+        };
+        sink.event(What::PythonException(what), origin, [self.first, self.last], &text);
+    }
+}
+
+fn link(text: &str) -> Option<&'static str> {
+    match text {
+        CAUSE => Some("cause"),
+        CONTEXT => Some("context"),
+        _ => None,
+    }
+}
+
+/// Takes off the margin that exception groups draw: `  | `, `  +-+---------------- 1 ----------------`.
+fn ungroup(text: &str) -> &str {
+    match regex!(r"^\s*(?:\| ?|\+ )").find(text) {
+        Some(margin) => text.get(margin.end()..).unwrap_or_default(),
+        None => text,
+    }
+}
+
+fn is_group_line(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with("| ") || text.starts_with("+-") || text == "|"
+}
+
+/// `  File "path", line 7, in function`; a syntax error's has no function.
+fn parse_frame(text: &str, number: u64) -> Option<Frame> {
+    let found = regex!(r#"^\s*File "(.*?)", line (\d+)(?:, in (.*?))?\s*$"#).captures(text)?;
+    Some(Frame {
+        kind: FrameKind::Python,
+        function: found.get(3).map(|name| name.as_str().to_owned()),
+        file: found.get(1).map(|file| file.as_str().to_owned()),
+        line: found.get(2).and_then(|line| line.as_str().parse().ok()),
+        at: Some(Place::Line([number, number])),
+        ..Frame::default()
+    })
+}
+
+/// `module.Class: message`, `Class`.
+fn parse_exception(text: &str) -> Option<(&str, &str)> {
+    let found = regex!(r"^\s{0,4}([A-Za-z_][\w.]*(?:<locals>\.)?[\w.]*)(?:: ?(.*))?$").captures(text)?;
+    let name = found.get(1)?.as_str();
+    // `INFO: …` or `step: 7` after a traceback that was cut is no exception.
+    let named_like_a_class = name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
+        && name.contains(|c: char| c.is_ascii_lowercase());
+    (named_like_a_class || name.contains('.')).then(|| (name, found.get(2).map_or("", |message| message.as_str())))
+}

@@ -1,0 +1,131 @@
+//! Native code that gave up in one line: heap checks, assertions, failed checks.
+
+use super::Parts;
+use crate::model::{NativeAbort, What};
+use crate::readers::text::line::Line;
+use crate::readers::text::rules::Rule;
+use crate::readers::text::sink::Sink;
+use crate::readers::text::{Block, regex};
+
+/// Last words of native code.
+pub const RULE: Rule = Rule {
+    literals: &[
+        "free(): ",
+        "malloc(): ",
+        "malloc_consolidate(): ",
+        "realloc(): ",
+        "calloc(): ",
+        "munmap_chunk(): ",
+        "corrupted double-linked list",
+        "corrupted size vs. prev_size",
+        "double free or corruption",
+        "malloc_printerr",
+        "*** stack smashing detected ***",
+        "*** buffer overflow detected ***",
+        "*** bit out of range",
+        "*** %n in writable segment detected ***",
+        "' failed.",
+        "pure virtual method called",
+        "deleted virtual method called",
+        "INTERNAL ASSERT FAILED",
+        "pybind11::",
+        "Check failed: ",
+    ],
+    read,
+};
+
+fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
+    if line.is_quoted() {
+        return None;
+    }
+    let abort = glibc(line.text)
+        .or_else(|| assertion(line.text))
+        .or_else(|| torch_assert(line.text))
+        .or_else(|| check_failed(line.text))
+        .or_else(|| runtime(line.text))?;
+    sink.event(
+        What::NativeAbort(abort),
+        &line.origin,
+        [line.number, line.number],
+        line.text,
+    );
+    None
+}
+
+fn of(family: &str, message: impl Into<String>) -> NativeAbort {
+    NativeAbort {
+        family: family.to_owned(),
+        message: message.into(),
+        ..NativeAbort::default()
+    }
+}
+
+/// glibc's heap checks and fortified functions. Older versions put the program's name before the message and the
+/// address behind it.
+fn glibc(text: &str) -> Option<NativeAbort> {
+    let parts = Parts::of(
+        regex!(
+            r"^(?:\*\*\* Error in `(?P<program>[^']*)': )?(?P<message>(?:free|malloc|malloc_consolidate|realloc|calloc|munmap_chunk)\(\): [a-z][\w ,.<>=()-]*?|(?:corrupted (?:double-linked list|size vs\. prev_size)|double free or corruption)[\w ()!-]*?|\*\*\* [\w %]+ (?:detected|out of range \d+ - \w+ on fd_set) \*\*\*)(?:: (?:0x[0-9a-f]+ \*\*\*|terminated|.{0,80} terminated))?\s*$"
+        ),
+        text.trim(),
+    )?;
+    Some(of("glibc", parts.text("message")?))
+}
+
+/// assert(3): program, file, line, function, and the expression in quotes.
+fn assertion(text: &str) -> Option<NativeAbort> {
+    let parts = Parts::of(
+        regex!(
+            r"^(?:(?P<program>\S+): )?(?P<file>[^\s:][^:]*):(?P<line>\d+): (?P<function>.+?): Assertion `(?P<expression>.*)' failed\.\s*$"
+        ),
+        text,
+    )?;
+    Some(NativeAbort {
+        file: parts.text("file"),
+        line: parts.number("line"),
+        function: parts.text("function"),
+        ..of("assertion", parts.text("expression")?)
+    })
+}
+
+/// `… INTERNAL ASSERT FAILED at "/path/file.cpp":12, please report a bug to PyTorch. …` or `at file.cpp:12`.
+fn torch_assert(text: &str) -> Option<NativeAbort> {
+    let parts = Parts::of(
+        regex!(
+            r#"(?:^|: )(?P<expression>[^:]*? ?)INTERNAL ASSERT FAILED at "?(?P<file>[^"]+?)"?:(?P<line>\d+)(?:, please report a bug to PyTorch\.? ?(?P<rest>.*))?"#
+        ),
+        text,
+    )?;
+    let expression = parts.text("expression").unwrap_or_default();
+    let message = [expression.trim(), parts.text("rest").unwrap_or_default().trim()]
+        .join(" ")
+        .trim()
+        .to_owned();
+    Some(NativeAbort {
+        file: parts.text("file"),
+        line: parts.number("line"),
+        ..of("torch-check", message)
+    })
+}
+
+/// glog: `F1121 09:53:46.4 123 file.cc:12] Check failed: a == b (1 vs. 2)`; the prefix is off already.
+fn check_failed(text: &str) -> Option<NativeAbort> {
+    let parts = Parts::of(regex!(r"^(?P<message>Check failed: .*)$"), text)?;
+    Some(of("glog-fatal", parts.text("message")?))
+}
+
+/// The C++ runtime's and pybind11's own last words.
+fn runtime(text: &str) -> Option<NativeAbort> {
+    let trimmed = text.trim();
+    if ["pure virtual method called", "deleted virtual method called"].contains(&trimmed) {
+        return Some(of("pure-virtual", trimmed));
+    }
+    let parts = Parts::of(
+        regex!(r"^(?:Fatal error: |.*: )?(?P<message>pybind11::(?:handle::(?:inc|dec)_ref\(\)|\w+).*)$"),
+        trimmed,
+    )?;
+    parts
+        .text("message")
+        .filter(|message| message.contains("GIL") || message.contains("is being called"))
+        .map(|message| of("pybind11", message))
+}

@@ -1,0 +1,152 @@
+//! Processes that ended, as a shell, a launcher or the process's parent prints it.
+
+use super::Parts;
+use crate::model::{ProcessExit, What};
+use crate::readers::text::line::Line;
+use crate::readers::text::rules::Rule;
+use crate::readers::text::sink::Sink;
+use crate::readers::text::{Block, regex};
+
+/// A process that ended.
+pub const RULE: Rule = Rule {
+    literals: &[
+        "Segmentation fault",
+        "Killed",
+        "Aborted",
+        "Bus error",
+        "Illegal instruction",
+        "Floating point exception",
+        "Trace/breakpoint trap",
+        "Terminated",
+        "exit code",
+        "exited with code",
+        "died with <Signals.",
+        "oom-kill event",
+    ],
+    read,
+};
+
+/// Words of strsignal(3), which shells print.
+pub const SIGNAL_WORDS: [(&str, &str); 9] = [
+    ("Segmentation fault", "SIGSEGV"),
+    ("Killed", "SIGKILL"),
+    ("Aborted", "SIGABRT"),
+    ("Bus error", "SIGBUS"),
+    ("Illegal instruction", "SIGILL"),
+    ("Floating point exception", "SIGFPE"),
+    ("Trace/breakpoint trap", "SIGTRAP"),
+    ("Terminated", "SIGTERM"),
+    ("Hangup", "SIGHUP"),
+];
+
+fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
+    if line.is_quoted() {
+        return None;
+    }
+    let (pid, exit) = shell(line.text).or_else(|| launcher(line.text))?;
+    let mut origin = line.origin.clone();
+    origin.pid = pid.or(origin.pid);
+    sink.event(What::ProcessExit(exit), &origin, [line.number, line.number], line.text);
+    None
+}
+
+/// A whole line `Segmentation fault (core dumped)`, or a script's `run.sh: line 3:  4711 Killed   python train.py`.
+fn shell(text: &str) -> Option<(Option<u32>, ProcessExit)> {
+    let parts = Parts::of(
+        regex!(
+            r"^(?:\S+: line \d+:\s+(?P<pid>\d+) )?(?P<word>Segmentation fault|Killed|Aborted|Bus error|Illegal instruction|Floating point exception|Trace/breakpoint trap|Terminated)(?:\s+\(core dumped\))?(?P<command>\s+\S.*)?$"
+        ),
+        text.trim_end(),
+    )?;
+    let pid = parts.number("pid");
+    if pid.is_none() && parts.text("command").is_some() {
+        return None;
+    }
+    let word = parts.text("word")?;
+    let signal = SIGNAL_WORDS
+        .iter()
+        .find(|(name, _)| *name == word)
+        .map(|(_, signal)| (*signal).to_owned());
+    Some((
+        pid,
+        ProcessExit {
+            signal,
+            exit_code: None,
+        },
+    ))
+}
+
+/// Slurm, docker and subprocess: `srun: error: node1: task 3: Exited with exit code 1`, `… task 0: Segmentation
+/// fault`, `died with <Signals.SIGKILL: 9>.`, `returned non-zero exit status 1`.
+fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
+    if let Some(parts) = Parts::of(regex!(r"died with <Signals\.(?P<signal>SIG[A-Z0-9]+): \d+>"), text) {
+        return Some((
+            None,
+            ProcessExit {
+                signal: parts.text("signal"),
+                exit_code: None,
+            },
+        ));
+    }
+    if let Some(parts) = Parts::of(
+        regex!(
+            r"^(?:srun|slurmstepd): error: \S+: tasks? [\d,\[\]-]+: (?:Exited with exit code (?P<code>\d+)|(?P<word>[A-Z][\w/ ]+?)(?: \(core dumped\))?)\s*$"
+        ),
+        text,
+    ) {
+        let word = parts.text("word");
+        let signal = SIGNAL_WORDS
+            .iter()
+            .find(|(name, _)| Some(*name) == word.as_deref())
+            .map(|(_, signal)| (*signal).to_owned());
+        let exit_code = parts.number("code");
+        return (signal.is_some() || exit_code.is_some()).then_some((None, ProcessExit { signal, exit_code }));
+    }
+    let parts = Parts::of(
+        regex!(r"^(?:[Pp]rocess|[Cc]ontainer|[Jj]ob)\b[^:]{0,60}\bexited with (?:exit )?code:? (?P<code>-?\d+)"),
+        text,
+    )?;
+    let exit_code: Option<i32> = parts.number("code");
+    Some((
+        None,
+        ProcessExit {
+            signal: exit_code.and_then(signal_of_exit).map(str::to_owned),
+            exit_code,
+        },
+    ))
+}
+
+/// The signal an exit code stands for: negative in Python, 128 and more in shells and containers.
+pub fn signal_of_exit(code: i32) -> Option<&'static str> {
+    let number = if code < 0 {
+        code.checked_neg()?
+    } else {
+        code.checked_sub(128)?
+    };
+    signal_name(number)
+}
+
+/// Name of a Linux signal number (x86-64 and aarch64 have the same).
+pub fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        10 => "SIGUSR1",
+        11 => "SIGSEGV",
+        12 => "SIGUSR2",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return None,
+    })
+}

@@ -1,0 +1,68 @@
+//! One line of a text artifact, freed from what log collectors, launchers and terminals put around it.
+
+use std::borrow::Cow;
+
+use super::prefix::{self, Origin};
+
+/// A line, ready for the grammars.
+#[derive(Debug)]
+pub struct Line<'a> {
+    /// Its number in the artifact, from 1.
+    pub number: u64,
+    /// What the program wrote: no prefix, no colours.
+    pub text: &'a str,
+    /// Who wrote it and when, as far as its prefix tells.
+    pub origin: Origin,
+}
+
+impl<'a> Line<'a> {
+    /// Parses the prefix off a cleaned line.
+    pub fn new(number: u64, cleaned: &'a str) -> Self {
+        let (origin, text) = prefix::split(cleaned);
+        Self { number, text, origin }
+    }
+
+    /// True for a line that only quotes: a comment, a line of source code, a prompt. What it says did not happen.
+    pub fn is_quoted(&self) -> bool {
+        let text = self.text.trim_start();
+        let text = text.trim_start_matches(['+', '-', '>', '|']).trim_start();
+        [
+            "#", "//", "/*", "\"\"\"", "'''", "raise ", "print(", "def ", "assert ", "import ", "from ", "return ",
+            "if ",
+        ]
+        .iter()
+        .any(|opener| text.starts_with(opener))
+            || ["logger.", "logging.", "log.", "self.", "except "]
+                .iter()
+                .any(|opener| text.starts_with(opener))
+    }
+}
+
+/// A raw line as text: bytes that are no UTF-8 replaced, colours removed, and of a line that a progress bar wrote
+/// over and over (`\r`) only the last state.
+pub fn clean(raw: &[u8]) -> Cow<'_, str> {
+    let kept = match memchr::memrchr(b'\r', raw) {
+        Some(at) => raw.get(at + 1..).unwrap_or_default(),
+        None => raw,
+    };
+    let text = String::from_utf8_lossy(kept);
+    if memchr::memchr(0x1b, kept).is_some() {
+        Cow::Owned(without_escapes(&text))
+    } else {
+        text
+    }
+}
+
+/// Removes ANSI escape sequences (ECMA-48 control sequences; any other escape loses its two characters).
+fn without_escapes(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c != '\u{1b}' {
+            plain.push(c);
+        } else if rest.next() == Some('[') {
+            let _ = rest.by_ref().find(|c| ('@'..='~').contains(c));
+        }
+    }
+    plain
+}

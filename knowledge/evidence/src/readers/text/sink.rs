@@ -1,0 +1,159 @@
+//! Where grammars put what they found.
+
+use std::collections::HashMap;
+
+use super::prefix::Origin;
+use crate::model::{Event, Place, Thread, ThreadId, What};
+use crate::{Limits, Problem};
+
+/// Longest [`Event::text`].
+const TEXT_CHARS: usize = 400;
+
+/// Events and threads of one artifact, under its limits.
+#[derive(Debug)]
+pub struct Sink<'a> {
+    limits: &'a Limits,
+    artifact: &'a str,
+    /// What happened, with the stream it was read from.
+    pub events: Vec<(Event, String)>,
+    pub threads: Vec<Thread>,
+    labels: HashMap<&'static str, usize>,
+    /// Events that repeat are one event with a count: where the first of each is.
+    repeated: HashMap<String, usize>,
+    events_dropped: u64,
+    threads_dropped: u64,
+}
+
+impl<'a> Sink<'a> {
+    pub fn new(artifact: &'a str, limits: &'a Limits) -> Self {
+        Self {
+            limits,
+            artifact,
+            events: Vec::new(),
+            threads: Vec::new(),
+            labels: HashMap::new(),
+            repeated: HashMap::new(),
+            events_dropped: 0,
+            threads_dropped: 0,
+        }
+    }
+
+    /// Frames a thread may have.
+    pub fn frame_limit(&self) -> usize {
+        self.limits.frames
+    }
+
+    /// Records an event that stands in these lines.
+    pub fn event(&mut self, what: What, origin: &Origin, lines: [u64; 2], text: &str) {
+        if self.events.len() >= self.limits.events {
+            self.events_dropped += 1;
+            return;
+        }
+        let (time, time_note) = origin
+            .stamp
+            .clone()
+            .map_or((None, None), |stamp| (stamp.time, stamp.note));
+        let event = Event {
+            time,
+            time_note,
+            rank: origin.rank,
+            pid: origin.pid,
+            text: shorten(text),
+            artifact: self.artifact.to_owned(),
+            at: Some(Place::Line(lines)),
+            ..Event::new(what)
+        };
+        self.events.push((event, origin.stream.clone()));
+    }
+
+    /// Records an event unless an equal one (by `key`) is there already; then gives that one to count.
+    pub fn repeated_event(
+        &mut self,
+        key: String,
+        what: What,
+        origin: &Origin,
+        line: u64,
+        text: &str,
+    ) -> Option<&mut What> {
+        if let Some(&index) = self.repeated.get(&key) {
+            return self.events.get_mut(index).map(|(event, _)| &mut event.what);
+        }
+        if self.events.len() < self.limits.events {
+            self.repeated.insert(key, self.events.len());
+        }
+        self.event(what, origin, [line, line], text);
+        None
+    }
+
+    /// Records a stack and gives it a name of its own, such as `traceback-2`.
+    pub fn stack(&mut self, stem: &'static str, thread: Thread) -> ThreadId {
+        let count = self.labels.entry(stem).or_default();
+        *count += 1;
+        let id = ThreadId::Label(format!("{stem}-{count}"));
+        self.thread(Thread {
+            id: id.clone(),
+            ..thread
+        });
+        id
+    }
+
+    /// Records a stack that names itself.
+    pub fn thread(&mut self, thread: Thread) {
+        if self.threads.len() >= self.limits.threads {
+            self.threads_dropped += 1;
+            return;
+        }
+        self.threads.push(Thread {
+            artifact: self.artifact.to_owned(),
+            ..thread
+        });
+    }
+
+    /// What did not fit.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.events_dropped > 0 {
+            problems.push(Problem::new(
+                "limit-events",
+                format!(
+                    "{} further events were left out; the first {} are kept",
+                    self.events_dropped,
+                    self.events.len()
+                ),
+            ));
+        }
+        if self.threads_dropped > 0 {
+            problems.push(Problem::new(
+                "limit-threads",
+                format!(
+                    "{} further stacks were left out; the first {} are kept",
+                    self.threads_dropped,
+                    self.threads.len()
+                ),
+            ));
+        }
+        problems
+    }
+}
+
+/// An empty stack of this process.
+pub fn new_thread(origin: &Origin) -> Thread {
+    Thread {
+        id: ThreadId::Label(String::new()),
+        name: None,
+        rank: origin.rank,
+        pid: origin.pid,
+        crashed: false,
+        artifact: String::new(),
+        frames: Vec::new(),
+        frames_omitted: None,
+    }
+}
+
+fn shorten(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(TEXT_CHARS) {
+        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,77 @@
+//! What a report is grouped by, and the line a person knows it by.
+//!
+//! The key is made of what stays the same when the same defect strikes again on another machine, with other addresses
+//! and after unrelated edits: the signal or the exception's type, and the innermost functions that mean something.
+
+mod frames;
+mod machinery;
+mod subject;
+mod title;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::Evidence;
+use subject::Subject;
+
+pub use frames::{normalized_function, plain_function};
+pub use title::title;
+
+/// Version of the rules below; a change of what they give is a new version.
+pub const VERSION: u32 = 1;
+
+/// Frames that go into a key.
+const FRAMES: usize = 3;
+
+/// The grouping key, with the reason for it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Signature {
+    /// [`VERSION`].
+    pub version: u32,
+    /// First 16 hex digits of the SHA-256 of `parts`.
+    pub key: String,
+    /// What the key is made of.
+    pub parts: Vec<String>,
+    /// Why these parts, in words.
+    pub why: String,
+}
+
+/// The signature of a report.
+pub fn signature(evidence: &Evidence) -> Signature {
+    let subject = Subject::of(evidence);
+    let mut parts = vec![subject.failure()];
+    let frames = subject
+        .thread()
+        .map(|thread| frames::meaningful(thread, FRAMES))
+        .unwrap_or_default();
+    let why = match frames.len() {
+        0 => format!("{}; no stack names it", subject.reason()),
+        1 => format!(
+            "{}, and the one function on its stack that is not machinery",
+            subject.reason()
+        ),
+        count => format!(
+            "{}, and the innermost {count} functions that are not machinery",
+            subject.reason()
+        ),
+    };
+    parts.extend(frames);
+    Signature {
+        version: VERSION,
+        key: key(&parts),
+        parts,
+        why,
+    }
+}
+
+/// Each part is hashed with its length, so that no two lists of parts hash the same bytes.
+fn key(parts: &[String]) -> String {
+    let mut hash = Sha256::new();
+    hash.update(VERSION.to_le_bytes());
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    crate::hex::hex_digits(hash.finalize().get(..8).unwrap_or_default())
+}

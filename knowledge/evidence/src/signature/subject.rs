@@ -1,0 +1,274 @@
+//! What a report is about: one failure, and the stack that belongs to it.
+
+use crate::Evidence;
+use crate::model::{Crash, Event, FrameKind, NativeAbort, Thread, ThreadId, What};
+use crate::signature::frames::normalized_message;
+
+/// The one failure a report is known by.
+#[derive(Debug)]
+pub(super) enum Subject<'a> {
+    /// A fatal signal.
+    Signal {
+        signal: &'a str,
+        thread: Option<&'a Thread>,
+    },
+    /// Native code that gave up on its own.
+    Abort {
+        abort: &'a NativeAbort,
+        thread: Option<&'a Thread>,
+    },
+    /// Any other event; with the exception that carries it, where there is one.
+    Event {
+        event: &'a Event,
+        carrier: Option<&'a Event>,
+        thread: Option<&'a Thread>,
+    },
+    /// Nothing but the way the process ended.
+    Exit(&'a Crash),
+    /// Not even that.
+    Nothing,
+}
+
+/// Signals that a defect raises, not a person or a launcher.
+const FAULTS: [&str; 7] = ["SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS"];
+
+/// Words of a `RuntimeError`'s message that go into a key.
+const MESSAGE_WORDS: usize = 8;
+
+impl<'a> Subject<'a> {
+    pub(super) fn of(evidence: &'a Evidence) -> Self {
+        let first = evidence.timeline.iter().find(|event| event.primary && !is_exit(event));
+        let fault = evidence.crash.as_ref().filter(|crash| {
+            crash.signal.as_deref().is_some_and(|signal| FAULTS.contains(&signal)) && !told_by_echo(crash, evidence)
+        });
+        match (fault, first) {
+            (Some(crash), _) => Self::fault(crash, evidence),
+            (None, Some(event)) => Self::event(event, evidence),
+            (None, None) => match (&evidence.crash, evidence.timeline.iter().find(|event| event.primary)) {
+                (Some(crash), _) if crash.signal.is_some() || crash.exit_code.is_some() => Self::Exit(crash),
+                (_, Some(event)) => Self::event(event, evidence),
+                _ => Self::Nothing,
+            },
+        }
+    }
+
+    fn fault(crash: &'a Crash, evidence: &'a Evidence) -> Self {
+        let thread = crashed_thread(crash, evidence);
+        let signal = crash.signal.as_deref().unwrap_or_default();
+        let abort = evidence.timeline.iter().find_map(|event| match &event.what {
+            What::NativeAbort(abort) if event.primary && abort.family != "torch-check" => Some(abort),
+            _ => None,
+        });
+        match abort {
+            Some(abort) if signal == "SIGABRT" => {
+                let own = abort.thread.as_ref().and_then(|id| by_id(id, "", evidence));
+                let native = thread.filter(|thread| thread.frames.iter().any(|frame| frame.kind == FrameKind::Native));
+                Self::Abort {
+                    abort,
+                    thread: native.or(own).or(thread),
+                }
+            }
+            _ => Self::Signal { signal, thread },
+        }
+    }
+
+    fn event(event: &'a Event, evidence: &'a Evidence) -> Self {
+        if let What::NativeAbort(abort) = &event.what
+            && abort.family != "torch-check"
+        {
+            let thread = abort
+                .thread
+                .as_ref()
+                .and_then(|id| by_id(id, &event.artifact, evidence));
+            return Self::Abort { abort, thread };
+        }
+        let (event, carrier) = specific(event, evidence);
+        let thread = match (&carrier.unwrap_or(event).what, &event.what) {
+            // The handler that notices a dead worker interrupts the parent anywhere: only who iterates tells something.
+            (_, What::DataloaderWorker(_)) => uncaught_thread(&event.artifact, evidence),
+            (What::PythonException(exception), _) => exception
+                .thread
+                .as_ref()
+                .and_then(|id| by_id(id, &event.artifact, evidence)),
+            (_, What::Sanitizer(report)) => report
+                .stack
+                .as_ref()
+                .and_then(|id| by_id(id, &event.artifact, evidence)),
+            _ => None,
+        };
+        Self::Event { event, carrier, thread }
+    }
+
+    pub(super) fn thread(&self) -> Option<&'a Thread> {
+        match self {
+            Self::Signal { thread, .. } | Self::Abort { thread, .. } | Self::Event { thread, .. } => *thread,
+            Self::Exit(_) | Self::Nothing => None,
+        }
+    }
+
+    /// What failed, without anything that differs between two strikes of the same defect.
+    pub(super) fn failure(&self) -> String {
+        match self {
+            Self::Signal { signal, .. } => (*signal).to_owned(),
+            Self::Abort { abort, .. } => abort_part(abort),
+            Self::Event { event, .. } if matches!(event.what, What::DataloaderWorker(_)) => event_part(event),
+            Self::Event { event, carrier, .. } => event_part(carrier.unwrap_or(event)),
+            Self::Exit(crash) => match (&crash.signal, crash.exit_code) {
+                (Some(signal), _) => signal.clone(),
+                (None, Some(code)) => format!("exit code {code}"),
+                (None, None) => "unknown end".to_owned(),
+            },
+            Self::Nothing => "no failure".to_owned(),
+        }
+    }
+
+    /// Why this is what the report is about.
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            Self::Signal { .. } => "the fatal signal",
+            Self::Abort { .. } => "what the native code said when it gave up",
+            Self::Event { carrier: Some(_), .. } => "the type of the exception",
+            Self::Event { event, .. } => match event.what {
+                What::PythonException(_) => "the type of the first exception that was not survived",
+                _ => "the first failure of the report",
+            },
+            Self::Exit(_) => "the way the process ended",
+            Self::Nothing => "nothing in the report tells of a failure",
+        }
+    }
+}
+
+fn is_exit(event: &Event) -> bool {
+    matches!(event.what, What::ProcessExit(_))
+}
+
+/// True when the crash is only what an echo says: a peer's failure came first.
+fn told_by_echo(crash: &Crash, evidence: &Evidence) -> bool {
+    let Some(at) = &crash.at else { return false };
+    let mut tellers = evidence
+        .timeline
+        .iter()
+        .filter(|event| event.artifact == crash.artifact && event.at.as_ref() == Some(at));
+    tellers.any(|event| {
+        let root = event.echo_of.and_then(|of| evidence.timeline.get(of));
+        root.is_some_and(|root| root.rank != event.rank || root.pid != event.pid)
+    })
+}
+
+fn crashed_thread<'a>(crash: &Crash, evidence: &'a Evidence) -> Option<&'a Thread> {
+    let named = crash
+        .thread
+        .as_ref()
+        .and_then(|id| by_id(id, &crash.artifact, evidence));
+    named.filter(|thread| !thread.frames.is_empty()).or_else(|| {
+        evidence
+            .threads
+            .iter()
+            .find(|thread| thread.crashed && !thread.frames.is_empty())
+    })
+}
+
+fn uncaught_thread<'a>(artifact: &str, evidence: &'a Evidence) -> Option<&'a Thread> {
+    evidence
+        .threads
+        .iter()
+        .find(|thread| thread.crashed && thread.artifact == artifact)
+}
+
+fn by_id<'a>(id: &ThreadId, artifact: &str, evidence: &'a Evidence) -> Option<&'a Thread> {
+    evidence
+        .threads
+        .iter()
+        .find(|thread| thread.id == *id && (artifact.is_empty() || thread.artifact == artifact))
+}
+
+/// A typed event and the exception that carries it stand in the same lines: both together are the failure.
+fn specific<'a>(event: &'a Event, evidence: &'a Evidence) -> (&'a Event, Option<&'a Event>) {
+    let lines = |event: &Event| match event.at {
+        Some(crate::model::Place::Line(lines)) => Some(lines),
+        _ => None,
+    };
+    let overlap = |other: &&Event| {
+        other.artifact == event.artifact
+            && other.primary
+            && other.event != event.event
+            && lines(other)
+                .zip(lines(event))
+                .is_some_and(|(a, b)| a[0] <= b[1] && b[0] <= a[1])
+    };
+    let mut same_lines = evidence.timeline.iter().filter(overlap);
+    if matches!(event.what, What::PythonException(_)) {
+        let typed = same_lines.find(|other| !matches!(other.what, What::PythonException(_)));
+        return typed.map_or((event, None), |typed| (typed, Some(event)));
+    }
+    (
+        event,
+        same_lines.find(|other| matches!(other.what, What::PythonException(_))),
+    )
+}
+
+fn abort_part(abort: &NativeAbort) -> String {
+    match (&abort.exception, abort.family.as_str()) {
+        (Some(exception), _) => exception.clone(),
+        (None, "rust-panic") => format!("panic: {}", normalized_message(&abort.message)),
+        (None, "assertion") => format!("assertion {}", abort.message),
+        (None, _) => normalized_message(&abort.message),
+    }
+}
+
+fn event_part(event: &Event) -> String {
+    match &event.what {
+        // Errors that torch raises in C++ all have this type, and their stack ends where Python called it: what tells
+        // them apart is how their message begins.
+        What::PythonException(exception) if exception.exception == "RuntimeError" => {
+            let message = normalized_message(&exception.message);
+            let start: Vec<&str> = message.split_whitespace().take(MESSAGE_WORDS).collect();
+            format!("RuntimeError: {}", start.join(" "))
+        }
+        What::PythonException(exception) => exception.exception.clone(),
+        What::FatalPythonError(error) => error.signal.clone().unwrap_or_else(|| error.error.clone()),
+        What::CudaOom(oom) => format!("{} out of memory", oom.backend),
+        What::HostOom(oom) => format!("{} out of memory", oom.allocator),
+        What::DataloaderWorker(worker) => {
+            format!("DataLoader worker {}", worker.signal.as_deref().unwrap_or("exited"))
+        }
+        What::DeviceAssert(assert) => format!("device assert {} in {}", assert.expression, assert.function),
+        What::CudaError(error) => error.name.clone().unwrap_or_else(|| error.message.clone()),
+        What::GpuException(exception) => format!(
+            "{} {}",
+            exception.exception,
+            exception.kernel.as_deref().unwrap_or_default()
+        )
+        .trim_end()
+        .to_owned(),
+        What::NcclError(error) => error
+            .result
+            .clone()
+            .unwrap_or_else(|| normalized_message(&error.message)),
+        What::Watchdog(watchdog) => format!(
+            "watchdog {} {}",
+            watchdog.family,
+            watchdog.operation.as_deref().unwrap_or_default()
+        )
+        .trim_end()
+        .to_owned(),
+        What::CollectiveMismatch(mismatch) => format!("collective mismatch {}", mismatch.family),
+        What::Rendezvous(rendezvous) => format!("rendezvous {}", rendezvous.operation),
+        What::Autograd(autograd) => format!("autograd {}", autograd.family),
+        What::Xid(xid) => format!("{} {}", if xid.nvswitch { "SXid" } else { "Xid" }, xid.code),
+        What::Kernel(kernel) => {
+            let object = kernel
+                .object
+                .as_deref()
+                .map(super::frames::module_name)
+                .unwrap_or_default();
+            format!("kernel {} {object}", kernel.family).trim_end().to_owned()
+        }
+        What::Sanitizer(report) => format!("{} {}", report.tool, report.error),
+        What::ElasticFailure(failure) => failure
+            .signal
+            .clone()
+            .unwrap_or_else(|| normalized_message(&failure.message)),
+        _ => normalized_message(&event.text),
+    }
+}

@@ -1,0 +1,92 @@
+//! The one line a person knows a crash by.
+
+use super::frames::{interesting, plain_function};
+use super::subject::Subject;
+use crate::Evidence;
+use crate::model::{CudaOom, Event, FrameKind, Thread, What};
+
+/// Longest title.
+const TITLE_CHARS: usize = 160;
+
+/// The line a person recognizes a report by, such as `SIGSEGV in trainer::SumReducer<float>::reduce` or
+/// `torch.OutOfMemoryError: tried to allocate 2.00 GiB`.
+pub fn title(evidence: &Evidence) -> String {
+    let title = match Subject::of(evidence) {
+        Subject::Signal { signal, thread } => at_function(signal, thread),
+        Subject::Abort { abort, thread } => match (&abort.exception, abort.message.lines().next()) {
+            (Some(exception), Some(what)) => format!("{exception}: {what}"),
+            (Some(exception), None) => at_function(&format!("uncaught {exception}"), thread),
+            (None, Some(what)) if abort.family == "assertion" => format!("assertion failed: {what}"),
+            (None, Some(what)) if abort.family == "rust-panic" => format!("panic: {what}"),
+            (None, what) => at_function(what.unwrap_or("SIGABRT"), thread),
+        },
+        Subject::Event { event, carrier, .. } => of_event(event, carrier),
+        Subject::Exit(crash) => match (&crash.signal, crash.exit_code) {
+            (Some(signal), _) => format!("killed by {signal}"),
+            (None, Some(code)) => format!("exited with code {code}"),
+            (None, None) => "ended, nobody knows how".to_owned(),
+        },
+        Subject::Nothing => "no failure found".to_owned(),
+    };
+    match title.char_indices().nth(TITLE_CHARS) {
+        Some((cut, _)) => format!("{}…", title.get(..cut).unwrap_or_default()),
+        None => title,
+    }
+}
+
+fn at_function(what: &str, thread: Option<&Thread>) -> String {
+    let frame = thread.and_then(|thread| interesting(thread).find(|frame| frame.function.is_some()));
+    match frame.and_then(|frame| Some((frame.kind, frame.function.as_deref()?))) {
+        Some((FrameKind::Python, function)) => format!("{what} in {function}"),
+        Some((_, function)) => format!("{what} in {}", plain_function(function)),
+        None => what.to_owned(),
+    }
+}
+
+fn of_event(event: &Event, carrier: Option<&Event>) -> String {
+    let exception = carrier.and_then(|carrier| match &carrier.what {
+        What::PythonException(exception) => Some(exception.exception.as_str()),
+        _ => None,
+    });
+    match &event.what {
+        What::CudaOom(oom) => {
+            let who = exception.map_or_else(|| format!("{} out of memory", oom.backend), str::to_owned);
+            format!("{who}: tried to allocate {}", size(oom))
+        }
+        What::DataloaderWorker(worker) => match (&worker.signal, worker.exit_code) {
+            (Some(signal), _) => format!("DataLoader worker killed: {signal}"),
+            (None, Some(code)) => format!("DataLoader worker exited with code {code}"),
+            (None, None) => "DataLoader worker exited unexpectedly".to_owned(),
+        },
+        What::DeviceAssert(assert) => format!("device-side assert: {}", assert.expression),
+        What::Watchdog(watchdog) if watchdog.family == "timeout" => {
+            let operation = watchdog.operation.as_deref().unwrap_or("a collective");
+            match watchdog.sequence {
+                Some(sequence) => format!("{operation} {sequence} timed out"),
+                None => format!("{operation} timed out"),
+            }
+        }
+        What::Xid(xid) => format!(
+            "{} {}: {}",
+            if xid.nvswitch { "SXid" } else { "Xid" },
+            xid.code,
+            xid.message
+        ),
+        _ => carrier
+            .unwrap_or(event)
+            .text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+    }
+}
+
+fn size(oom: &CudaOom) -> String {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let unit = UNITS.iter().find(|(_, scale)| oom.requested >= *scale);
+    match unit {
+        Some((name, scale)) => format!("{:.2} {name}", oom.requested as f64 / *scale as f64),
+        None => format!("{} bytes", oom.requested),
+    }
+}

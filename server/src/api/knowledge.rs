@@ -1,0 +1,112 @@
+//! Groups, causes and plugins.
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
+use serde::Serialize;
+use utoipa::ToSchema;
+use whycrash_catalog::Cause;
+
+use super::prelude::*;
+use crate::store::Group;
+
+/// Reports shown of a group.
+const LATEST: u32 = 20;
+
+/// All reports with one signature: how many, since when, and the newest.
+#[utoipa::path(get, path = "/api/v1/groups/{signature}", tag = "search", params(("signature" = String, Path)),
+    responses((status = 200, body = Group), (status = "default", body = super::problem::Problem)))]
+pub async fn group(_: Allowed<Read>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<Group>> {
+    let group = services.stores.records.group(&path, LATEST).await?;
+    let group = group.ok_or_else(|| ApiError::new(Code::NoGroup, format!("no report has the signature {path}")))?;
+    Ok(Json(group))
+}
+
+/// A cause in the list of causes.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CauseHead {
+    /// Kebab-case id.
+    pub id: String,
+    /// One line.
+    pub title: String,
+    /// A few sentences.
+    pub summary: String,
+    /// `fatal`, `wrong-results`, `slow` or `notice`.
+    pub severity: String,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// Reports it was found in.
+    pub reports: u64,
+}
+
+/// The documented causes.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Causes {
+    /// By id.
+    pub causes: Vec<CauseHead>,
+}
+
+/// All documented causes, with how many reports have each.
+#[utoipa::path(get, path = "/api/v1/causes", tag = "knowledge",
+    responses((status = 200, body = Causes), (status = "default", body = super::problem::Problem)))]
+pub async fn causes(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<Causes>> {
+    let counts = services.stores.records.causes().await?;
+    let causes = services.catalog.causes().iter().map(|cause| CauseHead {
+        id: cause.id.clone(),
+        title: cause.title.clone(),
+        summary: cause.summary.clone(),
+        severity: cause.severity.clone(),
+        tags: cause.tags.clone(),
+        reports: counts.iter().filter(|count| count.cause == cause.id).map(|count| count.reports).sum(),
+    });
+    Ok(Json(Causes { causes: causes.collect() }))
+}
+
+/// A cause with its page.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CausePage {
+    /// Its front matter: id, title, summary, signs, fixes, references and more.
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    pub cause: Cause,
+    /// Its prose as HTML, free of scripts and of markup that was not written as Markdown.
+    pub html: String,
+    /// Reports it was found in.
+    pub reports: u64,
+}
+
+/// A documented cause, by its id or by one that its page answers for.
+#[utoipa::path(get, path = "/api/v1/causes/{id}", tag = "knowledge", params(("id" = String, Path)),
+    responses((status = 200, body = CausePage), (status = "default", body = super::problem::Problem)))]
+pub async fn cause(_: Allowed<Read>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<CausePage>> {
+    let cause = services.catalog.get(&path);
+    let cause = cause.ok_or_else(|| ApiError::new(Code::NoCause, format!("no cause is called {path}")))?.clone();
+    let counts = services.stores.records.causes().await?;
+    let reports = counts.iter().filter(|count| count.cause == cause.id).map(|count| count.reports).sum();
+    Ok(Json(CausePage { html: render(&cause.body), cause, reports }))
+}
+
+/// Markdown as HTML. Raw HTML in it is shown as text, and links that are not web addresses lose their target: the
+/// pages are ours today, but they are rendered in people's browsers like any input.
+fn render(markdown: &str) -> String {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_STRIKETHROUGH;
+    let mut in_refused_link = false;
+    let events = Parser::new_ext(markdown, options).filter_map(|event| match event {
+        Event::Html(raw) | Event::InlineHtml(raw) => Some(Event::Text(raw)),
+        Event::Start(Tag::Link { ref dest_url, .. } | Tag::Image { ref dest_url, .. }) if !is_web(dest_url) => {
+            in_refused_link = true;
+            None
+        }
+        Event::End(TagEnd::Link | TagEnd::Image) if in_refused_link => {
+            in_refused_link = false;
+            None
+        }
+        other => Some(other),
+    });
+    let mut rendered = String::new();
+    html::push_html(&mut rendered, events);
+    rendered
+}
+
+fn is_web(target: &str) -> bool {
+    let target = target.trim_start().to_ascii_lowercase();
+    target.starts_with("https://") || target.starts_with("http://") || target.starts_with('#') || target.starts_with('/')
+}

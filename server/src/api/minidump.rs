@@ -1,0 +1,29 @@
+//! The upload that Breakpad and Crashpad clients speak, so that existing clients can send here.
+
+use actix_web::{HttpRequest, HttpResponse};
+
+use super::multipart::{self, Form};
+use super::prelude::*;
+use crate::ingest::Refusal;
+
+/// Takes a minidump as crash clients send it: a form with the file part `upload_file_minidump`, further files, and
+/// annotations as fields, possibly gzip-encoded. Answers with the report's id as plain text, as they expect.
+#[utoipa::path(post, path = "/api/v1/minidump", tag = "ingest",
+    request_body(content = Vec<u8>, content_type = "multipart/form-data"),
+    responses((status = 200, body = String, content_type = "text/plain"), (status = "default", body = super::problem::Problem)))]
+pub async fn create(
+    _: Allowed<Ingest>,
+    services: Data<Services>,
+    request: HttpRequest,
+    body: actix_web::web::Payload,
+) -> ApiResult<HttpResponse> {
+    let _permit = multipart::permit(&services)?;
+    let Form { metadata, artifacts } = multipart::receive(&services, &request, body.into_inner()).await?;
+    if artifacts.is_empty() {
+        return Err(Refusal::Empty.into());
+    }
+    let (report, new) = services.ingest.declare(metadata, artifacts).await?;
+    metrics::counter!("whycrash_reports_total", "seen" => if new { "new" } else { "before" }).increment(1);
+    let report = services.ingest.complete(&report.id).await?;
+    Ok(HttpResponse::Ok().content_type("text/plain; charset=utf-8").body(report.id.to_string()))
+}

@@ -1,0 +1,154 @@
+//! The HTTP API: thin handlers over the library.
+
+pub mod access;
+mod artifacts;
+mod health;
+mod knowledge;
+mod minidump;
+mod multipart;
+pub mod openapi;
+pub mod problem;
+mod reports;
+mod search;
+mod uploads;
+
+use std::time::Instant;
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{self, HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::web::{self, ServiceConfig};
+use actix_web::{HttpRequest, Resource, Responder};
+
+use self::problem::{ApiError, Code};
+use crate::services::Services;
+use crate::ui;
+
+/// Makes an app serve the API and the user interface.
+pub fn configure(app: &mut ServiceConfig, services: web::Data<Services>) {
+    let limits = &services.config.limits;
+    app.app_data(
+        web::JsonConfig::default()
+            .limit(limits.json_bytes)
+            .error_handler(|error, _| json_error(&error).into()),
+    )
+    .app_data(web::QueryConfig::default().error_handler(|error, _| invalid(&error).into()))
+    // An id that is none names nothing.
+    .app_data(web::PathConfig::default().error_handler(|error, _| ApiError::new(Code::NotFound, error).into()))
+    .app_data(services)
+    .service(web::scope("/api/v1").configure(routes).default_service(web::to(no_such_address)))
+    .service(only("/healthz", "GET").get(health::healthz))
+    .service(only("/readyz", "GET").get(health::readyz))
+    .service(only("/metrics", "GET").get(health::metrics))
+    .default_service(web::to(ui::serve));
+}
+
+fn routes(app: &mut ServiceConfig) {
+    app.service(only("/reports", "GET, POST").get(reports::list).post(reports::create))
+        .service(only("/reports/{id}", "GET").get(reports::show))
+        .service(only("/reports/{id}/complete", "POST").post(reports::complete))
+        .service(
+            only("/reports/{id}/artifacts/{name}", "GET, HEAD, PUT")
+                .get(artifacts::download)
+                .head(uploads::offset)
+                .put(uploads::put),
+        )
+        .service(only("/minidump", "POST").post(minidump::create))
+        .service(only("/search", "GET").get(search::search))
+        .service(only("/groups/{signature}", "GET").get(knowledge::group))
+        .service(only("/causes", "GET").get(knowledge::causes))
+        .service(only("/causes/{id}", "GET").get(knowledge::cause))
+        .service(only("/openapi.json", "GET").get(openapi::serve));
+}
+
+/// A resource that answers other methods than those in `allow` with 405.
+fn only(path: &str, allow: &'static str) -> Methods {
+    let refuse = move || async move { Err::<&str, _>(ApiError::method_not_allowed(allow)) };
+    Methods(web::resource(path).default_service(web::to(refuse)))
+}
+
+struct Methods(Resource);
+
+macro_rules! methods {
+    ($($method:ident),*) => {
+        impl Methods {
+            $(fn $method<F, Args>(self, handler: F) -> Self
+            where
+                F: actix_web::Handler<Args>,
+                Args: actix_web::FromRequest + 'static,
+                F::Output: Responder + 'static,
+            {
+                Self(self.0.route(web::$method().to(handler)))
+            })*
+        }
+    };
+}
+
+methods!(get, head, post, put);
+
+impl actix_web::dev::HttpServiceFactory for Methods {
+    fn register(self, config: &mut actix_web::dev::AppService) {
+        self.0.register(config);
+    }
+}
+
+async fn no_such_address(request: HttpRequest) -> Result<&'static str, ApiError> {
+    Err(ApiError::new(Code::NotFound, format!("{} is no address of this API", request.path())))
+}
+
+fn invalid(error: &impl std::fmt::Display) -> ApiError {
+    ApiError::new(Code::InvalidRequest, error)
+}
+
+fn json_error(error: &actix_web::error::JsonPayloadError) -> ApiError {
+    use actix_web::error::JsonPayloadError as E;
+    let code = match error {
+        E::OverflowKnownLength { .. } | E::Overflow { .. } => Code::TooLarge,
+        E::ContentType => Code::UnsupportedType,
+        _ => Code::InvalidJson,
+    };
+    ApiError::new(code, error)
+}
+
+/// Counts and times every request, and adds the headers that keep browsers from doing more than they must.
+pub async fn observe(
+    request: ServiceRequest,
+    next: Next<impl MessageBody>,
+) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
+    const HEADERS: [(HeaderName, &str); 4] = [
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+             connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; \
+             frame-ancestors 'none'",
+        ),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "same-origin"),
+    ];
+    let started = Instant::now();
+    let method = request.method().to_string();
+    let mut response = next.call(request).await?;
+    for (name, value) in HEADERS {
+        if !response.headers().contains_key(&name) {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+    }
+    let route = response.request().match_pattern().unwrap_or_else(|| "other".to_owned());
+    let (status, seconds) = (response.status().as_u16(), started.elapsed().as_secs_f64());
+    tracing::debug!(method, path = response.request().path(), status, seconds, "answered");
+    let labels = [("method", method), ("route", route.clone()), ("status", status.to_string())];
+    metrics::counter!("whycrash_requests_total", &labels).increment(1);
+    metrics::histogram!("whycrash_request_seconds", "route" => route).record(seconds);
+    Ok(response)
+}
+
+/// What every handler needs.
+pub(crate) mod prelude {
+    pub(crate) use actix_web::web::{Data, Json, Path, Query};
+
+    pub(crate) use super::access::{Allowed, Ingest, Read};
+    pub(crate) use super::problem::{ApiError, ApiResult, Code};
+    pub(crate) use crate::services::Services;
+}

@@ -1,0 +1,31 @@
+//! The API's description, made from the handlers themselves.
+
+use actix_web::HttpResponse;
+use utoipa::OpenApi;
+
+use super::{artifacts, health, knowledge, minidump, reports, search, uploads};
+
+/// The API.
+#[derive(Debug, OpenApi)]
+#[openapi(
+    info(
+        title = "whycrash",
+        description = "Takes in crash reports, diagnoses them, and finds them again. Errors are problem documents \
+            (RFC 9457) with a stable `code` and a `hint`. Addresses and 64-bit numbers in documents are hex strings. \
+            While a token exists, requests carry `Authorization: Bearer …`."
+    ),
+    paths(
+        reports::create, reports::complete, reports::show, reports::list,
+        uploads::offset, uploads::put, minidump::create,
+        artifacts::download,
+        search::search,
+        knowledge::group, knowledge::causes, knowledge::cause,
+        health::healthz, health::readyz, health::metrics
+    )
+)]
+pub struct Description;
+
+/// The description as JSON.
+pub async fn serve() -> HttpResponse {
+    HttpResponse::Ok().json(Description::openapi())
+}

@@ -1,0 +1,281 @@
+//! Reports: sending them, completing them, reading them.
+
+use actix_web::dev::Payload;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, LOCATION};
+use actix_web::{FromRequest, HttpRequest, HttpResponse};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
+use whycrash_evidence::Artifact;
+use whycrash_plugin_host::{Document, Finding, Input};
+
+use super::multipart::{self, Form};
+use super::prelude::*;
+use crate::ingest::{Declared, names};
+use crate::pipeline;
+use crate::store::{Digest, Page, ReportId, ReportRecord, ReportState, Summary};
+
+/// A new report.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct NewReport {
+    /// What is known about the crash: host, rank, job, command (free form).
+    #[serde(default)]
+    pub metadata: Map<String, Value>,
+    /// What the crash left.
+    pub artifacts: Vec<NewArtifact>,
+}
+
+/// An artifact of a new report: small ones come with their `data`, large ones are declared and sent with PUT.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct NewArtifact {
+    /// File name.
+    pub name: String,
+    /// Size in bytes; needed without `data`.
+    pub bytes: Option<u64>,
+    /// SHA-256 of the bytes, hex; needed without `data`.
+    #[schema(value_type = Option<String>)]
+    pub sha256: Option<Digest>,
+    /// The bytes in base64.
+    pub data: Option<String>,
+}
+
+/// The answer to a report that was sent.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Accepted {
+    /// The report's id: the same for the same metadata and artifacts.
+    #[schema(value_type = String)]
+    pub id: ReportId,
+    /// Where people look at it.
+    pub url: String,
+    /// How far it has come.
+    pub state: ReportState,
+    /// Artifacts whose bytes are still to be sent.
+    pub wants: Vec<Wanted>,
+    /// What the artifacts that are here already tell, before anything else is known.
+    #[schema(value_type = Vec<Object>)]
+    pub findings: Vec<Finding>,
+}
+
+/// An artifact whose bytes are still to be sent.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Wanted {
+    /// Its name: `PUT …/artifacts/{name}`.
+    pub name: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Its digest.
+    #[schema(value_type = String)]
+    pub sha256: Digest,
+}
+
+/// Sends a report.
+///
+/// As `application/json`: metadata, and artifacts with their bytes inline or declared by size and SHA-256. A report
+/// with nothing left to send is queued at once; else send what it `wants` and complete it. As `multipart/form-data`:
+/// a field `metadata` (JSON, optional) and one file part for each artifact, queued at once. Sending the same again
+/// changes nothing and answers 200 instead of 201.
+#[utoipa::path(post, path = "/api/v1/reports", tag = "ingest", request_body = NewReport,
+    responses((status = 201, body = Accepted), (status = 200, body = Accepted), (status = "default", body = super::problem::Problem)))]
+pub async fn create(
+    _: Allowed<Ingest>,
+    services: Data<Services>,
+    request: HttpRequest,
+    body: actix_web::web::Payload,
+) -> ApiResult<HttpResponse> {
+    let _permit = multipart::permit(&services)?;
+    let mut payload = body.into_inner();
+    let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let (metadata, artifacts) = if kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data") {
+        let Form { metadata, artifacts, .. } = multipart::receive(&services, &request, payload).await?;
+        (metadata, artifacts)
+    } else {
+        from_json(&services, &request, &mut payload).await?
+    };
+    let (report, new) = services.ingest.declare(metadata, artifacts).await?;
+    answer(&services, &request, report, new).await
+}
+
+async fn from_json(
+    services: &Services,
+    request: &HttpRequest,
+    payload: &mut Payload,
+) -> ApiResult<(Map<String, Value>, Vec<Declared>)> {
+    let Json(report) = Json::<NewReport>::from_request(request, payload).await.map_err(|error| {
+        error.as_error::<ApiError>().cloned().unwrap_or_else(|| ApiError::new(Code::InvalidJson, error))
+    })?;
+    let mut artifacts = Vec::with_capacity(report.artifacts.len());
+    for artifact in report.artifacts {
+        artifacts.push(declare(services, artifact).await?);
+    }
+    Ok((report.metadata, artifacts))
+}
+
+async fn declare(services: &Services, artifact: NewArtifact) -> ApiResult<Declared> {
+    let invalid = |detail: String| ApiError::new(Code::InvalidArtifact, detail);
+    let NewArtifact { name, bytes, sha256, data } = artifact;
+    let clean = names::clean(&name).ok_or_else(|| invalid(format!("{name:?} is no file name")))?;
+    let Some(data) = data else {
+        let (Some(bytes), Some(digest)) = (bytes, sha256) else {
+            return Err(invalid(format!("artifact {clean:?} has no `data`, so `bytes` and `sha256` are needed")));
+        };
+        return Ok(Declared { name: clean, bytes, digest });
+    };
+    let data = STANDARD.decode(data).map_err(|error| invalid(format!("the data of {clean:?} is no base64: {error}")))?;
+    let actual = Digest::of(&data);
+    if sha256.is_some_and(|declared| declared != actual) || bytes.is_some_and(|bytes| bytes != data.len() as u64) {
+        let detail = format!("artifact {clean:?} was declared with another size or sha256 than its data has ({actual})");
+        return Err(ApiError::new(Code::Mismatch, detail).with("actual", actual.as_str()));
+    }
+    metrics::counter!("whycrash_ingest_bytes_total").increment(data.len() as u64);
+    Ok(services.ingest.keep_inline(&clean, Bytes::from(data)).await?)
+}
+
+/// Queues a report that wants nothing more, and answers with what is known by now.
+pub async fn answer(
+    services: &Data<Services>,
+    request: &HttpRequest,
+    report: ReportRecord,
+    new: bool,
+) -> ApiResult<HttpResponse> {
+    metrics::counter!("whycrash_reports_total", "seen" => if new { "new" } else { "before" }).increment(1);
+    let findings = findings(services, &report).await?;
+    let whole = report.artifacts.iter().all(|artifact| artifact.stored);
+    let report = if whole { services.ingest.complete(&report.id).await? } else { report };
+    let url = report_url(services, request, &report.id);
+    let status = if new { StatusCode::CREATED } else { StatusCode::OK };
+    let wants = report.artifacts.into_iter().filter(|artifact| !artifact.stored);
+    let wants = wants.map(|artifact| Wanted { name: artifact.name, bytes: artifact.bytes, sha256: artifact.digest });
+    let location = format!("/api/v1/reports/{}", report.id);
+    let accepted = Accepted { id: report.id, url, state: report.state, wants: wants.collect(), findings };
+    Ok(HttpResponse::build(status).insert_header((LOCATION, location)).json(accepted))
+}
+
+/// Where people look at a report.
+pub fn report_url(services: &Services, request: &HttpRequest, id: &ReportId) -> String {
+    let base = services.config.public_url.clone().unwrap_or_else(|| {
+        let connection = request.connection_info();
+        format!("{}://{}", connection.scheme(), connection.host())
+    });
+    format!("{}/reports/{id}", base.trim_end_matches('/'))
+}
+
+/// What is known about the report: from its document, or from a quick look at what is here if that is small.
+async fn findings(services: &Data<Services>, report: &ReportRecord) -> ApiResult<Vec<Finding>> {
+    if let Some(json) = services.stores.records.document(&report.id).await? {
+        return Ok(serde_json::from_str::<Document>(&json).map(|document| document.findings).unwrap_or_default());
+    }
+    let stored: Vec<_> = report.artifacts.iter().filter(|artifact| artifact.stored).collect();
+    let bytes: u64 = stored.iter().map(|artifact| artifact.bytes).sum();
+    if stored.is_empty() || bytes > services.config.limits.provisional_bytes {
+        return Ok(Vec::new());
+    }
+    // Who comes while another look is going on gets the answer without: the workers look anyway.
+    let Ok(permit) = Arc::clone(&services.provisional).try_acquire_owned() else { return Ok(Vec::new()) };
+    let mut input = Input { metadata: report.metadata.clone(), ..Input::default() };
+    let mut blobs = Vec::new();
+    for artifact in stored {
+        let Some(blob) = services.stores.blobs.local(&artifact.digest).await? else { continue };
+        input.artifacts.push(Artifact::new(artifact.name.clone(), blob.path.clone()));
+        blobs.push(blob);
+    }
+    let diagnoser = Arc::clone(&services.diagnoser);
+    let look = actix_web::rt::task::spawn_blocking(move || {
+        let document = diagnoser.diagnose(&input);
+        drop((blobs, permit));
+        document.findings
+    });
+    // A reader that panics fails the job later, where it is shown.
+    Ok(look.await.unwrap_or_default())
+}
+
+/// Says that a report is complete, so that it is processed.
+#[utoipa::path(post, path = "/api/v1/reports/{id}/complete", tag = "ingest", params(("id" = String, Path)),
+    responses((status = 200, body = Accepted), (status = "default", body = super::problem::Problem)))]
+pub async fn complete(
+    _: Allowed<Ingest>,
+    services: Data<Services>,
+    request: HttpRequest,
+    path: Path<String>,
+) -> ApiResult<HttpResponse> {
+    let id = report_id(&path)?;
+    let report = services.ingest.complete(&id).await?;
+    let findings = findings(&services, &report).await?;
+    let url = report_url(&services, &request, &id);
+    Ok(HttpResponse::Ok().json(Accepted { id, url, state: report.state, wants: Vec::new(), findings }))
+}
+
+/// A report's document as it is served: the document, and how far it has come.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    state: ReportState,
+    received: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<&'a str>,
+    #[serde(flatten)]
+    document: Value,
+}
+
+/// The report document, the same as `whycrash diagnose --format json` prints, with `state` (`uploading`,
+/// `processing`, `done`, `failed`), `received` and, after a failure, `failure`. Without findings until it is `done`.
+#[utoipa::path(get, path = "/api/v1/reports/{id}", tag = "reports", params(("id" = String, Path)),
+    responses((status = 200, body = Object), (status = "default", body = super::problem::Problem)))]
+pub async fn show(_: Allowed<Read>, services: Data<Services>, path: Path<String>) -> ApiResult<HttpResponse> {
+    let id = report_id(&path)?;
+    let report = services.ingest.report(&id).await?;
+    let document = match services.stores.records.document(&id).await? {
+        Some(json) => serde_json::from_str(&json),
+        None => serde_json::to_value(pipeline::stub(&report)),
+    };
+    let document = document.map_err(|error| ApiError::new(Code::Internal, error))?;
+    let failure = report.failure.as_deref();
+    Ok(HttpResponse::Ok().json(Shown { state: report.state, received: report.received.to_string(), failure, document }))
+}
+
+/// Which part of a list.
+#[derive(Debug, Deserialize, IntoParams)]
+pub struct ListQuery {
+    /// How many, 50 if absent, at most 200.
+    pub limit: Option<u32>,
+    /// How many to leave out at the front.
+    #[serde(default)]
+    pub offset: u32,
+}
+
+/// Reports by the time they came, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Reports {
+    /// How many there are in all.
+    pub total: u64,
+    /// Those asked for.
+    pub reports: Vec<Listed>,
+}
+
+/// A report in a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Listed {
+    /// How far it has come.
+    pub state: ReportState,
+    /// What it is.
+    #[serde(flatten)]
+    pub summary: Summary,
+}
+
+/// Recent reports, newest first.
+#[utoipa::path(get, path = "/api/v1/reports", tag = "reports", params(ListQuery),
+    responses((status = 200, body = Reports), (status = "default", body = super::problem::Problem)))]
+pub async fn list(_: Allowed<Read>, services: Data<Services>, query: Query<ListQuery>) -> ApiResult<Json<Reports>> {
+    let page = Page { limit: query.limit.unwrap_or(50).min(200), offset: query.offset };
+    let (total, reports) = services.stores.records.list(page).await?;
+    let reports = reports.into_iter().map(|(state, summary)| Listed { state, summary }).collect();
+    Ok(Json(Reports { total, reports }))
+}
+
+/// The report id in an address; what is none names no report.
+pub fn report_id(text: &str) -> ApiResult<ReportId> {
+    text.parse().map_err(|error| ApiError::new(Code::NoReport, error))
+}

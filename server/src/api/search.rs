@@ -1,0 +1,82 @@
+//! Searching.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::prelude::*;
+use crate::search::{self, FacetValue, SearchRequest, Sort};
+use crate::store::Summary;
+
+/// How long a search waits while as many are running as may.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How far results can be paged: an index has to rank all results before those.
+const MAX_OFFSET: usize = 10_000;
+
+/// What is asked.
+#[derive(Debug, Deserialize, IntoParams)]
+pub struct SearchQuery {
+    /// Words, `"phrases"`, `field:value`, `-not`, `prefix*`. Fields: cause, signal, exception, host, rank, kind,
+    /// plugin, signature. Everything matches when absent.
+    #[serde(default)]
+    pub q: String,
+    /// Results at most, 20 if absent, at most 200.
+    pub limit: Option<usize>,
+    /// Results to leave out at the front, at most 10000.
+    #[serde(default)]
+    pub offset: usize,
+    /// `relevance` (if absent) or `newest`.
+    #[serde(default)]
+    pub sort: Sort,
+    /// Values at most per facet, 10 if absent, at most 100; 0 for none.
+    pub facet_values: Option<u32>,
+}
+
+/// What is found.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Found {
+    /// All matches.
+    pub total: u64,
+    /// Those asked for.
+    pub hits: Vec<Hit>,
+    /// Values by field, most frequent first, counted over all matches.
+    pub facets: BTreeMap<&'static str, Vec<FacetValue>>,
+}
+
+/// A report that was found.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Hit {
+    /// What it is.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// How many reports have the same signature, this one included.
+    pub count: u64,
+}
+
+/// Finds reports.
+#[utoipa::path(get, path = "/api/v1/search", tag = "search", params(SearchQuery),
+    responses((status = 200, body = Found), (status = "default", body = super::problem::Problem)))]
+pub async fn search(_: Allowed<Read>, services: Data<Services>, query: Query<SearchQuery>) -> ApiResult<Json<Found>> {
+    let request = SearchRequest {
+        query: search::Query::parse(&query.q)?,
+        limit: query.limit.unwrap_or(20).min(200),
+        offset: query.offset.min(MAX_OFFSET),
+        sort: query.sort,
+        facet_values: query.facet_values.unwrap_or(10).min(100),
+    };
+    let permit = tokio::time::timeout(PATIENCE, Arc::clone(&services.searches).acquire_owned()).await;
+    let Ok(Ok(_permit)) = permit else {
+        return Err(ApiError::new(Code::Busy, "as many searches are running as are allowed"));
+    };
+    let page = services.stores.search.search(&request).await?;
+    let signatures: Vec<String> = page.hits.iter().filter_map(|hit| hit.signature.clone()).collect();
+    let mut sizes = services.stores.records.group_sizes(&signatures).await?.into_iter();
+    let hits = page.hits.into_iter().map(|summary| {
+        let count = summary.signature.as_ref().and_then(|_| sizes.next()).unwrap_or(1);
+        Hit { summary, count }
+    });
+    Ok(Json(Found { total: page.total, hits: hits.collect(), facets: page.facets }))
+}

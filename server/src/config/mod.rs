@@ -1,0 +1,159 @@
+//! Settings: flags over `WHYCRASH_*` variables over the file over these defaults.
+//!
+//! `server/whycrash.toml` in the source tree lists every setting with its default; a test keeps the two alike.
+
+mod cli;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+pub use cli::{Cli, Command, Serve, TokenCommand};
+
+/// Everything that can be set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Address to listen on. Any but a loopback address needs a token (`whycrash-server token create`).
+    pub listen: SocketAddr,
+    /// Folder of the database, the artifacts and the index.
+    pub data: PathBuf,
+    /// Address under which people reach the server, for the links it gives out; from the request when absent.
+    pub public_url: Option<String>,
+    /// Names under which the server may be asked, beside loopback ones and the one in `public_url`. Only asked of
+    /// requests while no token exists: it keeps web pages elsewhere from reaching a server on this machine.
+    pub hosts: Vec<String>,
+    /// Folders searched for binaries and debug files, before the binaries of this machine.
+    pub symbols: Vec<PathBuf>,
+    /// Whether the files of this machine may be used as symbols, at the paths a core names.
+    pub local_symbols: bool,
+    /// Folders of plugin components to run beside the built-in ones.
+    pub plugins: Vec<PathBuf>,
+    /// Form of the log: `text` or `json`.
+    pub log_format: LogFormat,
+    /// What is taken in, and how much at a time.
+    pub limits: Limits,
+    /// How reports are processed.
+    pub workers: Workers,
+}
+
+/// Form of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What is taken in, and how much at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Bytes of one artifact. Cores of tens of GB are normal.
+    pub artifact_bytes: u64,
+    /// Artifacts of one report: all ranks of a node with several files each fit well.
+    pub artifacts: usize,
+    /// Bytes of a JSON request body, inline artifacts included (base64 adds a third).
+    pub json_bytes: usize,
+    /// Bytes of the metadata sent with a multipart request.
+    pub metadata_bytes: usize,
+    /// Requests with artifact bytes at one time; more are answered 503 with `Retry-After`.
+    pub uploads: usize,
+    /// Jobs that may wait; more are answered 503 with `Retry-After`.
+    pub queued_jobs: u64,
+    /// Bytes of the disk that uploads leave free, so that the database and the index can go on.
+    pub reserved_disk_bytes: u64,
+    /// Bytes of artifacts that are diagnosed at once for the answer to a new report; 0 turns that off.
+    pub provisional_bytes: u64,
+    /// Searches at one time; more wait a little and are then answered 503.
+    pub searches: usize,
+}
+
+/// How reports are processed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Workers {
+    /// Reports processed at one time; 0 stands for half of the processors, at least one. A core of tens of GB takes
+    /// memory to read.
+    pub threads: usize,
+    /// How often a report is tried whose processing panicked or failed, before it is given up.
+    pub attempts: u32,
+    /// Seconds that a worker holds a job without a sign of life before another may take it.
+    pub lease_seconds: u64,
+    /// Seconds a job that failed waits before it is tried again, times the attempts so far.
+    pub retry_seconds: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7311),
+            data: PathBuf::from("whycrash-data"),
+            public_url: None,
+            hosts: Vec::new(),
+            symbols: Vec::new(),
+            local_symbols: true,
+            plugins: Vec::new(),
+            log_format: LogFormat::Text,
+            limits: Limits::default(),
+            workers: Workers::default(),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            artifact_bytes: 256 << 30,
+            artifacts: 256,
+            json_bytes: 16 << 20,
+            metadata_bytes: 1 << 20,
+            uploads: 64,
+            queued_jobs: 10_000,
+            reserved_disk_bytes: 256 << 20,
+            provisional_bytes: 4 << 20,
+            searches: 32,
+        }
+    }
+}
+
+impl Default for Workers {
+    fn default() -> Self {
+        Self { threads: 0, attempts: 3, lease_seconds: 60, retry_seconds: 5 }
+    }
+}
+
+impl Workers {
+    /// How many threads that are.
+    pub fn count(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2)),
+            set => set,
+        }
+    }
+}
+
+impl Config {
+    /// The settings of the file at `path`, with defaults for the rest.
+    pub fn from_file(path: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("can not read {}", path.display()))?;
+        toml::from_str(&text).with_context(|| format!("{} is no valid configuration", path.display()))
+    }
+
+    /// The settings under these command line arguments and variables.
+    pub fn load(args: &Serve) -> anyhow::Result<Self> {
+        let mut config = args.config.as_deref().map(Self::from_file).transpose()?.unwrap_or_default();
+        args.apply(&mut config);
+        Ok(config)
+    }
+
+    /// Whether only this machine can reach the server.
+    pub fn is_loopback(&self) -> bool {
+        self.listen.ip().is_loopback()
+    }
+}

@@ -1,0 +1,70 @@
+//! Names of artifacts as they come from clients, made safe to show, to store and to put into an address.
+
+/// Longest name, in bytes.
+pub const MAX_NAME_BYTES: usize = 200;
+
+/// The last component of a client's path with everything replaced that is no part of a plain file name; none if
+/// nothing is left.
+pub fn clean(name: &str) -> Option<String> {
+    let last = name.rsplit(['/', '\\']).find(|part| !part.trim().is_empty())?;
+    let mut clean: String = last.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    while clean.len() > MAX_NAME_BYTES {
+        // The end of a name says what the file is, so the front goes.
+        clean.remove(0);
+    }
+    let clean = clean.trim();
+    (!clean.is_empty() && clean != "." && clean != "..").then(|| clean.to_owned())
+}
+
+/// Control characters break logs and headers; bidirectional overrides make a name look like another.
+fn is_plain(c: char) -> bool {
+    !c.is_control() && !matches!(c, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A name that is not among `taken`: the same one, or one with a number before its extension.
+pub fn unique(name: &str, taken: &[String]) -> String {
+    let is_taken = |name: &str| taken.iter().any(|other| other == name);
+    if !is_taken(name) {
+        return name.to_owned();
+    }
+    let (stem, extension) = match name.rfind('.') {
+        Some(dot) if dot > 0 => name.split_at(dot),
+        _ => (name, ""),
+    };
+    (2_u32..).map(|n| format!("{stem}-{n}{extension}")).find(|name| !is_taken(name)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_NAME_BYTES, clean, unique};
+
+    #[test]
+    fn names_become_plain_file_names() {
+        let cases = [
+            ("core.4711", Some("core.4711")),
+            ("/var/crash/core", Some("core")),
+            ("C:\\dumps\\a.dmp", Some("a.dmp")),
+            ("../../etc/passwd", Some("passwd")),
+            ("train\nlog\u{7f}.txt", Some("train_log_.txt")),
+            ("evil\u{202E}txt.exe", Some("evil_txt.exe")),
+            ("folder/", Some("folder")),
+            ("..", None),
+            ("", None),
+            ("///", None),
+            ("日誌.log", Some("日誌.log")),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(clean(name).as_deref(), expected, "{name:?}");
+        }
+        let long = clean(&format!("{}.log", "é".repeat(300))).unwrap_or_default();
+        assert!(long.len() <= MAX_NAME_BYTES && long.ends_with(".log"));
+    }
+
+    #[test]
+    fn a_second_file_of_the_same_name_gets_a_number() {
+        let taken = ["core".to_owned(), "a.log".to_owned(), "a-2.log".to_owned()];
+        assert_eq!(unique("core", &taken), "core-2");
+        assert_eq!(unique("a.log", &taken), "a-3.log");
+        assert_eq!(unique("b.log", &taken), "b.log");
+    }
+}

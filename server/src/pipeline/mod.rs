@@ -1,0 +1,180 @@
+//! From complete reports to documents that can be searched.
+//!
+//! Workers are threads of their own: reading a core of tens of GB never slows the HTTP runtime. Everything a worker
+//! does can be done again with the same outcome: the document replaces the one before, the index has one entry per
+//! report, and the job is removed last. So a job that was cut off at any point simply runs again.
+
+pub mod digest;
+mod worker;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use whycrash_catalog::Catalog;
+use whycrash_evidence::{ArtifactKind, Evidence};
+use whycrash_plugin_host::{ArtifactHead, Diagnoser, Document, ReportHead, SCHEMA};
+
+use crate::config::Config;
+use crate::search::Search;
+use crate::store::{Blobs, Jobs, Records, ReportId, ReportRecord, ReportState, Result};
+use worker::Worker;
+
+/// Names this process's leases. The single binary locks its data folder, so leases that it finds at its start are
+/// those of a process that is dead.
+pub const OWNER: &str = "embedded";
+/// How many reports are looked at together when the stores are compared.
+const BATCH: u32 = 500;
+
+/// What processing needs.
+#[derive(Clone, Debug)]
+pub struct Stores {
+    /// Reports and documents.
+    pub records: Arc<dyn Records>,
+    /// What is to be done.
+    pub jobs: Arc<dyn Jobs>,
+    /// Artifacts.
+    pub blobs: Arc<dyn Blobs>,
+    /// The index.
+    pub search: Arc<dyn Search>,
+}
+
+/// The running workers.
+#[derive(Debug)]
+pub struct Pipeline {
+    stop: Arc<AtomicBool>,
+    wake: Arc<Notify>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Pipeline {
+    /// Starts the workers. They wait for `wake`, and look for jobs once in a while without it.
+    pub fn start(
+        stores: &Stores,
+        diagnoser: &Arc<Diagnoser>,
+        catalog: &Arc<Catalog>,
+        config: &Config,
+        wake: &Arc<Notify>,
+    ) -> std::io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let worker = Worker {
+            stores: stores.clone(),
+            diagnoser: Arc::clone(diagnoser),
+            catalog: Arc::clone(catalog),
+            settings: config.workers.clone(),
+            runtime: Handle::current(),
+            wake: Arc::clone(wake),
+            stop: Arc::clone(&stop),
+        };
+        let threads = (0..config.workers.count())
+            .map(|number| {
+                let worker = worker.clone();
+                thread::Builder::new().name(format!("worker-{number}")).spawn(move || worker.run())
+            })
+            .collect::<std::io::Result<_>>()?;
+        Ok(Self { stop, wake: Arc::clone(wake), threads })
+    }
+
+    /// Lets every worker finish the report it has, up to this long; what is left is taken up at the next start.
+    pub async fn stop(self, patience: Duration) {
+        self.stop.store(true, Ordering::Release);
+        self.wake.notify_waiters();
+        let deadline = tokio::time::Instant::now() + patience;
+        while self.threads.iter().any(|thread| !thread.is_finished()) {
+            if tokio::time::Instant::now() >= deadline {
+                tracing::warn!("reports are still being processed; they will be processed again at the next start");
+                return;
+            }
+            // A worker may have been about to wait when it was woken.
+            self.wake.notify_waiters();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+/// Brings the queue and the index back in step with the records after a process died or a folder was deleted.
+pub async fn recover(stores: &Stores) -> Result<()> {
+    let released = stores.jobs.release(OWNER).await?;
+    let queued = for_each(stores, ReportState::Processing, |ids| enqueue_all(stores, ids)).await?;
+    let indexed = for_each(stores, ReportState::Done, |ids| reindex_missing(stores, ids)).await?;
+    if released + queued + indexed > 0 {
+        tracing::info!(released, queued, indexed, "took up what an earlier process left");
+    }
+    Ok(())
+}
+
+/// Queues every report that was ever complete to be read again, and empties the index.
+pub async fn reopen_all(stores: &Stores) -> Result<u64> {
+    stores.search.clear().await?;
+    let reopen = async |ids: Vec<ReportId>| {
+        for id in &ids {
+            stores.jobs.enqueue(id, u64::MAX).await?;
+            stores.records.reopen(id).await?;
+        }
+        Ok(ids.len() as u64)
+    };
+    let done = for_each(stores, ReportState::Done, reopen).await?;
+    let failed = for_each(stores, ReportState::Failed, reopen).await?;
+    Ok(done + failed)
+}
+
+/// Calls `act` with batches of all reports in a state; the sum of what it returns.
+async fn for_each(
+    stores: &Stores,
+    state: ReportState,
+    act: impl AsyncFn(Vec<ReportId>) -> Result<u64>,
+) -> Result<u64> {
+    let (mut last, mut sum) = (None, 0);
+    loop {
+        let ids = stores.records.in_state(state, last.as_ref(), BATCH).await?;
+        if ids.is_empty() {
+            return Ok(sum);
+        }
+        last = ids.last().cloned();
+        sum += act(ids).await?;
+    }
+}
+
+/// A report that is said to be processing has a job, whatever happened between the two stores.
+async fn enqueue_all(stores: &Stores, ids: Vec<ReportId>) -> Result<u64> {
+    for id in &ids {
+        stores.jobs.enqueue(id, u64::MAX).await?;
+    }
+    Ok(ids.len() as u64)
+}
+
+/// Reports that are done but not in the index are diagnosed again: that brings their text back as well.
+async fn reindex_missing(stores: &Stores, ids: Vec<ReportId>) -> Result<u64> {
+    let missing = stores.search.missing(&ids).await?;
+    for id in &missing {
+        stores.jobs.enqueue(id, u64::MAX).await?;
+    }
+    Ok(missing.len() as u64)
+}
+
+/// The document of a report that has none yet: what was sent, without findings.
+pub fn stub(report: &ReportRecord) -> Document {
+    let artifacts = report.artifacts.iter().map(|artifact| ArtifactHead {
+        name: artifact.name.clone(),
+        kind: ArtifactKind::Unknown,
+        bytes: artifact.bytes,
+        sha256: artifact.digest.to_string(),
+        problems: Vec::new(),
+    });
+    Document {
+        schema: SCHEMA,
+        report: ReportHead {
+            id: report.id.to_string(),
+            artifacts: artifacts.collect(),
+            ..ReportHead::default()
+        },
+        findings: Vec::new(),
+        plugins: Vec::new(),
+        next: Vec::new(),
+        echoes: Vec::new(),
+        evidence: Evidence::default(),
+    }
+}

@@ -1,0 +1,185 @@
+//! One worker: takes a job, reads the artifacts, stores the document.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use whycrash_catalog::Catalog;
+use whycrash_evidence::Artifact;
+use whycrash_plugin_host::{Diagnoser, Document, Input};
+
+use super::{OWNER, Stores, digest};
+use crate::config;
+use crate::store::{Job, Lease, LocalBlob, ReportRecord, StoreError};
+
+/// How long a worker waits for a wake-up before it looks for jobs whose time to be tried again has come.
+const POLL: Duration = Duration::from_millis(500);
+/// How long it waits after the queue itself failed.
+const QUEUE_TROUBLE: Duration = Duration::from_secs(1);
+
+/// What every worker thread has.
+#[derive(Clone)]
+pub struct Worker {
+    pub stores: Stores,
+    pub diagnoser: Arc<Diagnoser>,
+    pub catalog: Arc<Catalog>,
+    pub settings: config::Workers,
+    pub runtime: Handle,
+    pub wake: Arc<Notify>,
+    pub stop: Arc<AtomicBool>,
+}
+
+/// Why a report was not processed.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error("reading it panicked: {0}")]
+    Panic(String),
+    #[error("artifact {0:?} is not in the store")]
+    NoBlob(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Worker {
+    /// Works until told to stop.
+    pub fn run(&self) {
+        while !self.stop.load(Ordering::Acquire) {
+            match self.runtime.block_on(self.stores.jobs.take(&self.lease())) {
+                Ok(Some(job)) => self.work_on(&job),
+                Ok(None) => self.pause(POLL),
+                Err(error) => {
+                    tracing::error!(%error, "can not take jobs from the queue");
+                    self.pause(QUEUE_TROUBLE);
+                }
+            }
+        }
+    }
+
+    fn pause(&self, time: Duration) {
+        // A time-out is as good a reason to look again as a wake-up.
+        let _ = self.runtime.block_on(async { tokio::time::timeout(time, self.wake.notified()).await });
+    }
+
+    fn lease(&self) -> Lease {
+        let span = Duration::from_secs(self.settings.lease_seconds.max(1));
+        Lease { owner: OWNER.to_owned(), now: Timestamp::now(), span }
+    }
+
+    fn work_on(&self, job: &Job) {
+        let started = Instant::now();
+        let renewal = self.keep_lease(job);
+        let result = self.process(job);
+        renewal.abort();
+        let ended = self.runtime.block_on(self.settle(job, &result));
+        let outcome = match (&result, ended) {
+            (_, Err(error)) => {
+                tracing::error!(report = %job.report, %error, "can not note how a job ended; it will run again");
+                "lost"
+            }
+            (Ok(()), Ok(())) => "done",
+            (Err(trouble), Ok(())) => {
+                tracing::warn!(report = %job.report, attempt = job.attempt, reason = %trouble, "processing failed");
+                "failed"
+            }
+        };
+        metrics::counter!("whycrash_jobs_total", "outcome" => outcome).increment(1);
+        metrics::histogram!("whycrash_job_seconds").record(started.elapsed().as_secs_f64());
+    }
+
+    /// Renews the lease while the job is worked on.
+    fn keep_lease(&self, job: &Job) -> tokio::task::JoinHandle<()> {
+        let (worker, job) = (self.clone(), job.clone());
+        self.runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(worker.lease().span / 3).await;
+                if let Err(error) = worker.stores.jobs.renew(&job, &worker.lease()).await {
+                    tracing::warn!(report = %job.report, %error, "can not renew the lease on a job");
+                }
+            }
+        })
+    }
+
+    fn process(&self, job: &Job) -> Result<(), Trouble> {
+        // A report whose reading ends the whole process never gets to the answer of an attempt.
+        if job.attempt > self.settings.attempts {
+            return Err(Trouble::Panic("the server ended each time it was read".into()));
+        }
+        let records = &self.stores.records;
+        let Some(report) = self.runtime.block_on(records.report(&job.report))? else { return Ok(()) };
+        let (input, blobs) = self.runtime.block_on(self.input(&report))?;
+        let mut document = self.diagnose(&input)?;
+        complete_head(&mut document, &report);
+        let text = digest::text(&document, &input.artifacts, &self.catalog);
+        drop(blobs);
+
+        count_plugins(&document);
+        let (stored, indexed) = digest::digest(&document, &report, text)?;
+        self.runtime.block_on(async {
+            if records.put_document(&report.id, &stored, Timestamp::now()).await? {
+                self.stores.search.upsert(vec![indexed]).await?;
+            }
+            Ok(())
+        })
+    }
+
+    async fn input(&self, report: &ReportRecord) -> Result<(Input, Vec<LocalBlob>), Trouble> {
+        let mut input = Input { metadata: report.metadata.clone(), ..Input::default() };
+        let mut blobs = Vec::new();
+        for artifact in &report.artifacts {
+            let blob = self.stores.blobs.local(&artifact.digest).await?;
+            let blob = blob.ok_or_else(|| Trouble::NoBlob(artifact.name.clone()))?;
+            input.artifacts.push(Artifact::new(artifact.name.clone(), blob.path.clone()));
+            blobs.push(blob);
+        }
+        Ok((input, blobs))
+    }
+
+    fn diagnose(&self, input: &Input) -> Result<Document, Trouble> {
+        // The diagnoser keeps caches only, each consistent after every step, so it is fit for use after a panic.
+        catch_unwind(AssertUnwindSafe(|| self.diagnoser.diagnose(input))).map_err(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            Trouble::Panic(text.unwrap_or("without a message").to_owned())
+        })
+    }
+
+    /// Notes how the job ended: gone, to be tried again, or given up.
+    async fn settle(&self, job: &Job, result: &Result<(), Trouble>) -> Result<(), StoreError> {
+        let Err(trouble) = result else { return self.stores.jobs.finish(job).await };
+        let reason = trouble.to_string();
+        if job.attempt < self.settings.attempts {
+            let pause = self.settings.retry_seconds.saturating_mul(u64::from(job.attempt));
+            let pause = SignedDuration::from_secs(i64::try_from(pause).unwrap_or(i64::MAX));
+            return self.stores.jobs.fail(job, &reason, Timestamp::now().saturating_add(pause).ok()).await;
+        }
+        self.stores.records.failed(&job.report, &reason).await?;
+        self.stores.jobs.fail(job, &reason, None).await
+    }
+}
+
+/// What the store knows of the report better than who read it.
+pub fn complete_head(document: &mut Document, report: &ReportRecord) {
+    report.id.as_str().clone_into(&mut document.report.id);
+    for head in &mut document.report.artifacts {
+        if let Some(artifact) = report.artifacts.iter().find(|artifact| artifact.name == head.name) {
+            head.bytes = artifact.bytes;
+            artifact.digest.as_str().clone_into(&mut head.sha256);
+        }
+    }
+}
+
+fn count_plugins(document: &Document) {
+    for run in &document.plugins {
+        let outcome = match run.outcome {
+            whycrash_plugin_host::Outcome::Ok => "ok",
+            whycrash_plugin_host::Outcome::Failed => "failed",
+            whycrash_plugin_host::Outcome::Skipped => "skipped",
+        };
+        let name = run.name.clone();
+        metrics::counter!("whycrash_plugin_runs_total", "plugin" => name.clone(), "outcome" => outcome).increment(1);
+        metrics::counter!("whycrash_plugin_fuel_total", "plugin" => name).increment(run.fuel);
+    }
+}

@@ -1,0 +1,154 @@
+//! Finding crashes again.
+//!
+//! [`Search`] is derived data: everything in an index comes from stored documents, and an index that was deleted or
+//! damaged is built again. [`query`] is the language people type, [`words`] splits text the same way for every
+//! implementation, [`tantivy`] is the one of the single binary.
+
+pub mod query;
+pub mod tantivy;
+pub mod words;
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::store::{ReportId, Result, Summary};
+pub use query::{Query, QueryError};
+
+/// What can be asked for by name, and what facets count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Field {
+    /// Signal name.
+    Signal,
+    /// Id of a cause among the findings.
+    Cause,
+    /// Key of the group.
+    Signature,
+    /// Machine.
+    Host,
+    /// Class of an exception; its last component alone finds it too.
+    Exception,
+    /// Rank.
+    Rank,
+    /// Kind of an artifact.
+    Kind,
+    /// Plugin that found something.
+    Plugin,
+}
+
+impl Field {
+    /// All of them, in the order in which facets are shown.
+    pub const ALL: [Self; 8] = [
+        Self::Cause,
+        Self::Signal,
+        Self::Exception,
+        Self::Host,
+        Self::Rank,
+        Self::Kind,
+        Self::Plugin,
+        Self::Signature,
+    ];
+
+    /// The name in queries and in answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Signal => "signal",
+            Self::Cause => "cause",
+            Self::Signature => "signature",
+            Self::Host => "host",
+            Self::Exception => "exception",
+            Self::Rank => "rank",
+            Self::Kind => "kind",
+            Self::Plugin => "plugin",
+        }
+    }
+
+    /// The field of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|field| field.name() == name)
+    }
+}
+
+/// A report as it is indexed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexDocument {
+    /// The report.
+    pub id: ReportId,
+    /// When it happened, in milliseconds since 1970.
+    pub time: i64,
+    /// Lines that count for more: title, titles of findings, exception.
+    pub title: Vec<String>,
+    /// Everything else that is searched: log lines, frames, messages.
+    pub text: Vec<String>,
+    /// Values by field.
+    pub fields: BTreeMap<Field, Vec<String>>,
+    /// What lists show.
+    pub summary: Summary,
+}
+
+/// In which order results come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sort {
+    /// Best match first; the newest first where the query has no words.
+    #[default]
+    Relevance,
+    /// Newest first.
+    Newest,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchRequest {
+    /// Parsed query.
+    pub query: Query,
+    /// Results at most.
+    pub limit: usize,
+    /// Results left out at the front.
+    pub offset: usize,
+    /// Order.
+    pub sort: Sort,
+    /// Values at most per facet; none are counted for 0.
+    pub facet_values: u32,
+}
+
+/// How often a value occurs among all matches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FacetValue {
+    /// The value.
+    pub value: String,
+    /// Reports with it.
+    pub count: u64,
+}
+
+/// What is found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchPage {
+    /// All matches.
+    pub total: u64,
+    /// Those asked for.
+    pub hits: Vec<Summary>,
+    /// Values by field name, most frequent first, counted over all matches.
+    pub facets: BTreeMap<&'static str, Vec<FacetValue>>,
+}
+
+/// An index of reports.
+#[async_trait]
+pub trait Search: Send + Sync + std::fmt::Debug {
+    /// Adds documents, each in place of an earlier one with its id. Durable, and found by searches, when it returns.
+    async fn upsert(&self, documents: Vec<IndexDocument>) -> Result<()>;
+
+    /// Removes documents; those that are not there are no error.
+    async fn delete(&self, ids: &[ReportId]) -> Result<()>;
+
+    /// Removes everything.
+    async fn clear(&self) -> Result<()>;
+
+    /// Finds reports.
+    async fn search(&self, request: &SearchRequest) -> Result<SearchPage>;
+
+    /// Those of `ids` that are not in the index.
+    async fn missing(&self, ids: &[ReportId]) -> Result<Vec<ReportId>>;
+}

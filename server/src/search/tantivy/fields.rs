@@ -1,0 +1,148 @@
+//! The index's fields and tokenizers.
+
+use ::tantivy::schema::{
+    FAST, Field as Handle, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
+};
+use ::tantivy::tokenizer::{RAW_TOKENIZER_NAME, Token, TokenStream, Tokenizer};
+use ::tantivy::{Index, TantivyDocument};
+
+use crate::search::{Field, IndexDocument, words};
+
+/// Name of the field results can be ordered by.
+pub const TIME: &str = "time";
+/// Tokenizer of text.
+const WORDS: &str = "words";
+/// Tokenizer of values: as a whole, in lower case, and from each dot on.
+const VALUE: &str = "value";
+
+/// Handles of the index's fields.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields {
+    pub id: Handle,
+    pub time: Handle,
+    pub title: Handle,
+    pub text: Handle,
+    pub summary: Handle,
+    values: [Handle; Field::ALL.len()],
+}
+
+impl Fields {
+    /// The schema and the handles of its fields.
+    pub fn schema() -> (Schema, Self) {
+        let mut schema = Schema::builder();
+        let words = TextOptions::default().set_indexing_options(
+            TextFieldIndexing::default()
+                .set_tokenizer(WORDS)
+                .set_index_option(IndexRecordOption::WithFreqsAndPositions),
+        );
+        // The inverted index has them in lower case, the fast field as they are: that is what facets show.
+        let value = TextOptions::default()
+            .set_indexing_options(TextFieldIndexing::default().set_tokenizer(VALUE).set_fieldnorms(false))
+            .set_fast(RAW_TOKENIZER_NAME);
+        let fields = Self {
+            id: schema.add_text_field("id", STRING),
+            time: schema.add_i64_field(TIME, FAST),
+            title: schema.add_text_field("title", words.clone()),
+            text: schema.add_text_field("text", words),
+            summary: schema.add_text_field("summary", STORED),
+            values: Field::ALL.map(|field| schema.add_text_field(field.name(), value.clone())),
+        };
+        (schema.build(), fields)
+    }
+
+    /// The handle of a field that can be asked for by name.
+    pub fn value(&self, field: Field) -> Handle {
+        let index = Field::ALL.iter().position(|other| *other == field).unwrap_or_default();
+        self.values[index]
+    }
+
+    /// The document as tantivy takes it.
+    pub fn document(&self, document: &IndexDocument) -> TantivyDocument {
+        let mut made = TantivyDocument::default();
+        made.add_text(self.id, document.id.as_str());
+        made.add_i64(self.time, document.time);
+        for line in &document.title {
+            made.add_text(self.title, line);
+        }
+        for line in &document.text {
+            made.add_text(self.text, line);
+        }
+        for (field, values) in &document.fields {
+            for value in values {
+                made.add_text(self.value(*field), value);
+            }
+        }
+        made.add_text(self.summary, serde_json::to_string(&document.summary).unwrap_or_default());
+        made
+    }
+}
+
+/// Makes the index know the tokenizers that its schema names.
+pub fn register_tokenizers(index: &Index) {
+    index.tokenizers().register(WORDS, Words);
+    index.tokenizers().register(VALUE, Values);
+}
+
+#[derive(Clone)]
+struct Words;
+
+impl Tokenizer for Words {
+    type TokenStream<'a> = Tokens;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> Tokens {
+        Tokens::new(words::to_index(text).into_iter().map(|word| Token {
+            offset_from: word.range.start,
+            offset_to: word.range.end,
+            position: word.position,
+            text: word.text,
+            position_length: 1,
+        }))
+    }
+}
+
+#[derive(Clone)]
+struct Values;
+
+impl Tokenizer for Values {
+    type TokenStream<'a> = Tokens;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> Tokens {
+        let starts = std::iter::once(0).chain(text.match_indices('.').map(|(dot, _)| dot + 1));
+        Tokens::new(starts.map(|start| Token {
+            offset_from: start,
+            offset_to: text.len(),
+            position: 0,
+            text: text.get(start..).unwrap_or_default().to_lowercase(),
+            position_length: 1,
+        }))
+    }
+}
+
+/// Tokens made beforehand.
+struct Tokens {
+    tokens: std::vec::IntoIter<Token>,
+    current: Token,
+}
+
+impl Tokens {
+    fn new(tokens: impl Iterator<Item = Token>) -> Self {
+        Self { tokens: tokens.collect::<Vec<_>>().into_iter(), current: Token::default() }
+    }
+}
+
+impl TokenStream for Tokens {
+    fn advance(&mut self) -> bool {
+        let next = self.tokens.next();
+        let more = next.is_some();
+        self.current = next.unwrap_or_default();
+        more
+    }
+
+    fn token(&self) -> &Token {
+        &self.current
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        &mut self.current
+    }
+}

@@ -1,0 +1,60 @@
+//! Our queries as tantivy's.
+
+use ::tantivy::query::{
+    AllQuery, BooleanQuery, BoostQuery, EmptyQuery, Occur, PhrasePrefixQuery, PhraseQuery, Query as TantivyQuery,
+    TermQuery,
+};
+use ::tantivy::schema::{Field as Handle, IndexRecordOption, Term};
+
+use super::fields::Fields;
+use crate::search::query::{Clause, Query};
+use crate::search::words;
+
+/// How much more a match in the title counts than one in the text.
+const TITLE_BOOST: f32 = 4.0;
+
+/// The query in tantivy's terms.
+pub fn query(query: &Query, fields: &Fields) -> Box<dyn TantivyQuery> {
+    let mut clauses: Vec<(Occur, Box<dyn TantivyQuery>)> = query
+        .clauses
+        .iter()
+        .map(|clause| (if clause.negated { Occur::MustNot } else { Occur::Must }, one(clause, fields)))
+        .collect();
+    if clauses.iter().all(|(occur, _)| *occur == Occur::MustNot) {
+        // There must be something to leave out from.
+        clauses.push((Occur::Must, Box::new(AllQuery)));
+    }
+    Box::new(BooleanQuery::new(clauses))
+}
+
+fn one(clause: &Clause, fields: &Fields) -> Box<dyn TantivyQuery> {
+    match clause.field {
+        Some(field) => value(fields.value(field), &clause.value, clause.prefix),
+        None => Box::new(BooleanQuery::union(vec![
+            Box::new(BoostQuery::new(text(fields.title, clause), TITLE_BOOST)),
+            text(fields.text, clause),
+        ])),
+    }
+}
+
+fn value(field: Handle, value: &str, prefix: bool) -> Box<dyn TantivyQuery> {
+    let term = Term::from_field_text(field, &value.to_lowercase());
+    if prefix {
+        Box::new(PhrasePrefixQuery::new(vec![term]))
+    } else {
+        Box::new(TermQuery::new(term, IndexRecordOption::Basic))
+    }
+}
+
+fn text(field: Handle, clause: &Clause) -> Box<dyn TantivyQuery> {
+    let terms: Vec<Term> =
+        words::to_find(&clause.value).into_iter().map(|word| Term::from_field_text(field, &word.text)).collect();
+    match (terms.as_slice(), clause.prefix) {
+        // Punctuation alone is in no index, and the rest of the query still means something.
+        ([], _) if clause.negated => Box::new(EmptyQuery),
+        ([], _) => Box::new(AllQuery),
+        (_, true) => Box::new(PhrasePrefixQuery::new(terms)),
+        ([term], false) => Box::new(TermQuery::new(term.clone(), IndexRecordOption::WithFreqs)),
+        (_, false) => Box::new(PhraseQuery::new(terms)),
+    }
+}

@@ -1,0 +1,160 @@
+//! What the binary does: serve, rebuild, make tokens.
+
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use actix_web::{App, HttpServer, web};
+use anyhow::{Context, bail};
+use jiff::Timestamp;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::{Cli, Command, Config, TokenCommand};
+use crate::pipeline::{self, Pipeline};
+use crate::services::{self, Services};
+use crate::store::{Scope, Token, TokenRecord, Tokens};
+use crate::{api, telemetry};
+
+/// Seconds that requests and jobs get to end when the server stops.
+const DRAIN_SECONDS: u64 = 20;
+
+/// Does what the command line says.
+pub async fn execute(cli: Cli) -> anyhow::Result<()> {
+    let config = Config::load(&cli.serve)?;
+    telemetry::log(config.log_format);
+    match cli.command {
+        None | Some(Command::Serve) => serve(config).await,
+        Some(Command::Reindex) => reindex(config).await,
+        Some(Command::Token(command)) => token(&config, command).await,
+    }
+}
+
+/// A server that is running.
+#[derive(Debug)]
+pub struct Running {
+    address: SocketAddr,
+    handle: ServerHandle,
+    server: tokio::task::JoinHandle<std::io::Result<()>>,
+    pipeline: Pipeline,
+}
+
+impl Running {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends it: requests that are running and reports that are being read get a while to end.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        self.handle.stop(true).await;
+        self.pipeline.stop(Duration::from_secs(DRAIN_SECONDS)).await;
+        Ok(self.server.await??)
+    }
+}
+
+/// Starts serving on the configured address; port 0 chooses a free one.
+pub async fn start(config: Config) -> anyhow::Result<Running> {
+    let listener = TcpListener::bind(config.listen).with_context(|| format!("can not listen on {}", config.listen))?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let services = web::Data::new(Services::open(config)?);
+    if !services.config.is_loopback() && services.tokens.tokens().await?.is_empty() {
+        bail!(
+            "{address} can be reached from other machines and there is no token: make one with \
+             `whycrash-server token create --scope admin`, or listen on 127.0.0.1"
+        );
+    }
+    pipeline::recover(&services.stores).await?;
+    let pipeline = Pipeline::start(
+        &services.stores,
+        &services.diagnoser,
+        &services.catalog,
+        &services.config,
+        &services.wake,
+    )?;
+    let server = HttpServer::new(move || {
+        let services = services.clone();
+        App::new()
+            .wrap(actix_web::middleware::from_fn(api::access::guard))
+            .wrap(actix_web::middleware::Compress::default())
+            .wrap(actix_web::middleware::from_fn(api::observe))
+            .configure(move |app| api::configure(app, services.clone()))
+    })
+    .disable_signals()
+    .shutdown_timeout(DRAIN_SECONDS)
+    .listen(listener)?
+    .run();
+    let handle = server.handle();
+    Ok(Running { address, handle, server: tokio::spawn(server), pipeline })
+}
+
+async fn serve(config: Config) -> anyhow::Result<()> {
+    let running = start(config).await?;
+    tracing::info!("listening on http://{}", running.address());
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tracing::info!("stopping: no new requests are taken, those that are running end first");
+    running.stop().await
+}
+
+async fn reindex(config: Config) -> anyhow::Result<()> {
+    let services = Services::open(config)?;
+    services.stores.jobs.release(pipeline::OWNER).await?;
+    let count = pipeline::reopen_all(&services.stores).await?;
+    tracing::info!(reports = count, "reading all reports again");
+    let pipeline = Pipeline::start(
+        &services.stores,
+        &services.diagnoser,
+        &services.catalog,
+        &services.config,
+        &services.wake,
+    )?;
+    loop {
+        let counts = services.stores.jobs.counts().await?;
+        if counts.queued + counts.running == 0 {
+            pipeline.stop(Duration::from_secs(DRAIN_SECONDS)).await;
+            println!("read {count} reports again, {} failed", counts.failed);
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+async fn token(config: &Config, command: TokenCommand) -> anyhow::Result<()> {
+    let database = services::open_database(config)?;
+    match command {
+        TokenCommand::Create { scope, name } => create_token(&database, scope, name).await,
+        TokenCommand::List => {
+            for token in database.tokens().await? {
+                println!("{}\t{}\t{}", token.name, scopes(&token.scopes), token.created);
+            }
+            Ok(())
+        }
+        TokenCommand::Revoke { name } => {
+            if !database.revoke_token(&name).await? {
+                bail!("there is no token named {name:?}: `whycrash-server token list` shows them");
+            }
+            Ok(())
+        }
+    }
+}
+
+async fn create_token(database: &impl Tokens, scopes: Vec<Scope>, name: Option<String>) -> anyhow::Result<()> {
+    let token = Token::generate()?;
+    let hash = Token::hash(token.secret());
+    let name = name.unwrap_or_else(|| format!("token-{}", &hash.as_str()[..8]));
+    let record = TokenRecord { name, scopes, created: Timestamp::now() };
+    if !database.add_token(&hash, &record).await? {
+        bail!("there is a token named {:?} already: choose another --name, or revoke it", record.name);
+    }
+    eprintln!("{} ({}); this is the only time that it is shown:", record.name, self::scopes(&record.scopes));
+    println!("{}", token.secret());
+    Ok(())
+}
+
+fn scopes(scopes: &[Scope]) -> String {
+    scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,114 @@
+//! Everything that requests and workers share, put together from the configuration.
+
+use std::fs::{self, File};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::sync::{Notify, Semaphore};
+use whycrash_catalog::Catalog;
+use whycrash_plugin_host::{Diagnoser, Settings};
+use whycrash_symbols::Sources;
+
+use crate::config::Config;
+use crate::ingest::{Ingest, Staging};
+use crate::pipeline::Stores;
+use crate::search::tantivy::TantivySearch;
+use crate::store::Tokens;
+use crate::store::files::FileBlobs;
+use crate::store::sqlite::Sqlite;
+use crate::telemetry;
+
+/// Everything that requests and workers share.
+#[derive(Debug)]
+pub struct Services {
+    /// Settings.
+    pub config: Config,
+    /// Where things are kept.
+    pub stores: Stores,
+    /// Access tokens.
+    pub tokens: Arc<dyn Tokens>,
+    /// Takes in reports.
+    pub ingest: Ingest,
+    /// Reads and diagnoses.
+    pub diagnoser: Arc<Diagnoser>,
+    /// The documented causes.
+    pub catalog: Arc<Catalog>,
+    /// What is measured.
+    pub metrics: PrometheusHandle,
+    /// Wakes workers.
+    pub wake: Arc<Notify>,
+    /// Requests with artifact bytes that may run.
+    pub uploads: Arc<Semaphore>,
+    /// Searches that may run.
+    pub searches: Arc<Semaphore>,
+    /// Provisional diagnoses that may run.
+    pub provisional: Arc<Semaphore>,
+    /// Keeps a second server out of the data folder.
+    _lock: File,
+}
+
+impl Services {
+    /// Opens everything under the configured data folder.
+    pub fn open(config: Config) -> anyhow::Result<Self> {
+        let data = &config.data;
+        fs::create_dir_all(data).with_context(|| format!("can not make the data folder {}", data.display()))?;
+        let data = fs::canonicalize(data)?;
+        let lock = lock(&data)?;
+        let database = open_database(&config)?;
+        let stores = Stores {
+            records: Arc::new(database.clone()),
+            jobs: Arc::new(database.clone()),
+            blobs: Arc::new(FileBlobs::open(&data.join("blobs"))?),
+            search: Arc::new(TantivySearch::open(&data.join("index"))?),
+        };
+        let wake = Arc::new(Notify::new());
+        let ingest = Ingest::new(
+            Arc::clone(&stores.records),
+            Arc::clone(&stores.jobs),
+            Arc::clone(&stores.blobs),
+            Staging::open(&data.join("staging"))?,
+            config.limits.clone(),
+            Arc::clone(&wake),
+        );
+        let settings = Settings {
+            symbols: Sources { folders: config.symbols.clone(), local_files: config.local_symbols },
+            plugin_folders: config.plugins.clone(),
+            cache: Some(data.join("cache")),
+            ..Settings::default()
+        };
+        Ok(Self {
+            stores,
+            tokens: Arc::new(database),
+            ingest,
+            diagnoser: Arc::new(Diagnoser::new(settings).context("can not set up the plugins")?),
+            catalog: Arc::new(Catalog::embedded()),
+            metrics: telemetry::metrics(),
+            wake,
+            uploads: Arc::new(Semaphore::new(config.limits.uploads)),
+            searches: Arc::new(Semaphore::new(config.limits.searches)),
+            provisional: Arc::new(Semaphore::new(1)),
+            config,
+            _lock: lock,
+        })
+    }
+}
+
+/// Opens the database of the configured data folder; several processes may have it open at one time.
+pub fn open_database(config: &Config) -> anyhow::Result<Sqlite> {
+    let path = config.data.join("whycrash.sqlite");
+    fs::create_dir_all(&config.data)?;
+    Sqlite::open(&path).with_context(|| format!("can not open the database {}", path.display()))
+}
+
+/// Takes the lock of the data folder; the kernel ends it with the process, however that ends.
+fn lock(data: &std::path::Path) -> anyhow::Result<File> {
+    let file = File::options().create(true).truncate(false).write(true).open(data.join("lock"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => {
+            bail!("another server uses the data folder {}: stop it, or choose another with --data", data.display())
+        }
+        Err(fs::TryLockError::Error(error)) => Err(error.into()),
+    }
+}

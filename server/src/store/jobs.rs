@@ -1,0 +1,67 @@
+//! The queue of reports that are still to be read and diagnosed.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::{ReportId, Result};
+
+/// A job taken from the queue, to be finished before its lease ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The report to process; it has at most one job.
+    pub report: ReportId,
+    /// How often it was taken before, this time included: 1 at first.
+    pub attempt: u32,
+    /// Proves the lease; a later lease on the same job makes it void.
+    pub token: i64,
+}
+
+/// Who takes a job, when, and for how long.
+#[derive(Clone, Debug)]
+pub struct Lease {
+    /// Names the process that takes it: its leases can be released together when it is known to be dead.
+    pub owner: String,
+    /// The time it is taken.
+    pub now: Timestamp,
+    /// How long until others may take it.
+    pub span: Duration,
+}
+
+/// How many jobs there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobCounts {
+    /// Waiting to be taken.
+    pub queued: u64,
+    /// Taken and not finished.
+    pub running: u64,
+    /// Given up after too many attempts.
+    pub failed: u64,
+}
+
+/// Jobs by report, durable, each taken by one worker at a time.
+#[async_trait]
+pub trait Jobs: Send + Sync + std::fmt::Debug {
+    /// Adds a job for the report unless it has one that is waiting or running; one that failed before starts again
+    /// from its first attempt. With `limit` jobs waiting already the answer is [`super::StoreError::QueueFull`].
+    async fn enqueue(&self, report: &ReportId, limit: u64) -> Result<()>;
+
+    /// Takes the oldest job that waits, or whose lease has run out; none if there is no such job.
+    async fn take(&self, lease: &Lease) -> Result<Option<Job>>;
+
+    /// Extends the lease on a job that is still held.
+    async fn renew(&self, job: &Job, lease: &Lease) -> Result<()>;
+
+    /// Removes a job that is done. Fails with [`super::StoreError::LeaseLost`] if another holds it by now.
+    async fn finish(&self, job: &Job) -> Result<()>;
+
+    /// Puts a job back that went wrong, to be taken again at `retry`; without it the job is given up.
+    async fn fail(&self, job: &Job, reason: &str, retry: Option<Timestamp>) -> Result<()>;
+
+    /// Ends all leases of an owner that is known to be dead. The attempts they took still count.
+    async fn release(&self, owner: &str) -> Result<u64>;
+
+    /// How many jobs there are.
+    async fn counts(&self) -> Result<JobCounts>;
+}

@@ -1,0 +1,193 @@
+//! Reports, what was sent of them, and their documents.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::{Digest, ReportId, Result};
+
+/// How far a report has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReportState {
+    /// Artifacts are still wanted, or nobody said that it is complete.
+    Uploading,
+    /// Complete, and waiting to be read or being read.
+    Processing,
+    /// Read and diagnosed.
+    Done,
+    /// Could not be processed; the artifacts are kept.
+    Failed,
+}
+
+impl ReportState {
+    /// The name used in JSON and in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Uploading => "uploading",
+            Self::Processing => "processing",
+            Self::Done => "done",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// One artifact as declared, and whether its bytes are here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArtifactRecord {
+    /// Name within the report.
+    pub name: String,
+    /// Size in bytes, as declared and, once stored, as verified.
+    pub bytes: u64,
+    /// SHA-256, as declared and, once stored, as verified.
+    pub digest: Digest,
+    /// Whether the bytes are durably here.
+    pub stored: bool,
+}
+
+/// A report that was not seen before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewReport {
+    /// See [`ReportId::derive`].
+    pub id: ReportId,
+    /// As sent.
+    pub metadata: Map<String, Value>,
+    /// As declared; some may be stored already.
+    pub artifacts: Vec<ArtifactRecord>,
+    /// When it came.
+    pub received: Timestamp,
+}
+
+/// A report as it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReportRecord {
+    /// See [`ReportId::derive`].
+    pub id: ReportId,
+    /// As sent.
+    pub metadata: Map<String, Value>,
+    /// In the order they were declared.
+    pub artifacts: Vec<ArtifactRecord>,
+    /// When it came.
+    pub received: Timestamp,
+    /// How far it has come.
+    pub state: ReportState,
+    /// Why processing failed, in words.
+    pub failure: Option<String>,
+}
+
+/// What a list of reports shows of one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Summary {
+    /// Report id.
+    pub id: String,
+    /// One line a person recognizes the crash by.
+    pub title: String,
+    /// Id of the best finding's cause.
+    pub cause: Option<String>,
+    /// Title of the best finding.
+    pub finding: Option<String>,
+    /// Signal name.
+    pub signal: Option<String>,
+    /// Key of the group.
+    pub signature: Option<String>,
+    /// The machine it happened on.
+    pub host: Option<String>,
+    /// Class of the Python exception, or name of the GPU exception.
+    pub exception: Option<String>,
+    /// When it happened, as far as known; else when it came (RFC 3339).
+    pub time: String,
+    /// Ranks that appear in the report.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<u32>,
+}
+
+/// A document as it is stored, with what is asked of it without opening it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredDocument {
+    /// The document as JSON.
+    pub json: String,
+    /// What lists show of it.
+    pub summary: Summary,
+    /// Ids of all causes found, best first.
+    pub causes: Vec<String>,
+}
+
+/// A part of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// How many at most.
+    pub limit: u32,
+    /// How many to leave out at the front.
+    pub offset: u32,
+}
+
+/// All reports with one signature.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct Group {
+    /// The key that its reports share.
+    pub signature: String,
+    /// How many reports there are.
+    pub count: u64,
+    /// Time of the oldest (RFC 3339).
+    pub first_seen: String,
+    /// Time of the newest (RFC 3339).
+    pub last_seen: String,
+    /// The newest reports, newest first.
+    pub latest: Vec<Summary>,
+}
+
+/// How many reports have a cause among their findings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CauseCount {
+    /// Id of the cause.
+    pub cause: String,
+    /// How many reports.
+    pub reports: u64,
+}
+
+/// Reports and their documents, durable: what a method that changes something returns from has happened for good.
+#[async_trait]
+pub trait Records: Send + Sync + std::fmt::Debug {
+    /// Adds a report in state [`ReportState::Uploading`]; false if it was there already (nothing changes then).
+    async fn create(&self, report: &NewReport) -> Result<bool>;
+
+    /// The report, or none.
+    async fn report(&self, id: &ReportId) -> Result<Option<ReportRecord>>;
+
+    /// Notes that the bytes of every artifact of this report with this digest are here.
+    async fn artifact_stored(&self, id: &ReportId, digest: &Digest) -> Result<()>;
+
+    /// Moves an uploading or failed report to [`ReportState::Processing`]; the states after that stay.
+    async fn completed(&self, id: &ReportId) -> Result<()>;
+
+    /// Moves any complete report back to [`ReportState::Processing`], keeping its document until a new one comes.
+    async fn reopen(&self, id: &ReportId) -> Result<()>;
+
+    /// Stores the report's document in place of the one before and moves it to [`ReportState::Done`]; false if it
+    /// has no such report.
+    async fn put_document(&self, id: &ReportId, document: &StoredDocument, now: Timestamp) -> Result<bool>;
+
+    /// Moves a report to [`ReportState::Failed`].
+    async fn failed(&self, id: &ReportId, reason: &str) -> Result<()>;
+
+    /// The report's document as JSON, or none if it has none.
+    async fn document(&self, id: &ReportId) -> Result<Option<String>>;
+
+    /// Reports by the time they came, newest first, with how many there are in all.
+    async fn list(&self, page: Page) -> Result<(u64, Vec<(ReportState, Summary)>)>;
+
+    /// Ids of reports in this state, in order of their ids, after this one.
+    async fn in_state(&self, state: ReportState, after: Option<&ReportId>, limit: u32) -> Result<Vec<ReportId>>;
+
+    /// All reports with this signature, or none if there is no such report.
+    async fn group(&self, signature: &str, latest: u32) -> Result<Option<Group>>;
+
+    /// How many reports have each of these signatures.
+    async fn group_sizes(&self, signatures: &[String]) -> Result<Vec<u64>>;
+
+    /// How many reports each cause was found in, by its id.
+    async fn causes(&self) -> Result<Vec<CauseCount>>;
+}

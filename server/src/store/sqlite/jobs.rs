@@ -1,0 +1,140 @@
+//! The job queue.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rusqlite::{OptionalExtension, params};
+
+use super::{Sqlite, millis, parse};
+use crate::store::{Job, JobCounts, Jobs, Lease, ReportId, Result, StoreError};
+
+#[async_trait]
+impl Jobs for Sqlite {
+    async fn enqueue(&self, report: &ReportId, limit: u64) -> Result<()> {
+        let report = report.clone();
+        self.write(move |tx| {
+            let state: Option<String> = tx
+                .prepare_cached("SELECT state FROM jobs WHERE report = ?1")?
+                .query_row([report.as_str()], |row| row.get(0))
+                .optional()?;
+            if state.is_some_and(|state| state != "failed") {
+                return Ok(());
+            }
+            let waiting: u64 =
+                tx.prepare_cached("SELECT count(*) FROM jobs WHERE state = 'queued'")?.query_row([], |row| row.get(0))?;
+            if waiting >= limit {
+                return Err(StoreError::QueueFull);
+            }
+            tx.prepare_cached(
+                "INSERT OR REPLACE INTO jobs (report, state, attempts, not_before, queued, token)
+                 VALUES (?1, 'queued', 0, 0, (SELECT coalesce(max(queued), 0) + 1 FROM jobs),
+                         coalesce((SELECT token FROM jobs WHERE report = ?1), 0))",
+            )?
+            .execute([report.as_str()])?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn take(&self, lease: &Lease) -> Result<Option<Job>> {
+        let lease = lease.clone();
+        self.write(move |tx| {
+            let taken = tx
+                .prepare_cached(
+                    "UPDATE jobs SET state = 'running', attempts = attempts + 1, token = token + 1, owner = ?1,
+                            not_before = ?2
+                     WHERE report = (SELECT report FROM jobs WHERE state IN ('queued', 'running') AND not_before <= ?3
+                                     ORDER BY queued LIMIT 1)
+                     RETURNING report, attempts, token",
+                )?
+                .query_row(params![lease.owner, lease_end(&lease), millis(lease.now)], |row| {
+                    Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?))
+                })
+                .optional()?;
+            let Some((report, attempt, token)) = taken else { return Ok(None) };
+            Ok(Some(Job { report: parse("job", report.parse())?, attempt, token }))
+        })
+        .await
+    }
+
+    async fn renew(&self, job: &Job, lease: &Lease) -> Result<()> {
+        let (job, until) = (job.clone(), lease_end(lease));
+        self.write(move |tx| {
+            let changed = tx
+                .prepare_cached("UPDATE jobs SET not_before = ?3 WHERE report = ?1 AND token = ?2 AND state = 'running'")?
+                .execute(params![job.report.as_str(), job.token, until])?;
+            held(changed, job.report)
+        })
+        .await
+    }
+
+    async fn finish(&self, job: &Job) -> Result<()> {
+        let job = job.clone();
+        self.write(move |tx| {
+            let changed = tx
+                .prepare_cached("DELETE FROM jobs WHERE report = ?1 AND token = ?2 AND state = 'running'")?
+                .execute(params![job.report.as_str(), job.token])?;
+            held(changed, job.report)
+        })
+        .await
+    }
+
+    async fn fail(&self, job: &Job, reason: &str, retry: Option<Timestamp>) -> Result<()> {
+        let (job, reason) = (job.clone(), reason.to_owned());
+        self.write(move |tx| {
+            let changed = tx
+                .prepare_cached(
+                    "UPDATE jobs SET state = ?3, not_before = ?4, reason = ?5, owner = NULL
+                     WHERE report = ?1 AND token = ?2 AND state = 'running'",
+                )?
+                .execute(params![
+                    job.report.as_str(),
+                    job.token,
+                    if retry.is_some() { "queued" } else { "failed" },
+                    retry.map_or(0, millis),
+                    reason
+                ])?;
+            held(changed, job.report)
+        })
+        .await
+    }
+
+    async fn release(&self, owner: &str) -> Result<u64> {
+        let owner = owner.to_owned();
+        self.write(move |tx| {
+            let changed = tx
+                .prepare_cached(
+                    "UPDATE jobs SET state = 'queued', not_before = 0, owner = NULL
+                     WHERE state = 'running' AND owner = ?1",
+                )?
+                .execute([owner])?;
+            Ok(changed as u64)
+        })
+        .await
+    }
+
+    async fn counts(&self) -> Result<JobCounts> {
+        self.read(|connection| {
+            let mut counts = JobCounts::default();
+            let mut statement = connection.prepare_cached("SELECT state, count(*) FROM jobs GROUP BY state")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let count = row.get(1)?;
+                match row.get_ref(0)?.as_str().unwrap_or_default() {
+                    "queued" => counts.queued = count,
+                    "running" => counts.running = count,
+                    _ => counts.failed = count,
+                }
+            }
+            Ok(counts)
+        })
+        .await
+    }
+}
+
+fn lease_end(lease: &Lease) -> i64 {
+    millis(lease.now).saturating_add(i64::try_from(lease.span.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn held(changed: usize, report: ReportId) -> Result<()> {
+    if changed == 1 { Ok(()) } else { Err(StoreError::LeaseLost(report)) }
+}

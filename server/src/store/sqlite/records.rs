@@ -1,0 +1,263 @@
+//! Reports and their documents.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::{Sqlite, millis, parse, timestamp};
+use crate::store::{
+    ArtifactRecord, CauseCount, Digest, Group, NewReport, Page, Records, ReportId, ReportRecord, ReportState, Result,
+    StoreError, StoredDocument, Summary,
+};
+
+#[async_trait]
+impl Records for Sqlite {
+    async fn create(&self, report: &NewReport) -> Result<bool> {
+        let report = report.clone();
+        self.write(move |tx| {
+            let summary = Summary {
+                id: report.id.to_string(),
+                title: report.artifacts.iter().map(|a| a.name.as_str()).collect::<Vec<_>>().join(", "),
+                time: report.received.to_string(),
+                ..Summary::default()
+            };
+            let added = tx
+                .prepare_cached(
+                    "INSERT INTO reports (id, metadata, received, state, summary, happened)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?3) ON CONFLICT DO NOTHING",
+                )?
+                .execute(params![
+                    report.id.as_str(),
+                    parse("metadata", serde_json::to_string(&report.metadata))?,
+                    millis(report.received),
+                    ReportState::Uploading.as_str(),
+                    parse("summary", serde_json::to_string(&summary))?,
+                ])?;
+            if added == 1 {
+                insert_artifacts(tx, &report)?;
+            }
+            Ok(added == 1)
+        })
+        .await
+    }
+
+    async fn report(&self, id: &ReportId) -> Result<Option<ReportRecord>> {
+        let id = id.clone();
+        self.read(move |connection| {
+            let found = connection
+                .prepare_cached("SELECT metadata, received, state, failure FROM reports WHERE id = ?1")?
+                .query_row([id.as_str()], |row| {
+                    Ok((row.get::<_, String>(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get(3)?))
+                })
+                .optional()?;
+            let Some((metadata, received, state, failure)) = found else { return Ok(None) };
+            Ok(Some(ReportRecord {
+                metadata: parse("metadata", serde_json::from_str(&metadata))?,
+                received: timestamp(received)?,
+                state: report_state(&state)?,
+                failure,
+                artifacts: artifacts(connection, &id)?,
+                id,
+            }))
+        })
+        .await
+    }
+
+    async fn artifact_stored(&self, id: &ReportId, digest: &Digest) -> Result<()> {
+        let (id, digest) = (id.clone(), digest.clone());
+        self.write(move |tx| {
+            tx.prepare_cached("UPDATE artifacts SET stored = 1 WHERE report = ?1 AND digest = ?2")?
+                .execute([id.as_str(), digest.as_str()])?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn completed(&self, id: &ReportId) -> Result<()> {
+        let id = id.clone();
+        self.write(move |tx| set_state(tx, &id, ReportState::Processing, None, "state IN ('uploading', 'failed')")).await
+    }
+
+    async fn reopen(&self, id: &ReportId) -> Result<()> {
+        let id = id.clone();
+        self.write(move |tx| set_state(tx, &id, ReportState::Processing, None, "state IN ('done', 'failed')")).await
+    }
+
+    async fn put_document(&self, id: &ReportId, document: &StoredDocument, now: Timestamp) -> Result<bool> {
+        let (id, document) = (id.clone(), document.clone());
+        self.write(move |tx| {
+            let summary = &document.summary;
+            let happened = summary.time.parse::<Timestamp>().ok().map(millis);
+            let changed = tx
+                .prepare_cached(
+                    "UPDATE reports SET state = ?2, failure = NULL, summary = ?3, signature = ?4,
+                            happened = coalesce(?5, received) WHERE id = ?1",
+                )?
+                .execute(params![
+                    id.as_str(),
+                    ReportState::Done.as_str(),
+                    parse("summary", serde_json::to_string(summary))?,
+                    summary.signature,
+                    happened
+                ])?;
+            if changed == 0 {
+                return Ok(false);
+            }
+            tx.prepare_cached(
+                "INSERT INTO documents (report, version, made, body) VALUES (?1, 1, ?2, ?3)
+                 ON CONFLICT (report) DO UPDATE SET version = version + 1, made = ?2, body = ?3",
+            )?
+            .execute(params![id.as_str(), millis(now), document.json])?;
+            tx.prepare_cached("DELETE FROM report_causes WHERE report = ?1")?.execute([id.as_str()])?;
+            let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO report_causes VALUES (?1, ?2, ?3)")?;
+            for (position, cause) in document.causes.iter().enumerate() {
+                insert.execute(params![id.as_str(), cause, position])?;
+            }
+            Ok(true)
+        })
+        .await
+    }
+
+    async fn failed(&self, id: &ReportId, reason: &str) -> Result<()> {
+        let (id, reason) = (id.clone(), reason.to_owned());
+        self.write(move |tx| set_state(tx, &id, ReportState::Failed, Some(&reason), "TRUE")).await
+    }
+
+    async fn document(&self, id: &ReportId) -> Result<Option<String>> {
+        let id = id.clone();
+        self.read(move |connection| {
+            Ok(connection
+                .prepare_cached("SELECT body FROM documents WHERE report = ?1")?
+                .query_row([id.as_str()], |row| row.get(0))
+                .optional()?)
+        })
+        .await
+    }
+
+    async fn list(&self, page: Page) -> Result<(u64, Vec<(ReportState, Summary)>)> {
+        self.read(move |connection| {
+            let total = connection.prepare_cached("SELECT count(*) FROM reports")?.query_row([], |row| row.get(0))?;
+            let mut statement = connection
+                .prepare_cached("SELECT state, summary FROM reports ORDER BY received DESC, id LIMIT ?1 OFFSET ?2")?;
+            let rows = statement
+                .query_map([page.limit, page.offset], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?
+                .collect::<rusqlite::Result<Vec<_>>>()?;
+            let reports = rows
+                .into_iter()
+                .map(|(state, json)| Ok((report_state(&state)?, summary(&json)?)))
+                .collect::<Result<_>>()?;
+            Ok((total, reports))
+        })
+        .await
+    }
+
+    async fn in_state(&self, state: ReportState, after: Option<&ReportId>, limit: u32) -> Result<Vec<ReportId>> {
+        let after = after.map(ToString::to_string).unwrap_or_default();
+        self.read(move |connection| {
+            let mut statement = connection
+                .prepare_cached("SELECT id FROM reports WHERE state = ?1 AND id > ?2 ORDER BY id LIMIT ?3")?;
+            let ids = statement
+                .query_map(params![state.as_str(), after, limit], |row| row.get::<_, String>(0))?
+                .collect::<rusqlite::Result<Vec<_>>>()?;
+            ids.into_iter().map(|id| parse("report id", id.parse())).collect()
+        })
+        .await
+    }
+
+    async fn group(&self, signature: &str, latest: u32) -> Result<Option<Group>> {
+        let signature = signature.to_owned();
+        self.read(move |connection| {
+            let (count, first, last): (u64, Option<i64>, Option<i64>) = connection
+                .prepare_cached("SELECT count(*), min(happened), max(happened) FROM reports WHERE signature = ?1")?
+                .query_row([&signature], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
+            let mut statement = connection.prepare_cached(
+                "SELECT summary FROM reports WHERE signature = ?1 ORDER BY happened DESC, id LIMIT ?2",
+            )?;
+            let rows = statement
+                .query_map(params![signature, latest], |row| row.get::<_, String>(0))?
+                .collect::<rusqlite::Result<Vec<_>>>()?;
+            Ok(Some(Group {
+                count,
+                first_seen: timestamp(first)?.to_string(),
+                last_seen: timestamp(last)?.to_string(),
+                latest: rows.iter().map(|json| summary(json)).collect::<Result<_>>()?,
+                signature,
+            }))
+        })
+        .await
+    }
+
+    async fn group_sizes(&self, signatures: &[String]) -> Result<Vec<u64>> {
+        let signatures = signatures.to_vec();
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached("SELECT count(*) FROM reports WHERE signature = ?1")?;
+            signatures.iter().map(|signature| Ok(statement.query_row([signature], |row| row.get(0))?)).collect()
+        })
+        .await
+    }
+
+    async fn causes(&self) -> Result<Vec<CauseCount>> {
+        self.read(|connection| {
+            let mut statement = connection
+                .prepare_cached("SELECT cause, count(*) FROM report_causes GROUP BY cause ORDER BY cause")?;
+            let rows = statement.query_map([], |row| Ok(CauseCount { cause: row.get(0)?, reports: row.get(1)? }))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+}
+
+fn insert_artifacts(tx: &Transaction<'_>, report: &NewReport) -> Result<()> {
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO artifacts (report, position, name, bytes, digest, stored) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (position, artifact) in report.artifacts.iter().enumerate() {
+        insert.execute(params![
+            report.id.as_str(),
+            position,
+            artifact.name,
+            artifact.bytes,
+            artifact.digest.as_str(),
+            artifact.stored
+        ])?;
+    }
+    Ok(())
+}
+
+fn artifacts(connection: &Connection, id: &ReportId) -> Result<Vec<ArtifactRecord>> {
+    let mut statement = connection
+        .prepare_cached("SELECT name, bytes, digest, stored FROM artifacts WHERE report = ?1 ORDER BY position")?;
+    let rows = statement
+        .query_map([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get(3)?)))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    rows.into_iter()
+        .map(|(name, bytes, digest, stored)| {
+            Ok(ArtifactRecord { name, bytes, digest: parse("digest", digest.parse())?, stored })
+        })
+        .collect()
+}
+
+/// Changes the state of a report that meets `condition` (SQL of ours, never input).
+fn set_state(
+    tx: &Transaction<'_>,
+    id: &ReportId,
+    state: ReportState,
+    failure: Option<&str>,
+    condition: &str,
+) -> Result<()> {
+    tx.prepare_cached(&format!("UPDATE reports SET state = ?2, failure = ?3 WHERE id = ?1 AND {condition}"))?
+        .execute(params![id.as_str(), state.as_str(), failure])?;
+    Ok(())
+}
+
+fn report_state(name: &str) -> Result<ReportState> {
+    [ReportState::Uploading, ReportState::Processing, ReportState::Done, ReportState::Failed]
+        .into_iter()
+        .find(|state| state.as_str() == name)
+        .ok_or_else(|| StoreError::Damaged(format!("unknown report state {name}")))
+}
+
+fn summary(json: &str) -> Result<Summary> {
+    parse("summary", serde_json::from_str(json))
+}

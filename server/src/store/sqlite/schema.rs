@@ -1,0 +1,88 @@
+//! The tables, and how an older file becomes a newer one.
+//!
+//! # How to change the tables
+//! Append a step to [`STEPS`]; never edit one that was released. Each step runs once, in a transaction of its own,
+//! and `PRAGMA user_version` counts the steps that a file has seen.
+
+use rusqlite::Connection;
+
+use crate::store::{Result, StoreError};
+
+const STEPS: &[&str] = &["
+CREATE TABLE reports (
+    id          TEXT PRIMARY KEY,
+    metadata    TEXT NOT NULL,              -- JSON object as sent
+    received    INTEGER NOT NULL,           -- milliseconds since 1970
+    state       TEXT NOT NULL,              -- ReportState
+    failure     TEXT,                       -- why processing failed
+    summary     TEXT NOT NULL,              -- JSON, Summary
+    signature   TEXT,                       -- key of the group, once known
+    happened    INTEGER NOT NULL            -- milliseconds since 1970, as far as known; else received
+) STRICT, WITHOUT ROWID;
+CREATE INDEX reports_by_time ON reports (received DESC, id);
+CREATE INDEX reports_by_state ON reports (state, id);
+CREATE INDEX reports_by_signature ON reports (signature, happened DESC) WHERE signature IS NOT NULL;
+
+CREATE TABLE artifacts (
+    report      TEXT NOT NULL REFERENCES reports (id) ON DELETE CASCADE,
+    position    INTEGER NOT NULL,           -- order in which they were declared
+    name        TEXT NOT NULL,
+    bytes       INTEGER NOT NULL,
+    digest      TEXT NOT NULL,              -- SHA-256, hex
+    stored      INTEGER NOT NULL,           -- 1 when the bytes are durably here
+    PRIMARY KEY (report, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX artifacts_by_digest ON artifacts (digest);
+
+CREATE TABLE documents (
+    report      TEXT PRIMARY KEY REFERENCES reports (id) ON DELETE CASCADE,
+    version     INTEGER NOT NULL,           -- how often it was made
+    made        INTEGER NOT NULL,           -- milliseconds since 1970
+    body        TEXT NOT NULL               -- JSON
+) STRICT;
+
+CREATE TABLE report_causes (
+    report      TEXT NOT NULL REFERENCES reports (id) ON DELETE CASCADE,
+    cause       TEXT NOT NULL,
+    position    INTEGER NOT NULL,           -- 0 for the best finding
+    PRIMARY KEY (report, cause)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX report_causes_by_cause ON report_causes (cause);
+
+CREATE TABLE jobs (
+    report      TEXT PRIMARY KEY,
+    state       TEXT NOT NULL,              -- queued, running or failed
+    attempts    INTEGER NOT NULL,           -- how often it was taken
+    not_before  INTEGER NOT NULL,           -- queued: when it may be taken; running: when the lease ends
+    queued      INTEGER NOT NULL,           -- order of arrival
+    owner       TEXT,                       -- who holds the lease
+    token       INTEGER NOT NULL,           -- number of the lease
+    reason      TEXT                        -- why the last attempt went wrong
+) STRICT, WITHOUT ROWID;
+CREATE INDEX jobs_in_order ON jobs (state, queued);
+
+CREATE TABLE tokens (
+    hash        TEXT PRIMARY KEY,           -- SHA-256 of the secret, hex
+    name        TEXT NOT NULL UNIQUE,
+    scopes      TEXT NOT NULL,              -- JSON list
+    created     INTEGER NOT NULL            -- milliseconds since 1970
+) STRICT, WITHOUT ROWID;
+"];
+
+/// Brings the tables up to date.
+pub fn migrate(connection: &mut Connection) -> Result<()> {
+    let done: usize = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if done > STEPS.len() {
+        return Err(StoreError::Failed(format!(
+            "the database was written by a newer version (step {done}, this one knows {}): start that version",
+            STEPS.len()
+        )));
+    }
+    for (index, step) in STEPS.iter().enumerate().skip(done) {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(step)?;
+        transaction.pragma_update(None, "user_version", index + 1)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! Logs and measurements.
+
+use std::sync::OnceLock;
+
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use tracing_subscriber::EnvFilter;
+
+use crate::config::LogFormat;
+
+/// Upper bounds of latency buckets, in seconds: a search takes milliseconds, reading a large core minutes.
+const SECONDS: [f64; 12] = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 20.0, 60.0, 300.0];
+
+/// Where measurements are read; the recorder is the process's, so it is set up once.
+pub fn metrics() -> PrometheusHandle {
+    static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
+    HANDLE.get_or_init(install_metrics).clone()
+}
+
+fn install_metrics() -> PrometheusHandle {
+    let builder = PrometheusBuilder::new();
+    let builder = builder
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)
+        .unwrap_or_else(|_| PrometheusBuilder::new());
+    let recorder = builder.build_recorder();
+    let handle = recorder.handle();
+    if metrics::set_global_recorder(recorder).is_err() {
+        tracing::warn!("measurements go to a recorder that this program did not set up");
+    }
+    describe();
+    handle
+}
+
+fn describe() {
+    metrics::describe_counter!("whycrash_requests_total", "requests by route, method and status");
+    metrics::describe_histogram!("whycrash_request_seconds", "time from request to answer, by route");
+    metrics::describe_counter!("whycrash_ingest_bytes_total", "artifact bytes received");
+    metrics::describe_counter!("whycrash_reports_total", "reports taken in, new or seen before");
+    metrics::describe_counter!("whycrash_jobs_total", "attempts to process a report, by outcome");
+    metrics::describe_histogram!("whycrash_job_seconds", "time to process a report");
+    metrics::describe_gauge!("whycrash_jobs", "jobs by state");
+    metrics::describe_counter!("whycrash_plugin_runs_total", "plugin runs by plugin and outcome");
+    metrics::describe_counter!("whycrash_plugin_fuel_total", "fuel used, by plugin");
+}
+
+/// Sends logs to standard error. `RUST_LOG` chooses what is logged.
+pub fn log(format: LogFormat) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,tantivy=warn"));
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let set = match format {
+        LogFormat::Text => logs.try_init(),
+        LogFormat::Json => logs.json().try_init(),
+    };
+    // A program that embeds the server may have set up its own.
+    drop(set);
+}

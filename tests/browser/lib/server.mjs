@@ -1,0 +1,103 @@
+/** A real whycrash-server on a free loopback port, with a data folder of its own. */
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const CORPUS = path.join(ROOT, 'tests/corpus');
+const TARGET = process.env.CARGO_TARGET_DIR ?? path.join(ROOT, 'target');
+const BINARY = process.env.WHYCRASH_SERVER_BIN ?? path.join(TARGET, 'debug/whycrash-server');
+
+const START_MS = 60_000;
+const READ_MS = 60_000;
+
+export class Server {
+  #process;
+  #data;
+  #port;
+  url = '';
+
+  static async start() {
+    const server = new Server();
+    server.#data = await mkdtemp(path.join(tmpdir(), 'whycrash-browser-'));
+    await server.resume();
+    return server;
+  }
+
+  /** Starts the process: the first time on any free port, and on the same one after a {@link halt}. */
+  async resume() {
+    const args = ['--listen', `127.0.0.1:${this.#port ?? 0}`, '--data', this.#data];
+    this.#process = spawn(BINARY, args, { cwd: this.#data, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.url = await listening(this.#process);
+    this.#port = new URL(this.url).port;
+  }
+
+  /** Ends the process and keeps its data. */
+  async halt() {
+    const ended = new Promise((resolve) => this.#process.once('exit', resolve));
+    this.#process.kill('SIGTERM');
+    await ended;
+  }
+
+  async stop() {
+    await this.halt();
+    await rm(this.#data, { recursive: true });
+  }
+
+  /** Uploads a case of the labelled corpus and waits until it is read. Returns its document. */
+  async uploadCase(name) {
+    const toml = await readFile(path.join(CORPUS, name, 'case.toml'), 'utf8');
+    const [, list] = /^artifacts = (\[.*\])$/m.exec(toml);
+    const names = JSON.parse(list);
+    const files = await Promise.all(names.map(async (file) => [file, await readFile(path.join(CORPUS, name, file))]));
+    return this.upload(files);
+  }
+
+  /** Uploads files, as pairs of name and bytes, and waits until they are read. Returns the report's document. */
+  async upload(files, metadata = { host: 'node-17' }) {
+    const form = new FormData();
+    form.append('metadata', JSON.stringify(metadata));
+    for (const [name, bytes] of files) form.append('file', new Blob([bytes]), name);
+    const response = await fetch(`${this.url}/api/v1/reports`, { method: 'POST', body: form });
+    const accepted = await response.json();
+    if (!response.ok) throw new Error(`upload refused: ${JSON.stringify(accepted)}`);
+    return this.whenRead(accepted.id);
+  }
+
+  async whenRead(id) {
+    const deadline = Date.now() + READ_MS;
+    for (;;) {
+      const document = await (await fetch(`${this.url}/api/v1/reports/${id}`)).json();
+      if (document.state === 'done') return document;
+      if (document.state === 'failed' || Date.now() > deadline) throw new Error(`${id} was not read: ${document.state}, ${document.failure}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+/** Path of a file of a corpus case. */
+export function corpusFile(name, file) {
+  return path.join(CORPUS, name, file);
+}
+
+/** The address the process says it listens on. */
+function listening(child) {
+  return new Promise((resolve, reject) => {
+    let log = '';
+    const fail = (why) => reject(new Error(`${BINARY}: ${why}\n${log}`));
+    const timer = setTimeout(() => fail('does not listen'), START_MS);
+    const read = (chunk) => {
+      log += chunk;
+      const address = /listening on .*?(http:\/\/127\.0\.0\.1:\d+)/.exec(log.replaceAll(/\x1b\[[0-9;]*m/g, ''));
+      if (!address) return;
+      clearTimeout(timer);
+      resolve(address[1]);
+    };
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+    child.once('error', (error) => fail(error.message));
+    child.once('exit', (code) => fail(`ended with ${code}`));
+  });
+}

@@ -1,0 +1,127 @@
+/** Requests to the server. Every failure is an {@link ApiError} that says what to do about it. */
+import { headers } from '../lib/access';
+import type { Cause, Document, Group, Lines, Plugin, RecentAnswer, SearchAnswer, Uploaded } from './types';
+
+/** A request that did not work, in the words of the server's problem document (RFC 9457) where there is one. */
+export class ApiError extends Error {
+  /** HTTP status; 0 when there was no answer at all. */
+  readonly status: number;
+  /** The server's name for this kind of problem. */
+  readonly code: string | undefined;
+  readonly hint: string | undefined;
+
+  constructor(message: string, status: number, code?: string, hint?: string) {
+    super(message);
+    this.name = 'ApiError';
+    this.status = status;
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+const BASE = '/api/v1';
+
+export function searchPath(query: string, limit: number, offset: number): string {
+  return `${BASE}/search?${new URLSearchParams({ q: query, limit: String(limit), offset: String(offset) }).toString()}`;
+}
+
+export function reportPath(id: string): string {
+  return `${BASE}/reports/${encodeURIComponent(id)}`;
+}
+
+export function artifactPath(id: string, name: string): string {
+  return `${reportPath(id)}/artifacts/${encodeURIComponent(name)}`;
+}
+
+export function linesPath(id: string, name: string, from: number, to: number): string {
+  return `${artifactPath(id, name)}/lines?from=${from}&to=${to}`;
+}
+
+export const api = {
+  search: (query: string, limit: number, offset: number) => get<SearchAnswer>(searchPath(query, limit, offset)),
+  recent,
+  report: (id: string) => get<Document>(reportPath(id)),
+  lines: (id: string, name: string, from: number, to: number) => get<Lines>(linesPath(id, name, from, to)),
+  group: (signature: string) => get<Group>(`${BASE}/groups/${encodeURIComponent(signature)}`),
+  causes: () => get<{ causes?: Cause[] }>(`${BASE}/causes`),
+  cause: (id: string) => get<Cause>(`${BASE}/causes/${encodeURIComponent(id)}`),
+  plugins: () => get<{ plugins?: Plugin[] }>(`${BASE}/plugins`),
+};
+
+/**
+ * All reports in the order they came, those that are still being read among them. What the index knows more of them
+ * (facets, sizes of groups) is added.
+ */
+async function recent(limit: number, offset: number): Promise<SearchAnswer> {
+  const [list, found] = await Promise.all([
+    get<RecentAnswer>(`${BASE}/reports?limit=${limit}&offset=${offset}`),
+    get<SearchAnswer>(`${searchPath('', limit, offset)}&sort=newest`),
+  ]);
+  const counts = new Map((found.hits ?? []).map((hit) => [hit.id, hit.count]));
+  const hits = (list.reports ?? []).map((report) => ({ ...report, count: counts.get(report.id) ?? null }));
+  return { total: list.total ?? hits.length, hits, facets: found.facets ?? {} };
+}
+
+async function get<T>(path: string): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(path, { headers: headers() });
+  } catch {
+    throw unreachable();
+  }
+  const text = await response.text();
+  if (!response.ok) throw problem(response.status, text);
+  return parse<T>(text);
+}
+
+/**
+ * Sends files as one new report. `fetch` can not tell how far an upload is, and cores are large: hence the older
+ * interface.
+ */
+export function upload(files: readonly File[], onProgress: (fraction: number) => void): Promise<Uploaded> {
+  const form = new FormData();
+  for (const file of files) form.append('artifact', file, file.name);
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open('POST', `${BASE}/reports`);
+    for (const [name, value] of Object.entries(headers())) request.setRequestHeader(name, value);
+    request.upload.onprogress = (event) => onProgress(event.lengthComputable ? event.loaded / event.total : 0);
+    request.onerror = () => reject(unreachable());
+    request.onload = () => {
+      if (request.status < 200 || request.status >= 300) reject(problem(request.status, request.responseText));
+      else resolve(parse<Uploaded>(request.responseText));
+    };
+    request.send(form);
+  });
+}
+
+/** The server's word is taken for the form of its answers: every field is optional to a reader. */
+function parse<T>(text: string): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw new ApiError('the server answered something that is not JSON', 200, 'not-json', 'check that the address is that of whycrash-server, and not of a proxy that wants a login');
+  }
+}
+
+function unreachable(): ApiError {
+  return new ApiError('the server does not answer', 0, 'unreachable', 'check that whycrash-server is running and that this machine can reach it; this page tries again when you ask it to');
+}
+
+interface ProblemDocument {
+  title?: string;
+  detail?: string;
+  code?: string;
+  type?: string;
+  hint?: string;
+}
+
+function problem(status: number, text: string): ApiError {
+  let body: ProblemDocument = {};
+  try {
+    body = JSON.parse(text) as ProblemDocument;
+  } catch {
+    // An answer of something in between, such as a proxy: the status is all there is to tell.
+  }
+  return new ApiError(body.detail ?? body.title ?? `the server answered with status ${status}`, status, body.code ?? body.type, body.hint);
+}

@@ -1,0 +1,371 @@
+/**
+ * The report document and the server's other answers, as JSON.
+ *
+ * Every field is optional to a reader and enums may grow: unknown values are shown as they are. Addresses and
+ * 64-bit identifiers are hex strings, because a JavaScript number holds 53 bits.
+ */
+
+/** Values that JSON can hold. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** An exact place in a report. Exactly one member is present. */
+export interface Place {
+  /** First and last line, both included, counted from 1. */
+  line?: [number, number];
+  frame?: { thread: ThreadId; index: number };
+  /** Number of an event of the timeline. */
+  event?: number;
+  /** First byte, and the byte after the last. */
+  bytes?: [number, number];
+  /** Dotted path into the evidence, such as `memory_snapshots.0.reserved`. */
+  fact?: string;
+}
+
+/** The operating system's thread id, or a label where the artifact has none. */
+export type ThreadId = number | string;
+
+/** `uploading`, `processing`, `done` or `failed`. */
+export type ReportState = string;
+
+export interface Document {
+  /** How far the server has come with the report; findings are there when it is `done`. */
+  state?: ReportState;
+  /** When it came (RFC 3339). */
+  received?: string;
+  /** Why processing failed, in words. */
+  failure?: string;
+  schema?: number;
+  report?: ReportHead;
+  findings?: Finding[];
+  plugins?: PluginRun[];
+  next?: CollectNext[];
+  echoes?: Echo[];
+  evidence?: Evidence;
+}
+
+export interface ReportHead {
+  id?: string;
+  title?: string;
+  signature?: Signature;
+  exit?: Exit;
+  artifacts?: ArtifactHead[];
+}
+
+export interface Signature {
+  version?: number;
+  key?: string;
+  parts?: string[];
+  why?: string;
+}
+
+export interface Exit {
+  signal?: string | null;
+  code?: number | null;
+}
+
+export interface ArtifactHead {
+  name: string;
+  kind?: string;
+  /** Size as stored. */
+  bytes?: number;
+  sha256?: string;
+  problems?: Problem[];
+}
+
+export interface Problem {
+  code?: string;
+  message?: string;
+  at?: Place;
+}
+
+export interface Finding {
+  cause?: string;
+  title?: string;
+  /** 0 to 1. */
+  confidence?: number;
+  plugin?: { name?: string; version?: string };
+  explanation?: string;
+  citations?: Citation[];
+  contradictions?: Citation[];
+  fixes?: Fix[];
+  references?: string[];
+}
+
+export interface Citation {
+  /** Name of the artifact; empty for a fact about the report as a whole. */
+  artifact?: string;
+  at?: Place;
+  /** What stands there, word for word. */
+  quote?: string;
+}
+
+export interface Fix {
+  summary?: string;
+  steps?: string[];
+  /** When it is the wrong thing to do. */
+  not_when?: string | null;
+}
+
+export interface PluginRun {
+  name?: string;
+  version?: string;
+  /** `ok`, `failed` or `skipped`. */
+  outcome?: string;
+  reason?: string | null;
+  fuel?: number;
+  millis?: number;
+  log?: string[];
+}
+
+export interface CollectNext {
+  artifact?: string;
+  how?: string;
+  decides_between?: string[];
+}
+
+/** An event that is a consequence of another. */
+export interface Echo {
+  event: number;
+  of: number;
+}
+
+export interface Evidence {
+  crash?: Crash;
+  threads?: Thread[];
+  modules?: Module[];
+  memory_snapshots?: MemorySnapshot[];
+  collectives?: Collectives;
+  gpu_cores?: GpuCore[];
+  timeline?: TimelineEvent[];
+  context?: { [key: string]: Json };
+}
+
+export interface Crash {
+  signal?: string;
+  exit_code?: number;
+  /** The signal's code by name, such as `SEGV_MAPERR`. */
+  code?: string;
+  address?: string;
+  address_kind?: string;
+  /** `read`, `write` or `execute`. */
+  access?: string;
+  thread?: ThreadId;
+  pid?: number;
+  process?: string;
+  /** The process's last words. */
+  message?: string;
+  artifact?: string;
+  at?: Place;
+}
+
+export interface Thread {
+  id: ThreadId;
+  name?: string | null;
+  rank?: number | null;
+  pid?: number;
+  crashed?: boolean;
+  artifact?: string;
+  /** Innermost first; an inlined function is a frame of its own. */
+  frames?: Frame[];
+  frames_omitted?: number;
+}
+
+export interface Frame {
+  /** `native`, `python` or `gpu`. */
+  kind?: string;
+  function?: string | null;
+  file?: string | null;
+  line?: number | null;
+  module?: string | null;
+  build_id?: string | null;
+  offset?: string | null;
+  address?: string | null;
+  inline?: boolean;
+  /** `context`, `cfi`, `frame-pointer`, `scan`, `reported` or `interpreter`. */
+  trust?: string;
+  /** True for the frame that a signal interrupted: the frames before it are the handler's. */
+  signal?: boolean;
+  at?: Place;
+}
+
+export interface Module {
+  path?: string;
+  build_id?: string;
+  start?: string;
+  end?: string;
+  /** What symbols came from: `debug-file`, `binary`, `core`; absent when there were none. */
+  symbols?: string;
+  artifact?: string;
+}
+
+/** One device of one memory snapshot. Sizes are bytes. */
+export interface MemorySnapshot {
+  artifact?: string;
+  device?: number;
+  reserved?: number;
+  allocated?: number;
+  active?: number;
+  requested?: number;
+  segments?: number;
+  blocks?: number;
+  events?: number;
+  peak_allocated?: number;
+  inactive?: number;
+  largest_inactive?: number;
+  pending_free?: number;
+  private_pools?: number;
+  expandable_segments?: boolean;
+  oom?: OomRequest;
+  clusters?: AllocationCluster[];
+  settings?: { [key: string]: Json };
+}
+
+export interface OomRequest {
+  requested?: number;
+  device_free?: number;
+  stream?: string;
+  /** Inactive bytes in segments that this request could have used. */
+  usable_inactive?: number;
+  /** The largest of those blocks. */
+  largest_usable?: number;
+  frames?: string[];
+}
+
+export interface AllocationCluster {
+  bytes?: number;
+  count?: number;
+  frames?: string[];
+}
+
+export interface Collectives {
+  ranks?: number[];
+  verdicts?: CollectiveVerdict[];
+}
+
+export interface CollectiveVerdict {
+  group?: string;
+  sequence?: number;
+  kind?: string;
+  ranks?: number[];
+  detail?: string;
+}
+
+export interface GpuCore {
+  artifact?: string;
+  device?: number;
+  exception?: string | null;
+  kernel?: string | null;
+  offset?: string | null;
+  file?: string | null;
+  line?: number | null;
+  block?: [number, number, number] | null;
+  thread?: [number, number, number] | null;
+}
+
+export interface TimelineEvent {
+  event: number;
+  time?: string | null;
+  rank?: number | null;
+  pid?: number;
+  kind?: string;
+  detail?: { [key: string]: Json };
+  /** False for an echo. */
+  primary?: boolean;
+  text?: string;
+  artifact?: string;
+  at?: Place;
+}
+
+/** One row of a list of reports. */
+export interface Hit {
+  id: string;
+  title?: string;
+  /** Id of the best finding's cause. */
+  cause?: string | null;
+  /** Title of the best finding. */
+  finding?: string | null;
+  signal?: string | null;
+  exception?: string | null;
+  host?: string | null;
+  signature?: string | null;
+  /** When it happened, as far as known; else when it came (RFC 3339). */
+  time?: string | null;
+  ranks?: number[];
+  /** Reports with the same signature, this one included. */
+  count?: number | null;
+  state?: ReportState;
+}
+
+export interface FacetValue {
+  value: string;
+  count: number;
+}
+
+export interface SearchAnswer {
+  total?: number;
+  hits?: Hit[];
+  facets?: { [field: string]: FacetValue[] };
+}
+
+export interface RecentAnswer {
+  total?: number;
+  reports?: Hit[];
+}
+
+export interface Lines {
+  /** Number of the first line in `lines`, counted from 1. */
+  from?: number;
+  lines?: string[];
+  /** Lines of the whole artifact. */
+  total?: number;
+}
+
+export interface Group {
+  signature?: string;
+  count?: number;
+  first_seen?: string | null;
+  last_seen?: string | null;
+  /** The newest reports, newest first. */
+  latest?: Hit[];
+}
+
+export interface Cause {
+  id: string;
+  title?: string;
+  summary?: string;
+  /** `fatal`, `wrong-results`, `slow` or `notice`. */
+  severity?: string;
+  tags?: string[];
+  also?: string[];
+  signs?: string[];
+  applies_to?: string[];
+  fixed_in?: string | null;
+  fixes?: Fix[];
+  references?: string[];
+  reproducer?: string | null;
+  verified?: Verified[];
+  /** The page's prose as safe HTML. */
+  html?: string;
+  /** Reports that this cause explains best. */
+  reports?: number;
+}
+
+export interface Verified {
+  date?: string;
+  on?: string;
+  observed?: string;
+}
+
+export interface Plugin {
+  name?: string;
+  version?: string;
+  description?: string;
+  causes?: string[];
+  needs?: string[];
+  builtin?: boolean;
+}
+
+export interface Uploaded {
+  id: string;
+  url?: string;
+}
