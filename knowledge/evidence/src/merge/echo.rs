@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use crate::model::{Crash, Event, Place, Thread, ThreadId, What};
+use crate::model::{Crash, Event, Place, PythonException, Thread, ThreadId, What};
 
 pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread]) {
     let own = own_ids(timeline, crashes, threads);
@@ -83,6 +83,7 @@ fn origin(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
         }
         What::PythonException(exception) => chained(event, before)
             .or_else(|| brought_from_worker(event, after))
+            .or_else(|| lost_worker(event, exception, before, after))
             .or_else(|| lost_peer(event, &exception.message, before, after)),
         What::FatalPythonError(error) if error.signal.as_deref() == Some("SIGABRT") => number(
             failures().rfind(|earlier| same_process(earlier, event) && matches!(earlier.what, What::NativeAbort(_))),
@@ -168,6 +169,17 @@ fn brought_from_worker(event: &Event, after: &[Event]) -> Option<usize> {
         matches!(later.what, What::PythonException(_)) && later.artifact == event.artifact && later.rank == event.rank
     });
     next.map(|next| next.event)
+}
+
+/// A parent that waits for a `DataLoader` worker sees the pipe break before it knows why.
+fn lost_worker(event: &Event, exception: &PythonException, before: &[Event], after: &[Event]) -> Option<usize> {
+    let broken = ["ConnectionResetError", "EOFError", "BrokenPipeError"].contains(&exception.exception.as_str());
+    let mut around = before
+        .iter()
+        .chain(after)
+        .filter(|other| other.artifact == event.artifact);
+    let worker = around.find(|other| matches!(other.what, What::DataloaderWorker(_)));
+    worker.filter(|_| broken).map(|worker| worker.event)
 }
 
 /// How ends of connections report that the other end is gone.
