@@ -1,5 +1,7 @@
 //! The readers and what is made of their findings, on small artifacts.
 
+mod gpu_cores;
+mod grammars;
 mod kinds;
 mod lines;
 mod pickles;
