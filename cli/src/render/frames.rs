@@ -32,7 +32,11 @@ pub fn label(frame: &Frame) -> String {
 
 /// `libfoo.so+0x12`, or the bare address.
 fn in_module(frame: &Frame) -> String {
-    let hex = |value: whycrash_evidence::Hex| serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned));
+    let hex = |value: whycrash_evidence::Hex| {
+        serde_json::to_value(value)
+            .ok()
+            .and_then(|v| v.as_str().map(str::to_owned))
+    };
     match (&frame.module, frame.offset.and_then(hex), frame.address.and_then(hex)) {
         (Some(module), Some(offset), _) => format!("{}+{offset}", paths::base(module)),
         (Some(module), None, _) => paths::base(module).to_owned(),
@@ -60,7 +64,9 @@ pub fn numbered(page: &mut Page, indent: usize, index: usize, frame: &Frame) {
 
 /// The lines around a frame's own, where its source is on this machine.
 pub fn source(page: &mut Page, indent: usize, frame: &Frame) {
-    let (Some(file), Some(line)) = (&frame.file, frame.line.map(u64::from)) else { return };
+    let (Some(file), Some(line)) = (&frame.file, frame.line.map(u64::from)) else {
+        return;
+    };
     let lines = lines_of(Path::new(file), line.saturating_sub(AROUND).max(1), line + AROUND);
     if lines.iter().any(|(number, _)| *number == line) {
         listing(page, indent, &lines, Some(line));
@@ -72,9 +78,16 @@ pub fn listing(page: &mut Page, indent: usize, lines: &[(u64, String)], marked: 
     let digits = lines.last().map_or(1, |(number, _)| number.to_string().len());
     let room = page.room().saturating_sub(indent + digits + 5);
     for (number, text) in lines {
-        let (mark, look) = if marked == Some(*number) { (">", style::STRONG) } else { (" ", style::FAINT) };
+        let (mark, look) = if marked == Some(*number) {
+            (">", style::STRONG)
+        } else {
+            (" ", style::FAINT)
+        };
         let look = if marked.is_none() { anstyle::Style::new() } else { look };
         let text = cut(text, room);
-        page.line(indent, format!("{mark} {number:>digits$} | {look}{text}{look:#}").trim_end());
+        page.line(
+            indent,
+            format!("{mark} {number:>digits$} | {look}{text}{look:#}").trim_end(),
+        );
     }
 }

@@ -5,7 +5,9 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use anyhow::Context as _;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, kill, raise, sigaction, sigprocmask};
+use nix::sys::signal::{
+    SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, kill, raise, sigaction, sigprocmask,
+};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
@@ -72,8 +74,17 @@ impl Job {
     pub fn start(command: &[OsString], record_output: bool) -> anyhow::Result<Result<Self, std::io::Error>> {
         let job_only = super::meant_for_the_job();
         let signals = Signals::hold_back().context("can not hold signals back for the job")?;
-        let streams = if record_output { Streams::arrange()? } else { Streams::default() };
-        let Streams { out, err, relays, direct } = streams;
+        let streams = if record_output {
+            Streams::arrange()?
+        } else {
+            Streams::default()
+        };
+        let Streams {
+            out,
+            err,
+            relays,
+            direct,
+        } = streams;
         let recorder = Recorder::start(relays, &signals, &job_only)?;
         let core_limit = getrlimit(Resource::Core);
 
@@ -96,7 +107,13 @@ impl Job {
         super::let_go(&job_only);
         super::close_input();
         Output::Out.close();
-        Ok(Ok(Self { pid: child.id(), core_limit: core_limit.current, signals, recorder, direct }))
+        Ok(Ok(Self {
+            pid: child.id(),
+            core_limit: core_limit.current,
+            signals,
+            recorder,
+            direct,
+        }))
     }
 
     /// Waits for the job's end, passing signals on and stopping when it stops.
@@ -117,13 +134,28 @@ impl Job {
             }
             if !matches!(received.signal, Signal::SIGWINCH | Signal::SIGCONT) {
                 let (sender, at) = (received.sender, jiff::Timestamp::now());
-                sent.push(Sent { signal: received.signal, sender, sender_name: process_name(sender), at });
+                sent.push(Sent {
+                    signal: received.signal,
+                    sender,
+                    sender_name: process_name(sender),
+                    at,
+                });
             }
         };
-        let Self { signals, recorder, direct, .. } = self;
+        let Self {
+            signals,
+            recorder,
+            direct,
+            ..
+        } = self;
         // From here on, whoever wants us to end wants the job's status.
         std::thread::spawn(move || leave_when_told(&signals, ending));
-        Ok(Over { ending, sent, recorder, direct })
+        Ok(Over {
+            ending,
+            sent,
+            recorder,
+            direct,
+        })
     }
 
     /// What became of the job, if anything did.
@@ -153,7 +185,9 @@ impl Over {
         let interrupted = self.sent.iter().any(|sent| sent.signal == Signal::SIGINT);
         match self.ending {
             Ending::Exited(code) => code != 0 && !(interrupted && code == 128 + Signal::SIGINT as i32),
-            Ending::Killed { signal: Signal::SIGINT, .. } => !interrupted,
+            Ending::Killed {
+                signal: Signal::SIGINT, ..
+            } => !interrupted,
             Ending::Killed { signal, .. } => signal != Signal::SIGPIPE,
         }
     }
@@ -175,7 +209,11 @@ impl Over {
         /// As much of a file as of a transcript, roughly: the end is what tells.
         const LIMIT: u64 = 9 << 20;
         self.direct.iter_mut().map(|direct| {
-            let name = if direct.stream == Output::Out { "stdout.log" } else { "stderr.log" };
+            let name = if direct.stream == Output::Out {
+                "stdout.log"
+            } else {
+                "stderr.log"
+            };
             (name, direct.written(LIMIT))
         })
     }
@@ -201,7 +239,9 @@ impl Ending {
     /// Whether the kernel dumps core for such an end: signal(7).
     pub fn dumps_core(self) -> bool {
         use Signal::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ};
-        let dumping = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ];
+        let dumping = [
+            SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ,
+        ];
         matches!(self, Self::Killed { signal, .. } if dumping.contains(&signal))
     }
 
@@ -221,14 +261,23 @@ impl Ending {
 /// What the job gets between fork and exec: the signal state of whoever started us, and core dumps.
 fn prepare(mask: &SigSet, child_action: SigHandler, core_limit: Rlimit) -> std::io::Result<()> {
     // A limit that can not be raised costs a core dump, never the job.
-    let _ = setrlimit(Resource::Core, Rlimit { current: core_limit.maximum, maximum: core_limit.maximum });
+    let _ = setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: core_limit.maximum,
+            maximum: core_limit.maximum,
+        },
+    );
     Signals::restore(mask, child_action).map_err(std::io::Error::from)
 }
 
 /// Ends the process when it is told to, without waiting for a diagnosis.
 fn leave_when_told(signals: &Signals, ending: Ending) {
     while let Ok(received) = signals.next() {
-        if matches!(received.signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT) {
+        if matches!(
+            received.signal,
+            Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT
+        ) {
             ending.imitate();
         }
     }
@@ -236,7 +285,13 @@ fn leave_when_told(signals: &Signals, ending: Ending) {
 
 /// Dies of a signal, without a core dump of our own: neither to a file nor to a handler.
 fn die_of(signal: Signal) -> anyhow::Result<()> {
-    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: getrlimit(Resource::Core).maximum })?;
+    setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: Some(0),
+            maximum: getrlimit(Resource::Core).maximum,
+        },
+    )?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     if !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP) {
         let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());

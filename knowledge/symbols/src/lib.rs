@@ -3,6 +3,7 @@
 //! Unwinds the threads of a core dump and names their frames from the binaries and debug files it can find. This
 //! crate alone knows DWARF.
 
+mod calls;
 mod cfi;
 mod dwarf;
 mod dwarf_names;
@@ -17,12 +18,14 @@ mod shared;
 mod signal_frame;
 mod stacks;
 mod symbol_table;
+mod tail_calls;
 mod unwind;
 
 use std::path::PathBuf;
 
 use whycrash_evidence::readers::elf_core::{self, CoreDump};
-use whycrash_evidence::{Artifact, Evidence, Limits, Reading};
+use whycrash_evidence::readers::{Input, detect};
+use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Reading};
 
 use crate::finder::Finder;
 use crate::memory::Memory;
@@ -54,10 +57,11 @@ impl Symbols {
 
     /// Reads one artifact like [`whycrash_evidence::read`], and names the frames of every stack in it.
     pub fn read(&self, artifact: &Artifact, limits: &Limits) -> Reading {
-        if !elf_core::recognize(&artifact.path) {
+        let input = Input::open(artifact, limits).ok();
+        let Some(input) = input.filter(|input| detect(input.head()) == ArtifactKind::ElfCore) else {
             return whycrash_evidence::read(artifact, limits);
-        }
-        let (mut reading, core) = elf_core::read_with_dump(artifact, limits);
+        };
+        let (mut reading, core) = elf_core::read_with_dump(&input, limits);
         if let Some(core) = core {
             self.name_stacks(&core, &mut reading.evidence, limits);
         }

@@ -1,9 +1,10 @@
 //! The binaries of a crashed process, each with the files that were found for it.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use whycrash_evidence::readers::elf_core::CoreDump;
 
+use crate::calls::Calls;
 use crate::cfi::Row;
 use crate::object_file::ObjectFile;
 
@@ -51,6 +52,22 @@ impl LoadedModule {
     pub(crate) fn symbol_at(&self, address: u64) -> Option<String> {
         let address = self.file_address(address)?;
         self.files().find_map(|file| file.symbols().function_at(address))
+    }
+
+    /// First address (in the file) of the function that an address of the file is in, from symbol tables.
+    pub(crate) fn symbol_start(&self, address: u64) -> Option<u64> {
+        self.files().find_map(|file| file.symbols().start_of(address))
+    }
+
+    /// Address (in the file) of the symbol with this mangled name.
+    pub(crate) fn address_of(&self, name: &str) -> Option<u64> {
+        self.files().find_map(|file| file.symbols().address_of(name))
+    }
+
+    /// The calls of the function that an address of the file is in.
+    pub(crate) fn calls_at(&self, address: u64) -> Option<Arc<Calls>> {
+        let mut files = self.files().filter_map(|file| file.dwarf());
+        files.find_map(|dwarf| dwarf.lock().unwrap_or_else(PoisonError::into_inner).calls_at(address))
     }
 
     /// Where symbols come from, in the words of [`whycrash_evidence::model::Module::symbols`].

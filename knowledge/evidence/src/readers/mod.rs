@@ -3,6 +3,7 @@
 pub mod context;
 pub mod elastic;
 pub mod elf_core;
+pub mod flight_recorder;
 pub mod input;
 mod kind;
 pub mod lines;
@@ -56,6 +57,7 @@ fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Lim
     match kind {
         ArtifactKind::ElfCore => elf_core::read(artifact, limits),
         ArtifactKind::MemorySnapshot => streamed(input, |stream| memory_snapshot::read(stream, input.name(), limits)),
+        ArtifactKind::FlightRecorder => streamed(input, |stream| flight_recorder::read(stream, input.name(), limits)),
         ArtifactKind::Log => text::read(input, limits),
         ArtifactKind::ElasticError => elastic::read(input, limits),
         ArtifactKind::Context => context::read(input, limits),

@@ -20,6 +20,17 @@ pub(super) fn meaningful(thread: &Thread, count: usize) -> Vec<String> {
     parts
 }
 
+/// The innermost frames of the program itself: no library's and not the standard library's.
+pub(super) fn own(thread: &Thread, count: usize) -> Vec<String> {
+    let is_own = |frame: &&Frame| {
+        let file = frame.file.as_deref().unwrap_or_default();
+        !["/site-packages/", "/dist-packages/", "/lib/python3"]
+            .iter()
+            .any(|marker| file.contains(marker))
+    };
+    interesting(thread).filter(is_own).map(part).take(count).collect()
+}
+
 /// Frames that are not machinery, innermost first; what a signal handler put on top is left out.
 pub(super) fn interesting(thread: &Thread) -> impl Iterator<Item = &Frame> {
     let handler = thread.frames.iter().position(|frame| frame.signal).unwrap_or(0);

@@ -3,5 +3,6 @@
 mod kinds;
 mod lines;
 mod pickles;
+mod recorders;
 mod snapshots;
 mod support;

@@ -75,5 +75,6 @@ pub(super) fn event(kind: &str, event: &model::Event) -> evidence::Event {
         pid: event.pid,
         time: event.time.clone(),
         primary: event.primary,
+        survived: event.survived,
     }
 }

@@ -98,7 +98,7 @@ const GLOG: &str = r"^\[?[IWEF](?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:
 /// ISO 8601 and Python logging: `2026-11-21 09:53:46,123 `, `[2026-11-21T09:53:46.123+00:00] `.
 const DATED: &str = r"^\[?(?P<date>\d{4}-\d\d-\d\d)[T_ ](?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?) ?(?P<zone>Z|[+-]\d\d:?\d\d)?\]?(?: -| \||,|:)? ?";
 /// `Nov 21 09:53:46 host kernel: `, `Nov 21 09:53:46 host python[123]: `.
-const SYSLOG: &str = r"^(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d(?:\.\d+)?) (?P<host>\S+) (?P<program>[\w./@-]+?)(?:\[(?P<pid>\d+)\])?: ?";
+const SYSLOG: &str = r"^(?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d(?:\.\d+)?) (?P<host>\S+) (?P<program>[\w./@-]+?)(?:\[(?P<pid>\d+)\])?: ?";
 
 fn number(found: &Captures, name: &str) -> Option<u32> {
     found.name(name)?.as_str().parse().ok()
