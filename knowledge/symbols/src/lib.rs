@@ -8,6 +8,7 @@ mod cfi;
 mod dwarf;
 mod dwarf_names;
 mod expression;
+mod fault;
 mod finder;
 mod memory;
 mod modules;
@@ -74,6 +75,9 @@ impl Symbols {
             core,
             modules: &modules,
         };
+        if let Some(crash) = &mut evidence.crash {
+            fault::refine(crash, memory);
+        }
         let mut namer = Namer::new(memory);
         for (thread, found) in core.threads.iter().zip(&mut evidence.threads) {
             let stack = namer.stack(thread, limits.frames);

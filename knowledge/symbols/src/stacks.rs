@@ -71,7 +71,13 @@ impl<'a> Namer<'a> {
                 trust: Trust::CallSite,
                 ..below.at(address)
             };
-            frames.extend(self.frames(&raw, false));
+            // A jump is one frame, of whatever function it was written in.
+            frames.extend(
+                self.frames(&raw, false)
+                    .into_iter()
+                    .take(1)
+                    .map(|frame| Frame { inline: false, ..frame }),
+            );
         }
         frames
     }

@@ -4,6 +4,7 @@ pub mod context;
 pub mod elastic;
 pub mod elf_core;
 pub mod flight_recorder;
+pub mod gpu_core;
 pub mod input;
 mod kind;
 pub mod lines;
@@ -60,6 +61,7 @@ fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Lim
         ArtifactKind::MemorySnapshot => streamed(input, |stream| memory_snapshot::read(stream, input.name(), limits)),
         ArtifactKind::FlightRecorder => streamed(input, |stream| flight_recorder::read(stream, input.name(), limits)),
         ArtifactKind::Log if py_spy::is_dump(input.head()) => py_spy::read(input, limits),
+        ArtifactKind::GpuCore => gpu_core::read(input, limits),
         ArtifactKind::Log => text::read(input, limits),
         ArtifactKind::ElasticError => elastic::read(input, limits),
         ArtifactKind::Context => context::read(input, limits),

@@ -1,6 +1,7 @@
 //! The readers and what is made of their findings, on small artifacts.
 
 mod blocks;
+mod gpu_cores;
 mod grammars;
 mod kinds;
 mod lines;
