@@ -10,6 +10,7 @@ mod kind;
 pub mod lines;
 pub mod memory_snapshot;
 pub mod pickle;
+mod py_spy;
 pub mod text;
 
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};
@@ -59,6 +60,7 @@ fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Lim
         ArtifactKind::ElfCore => elf_core::read(artifact, limits),
         ArtifactKind::MemorySnapshot => streamed(input, |stream| memory_snapshot::read(stream, input.name(), limits)),
         ArtifactKind::FlightRecorder => streamed(input, |stream| flight_recorder::read(stream, input.name(), limits)),
+        ArtifactKind::Log if py_spy::is_dump(input.head()) => py_spy::read(input, limits),
         ArtifactKind::GpuCore => gpu_core::read(input, limits),
         ArtifactKind::Log => text::read(input, limits),
         ArtifactKind::ElasticError => elastic::read(input, limits),
