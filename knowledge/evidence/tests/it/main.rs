@@ -3,6 +3,7 @@
 mod gpu_cores;
 mod kinds;
 mod lines;
+mod minidumps;
 mod pickles;
 mod recorders;
 mod snapshots;
