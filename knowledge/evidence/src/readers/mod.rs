@@ -11,6 +11,7 @@ pub mod lines;
 pub mod memory_snapshot;
 pub mod minidump;
 pub mod pickle;
+mod py_spy;
 pub mod text;
 
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};
@@ -61,6 +62,7 @@ fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Lim
         ArtifactKind::Minidump => streamed(input, |stream| minidump::read(stream, input.name(), limits)),
         ArtifactKind::MemorySnapshot => streamed(input, |stream| memory_snapshot::read(stream, input.name(), limits)),
         ArtifactKind::FlightRecorder => streamed(input, |stream| flight_recorder::read(stream, input.name(), limits)),
+        ArtifactKind::Log if py_spy::is_dump(input.head()) => py_spy::read(input, limits),
         ArtifactKind::GpuCore => gpu_core::read(input, limits),
         ArtifactKind::Log => text::read(input, limits),
         ArtifactKind::ElasticError => elastic::read(input, limits),
