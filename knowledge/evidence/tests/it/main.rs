@@ -6,6 +6,7 @@ mod grammars;
 mod kinds;
 mod lines;
 mod merging;
+mod minidumps;
 mod pickles;
 mod recorders;
 mod signatures;
