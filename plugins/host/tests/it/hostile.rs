@@ -19,6 +19,7 @@ static DIAGNOSER: LazyLock<Diagnoser> = LazyLock::new(|| {
         fuel: 100_000_000,
         memory: 64 << 20,
         search_bytes: 1 << 20,
+        read_bytes: 1 << 20,
         ..PluginLimits::default()
     };
     diagnoser(folder.path(), limits)
