@@ -22,11 +22,15 @@ fn main() -> io::Result<()> {
         println!("cargo::rerun-if-changed={}", wasm.display());
         println!("cargo::rerun-if-changed={}", code.display());
         let code = if code.is_file() {
-            format!("include_bytes!({code:?})")
+            format!("include_bytes!({:?})", code.as_os_str())
         } else {
             "&[]".to_owned()
         };
-        let _ = writeln!(table, "    Builtin {{ wasm: include_bytes!({wasm:?}), code: {code} }},");
+        let _ = writeln!(
+            table,
+            "    Builtin {{ wasm: include_bytes!({:?}), code: {code} }},",
+            wasm.as_os_str()
+        );
     }
     table.push(']');
     let out = PathBuf::from(env::var("OUT_DIR").unwrap_or_default());

@@ -71,7 +71,7 @@ impl Case {
 
     fn kinds(&self) -> &[String] {
         self.kinds
-            .get_or_init(|| self.evidence.timeline.iter().map(|event| kind(event)).collect())
+            .get_or_init(|| self.evidence.timeline.iter().map(kind).collect())
     }
 
     /// The value at a path into the evidence: dotted (`memory_snapshots.0.reserved`) or a JSON pointer.

@@ -161,19 +161,17 @@ fn fact(case: &Case, citation: &types::Citation, path: &str) -> Result<Place, St
             cut(path, TOLD)
         )
     })?;
-    let standing = match &value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+    let json = value.to_string();
+    let standing = value.as_str().unwrap_or(&json);
     let quote = citation.quote.trim();
     // Scalars must be the same: `1` stands in `100` and means something else.
     let holds = match &value {
-        Value::Array(_) | Value::Object(_) => contains(&standing, quote),
-        Value::String(_) => contains(&standing, quote) || value.to_string() == quote,
+        Value::Array(_) | Value::Object(_) => contains(standing, quote),
+        Value::String(_) => contains(standing, quote) || json == quote,
         _ => quote.is_empty() || standing == quote,
     };
     if !holds {
-        return Err(misquoted(&format!("fact {:?}", cut(path, TOLD)), quote, &standing));
+        return Err(misquoted(&format!("fact {:?}", cut(path, TOLD)), quote, standing));
     }
     Ok(Place::Fact(path.to_owned()))
 }

@@ -32,12 +32,7 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
     match signal.to_ascii_lowercase().replace('-', " ").as_str() {
         "killed" => Some(killed(report, death)),
         "bus error" => Some(bus_error(report, death)),
-        "segmentation fault" => Some(by_signal(
-            report,
-            death,
-            "dl-worker-segfault",
-            "Segmentation fault",
-        )),
+        "segmentation fault" => Some(by_signal(report, death, "dl-worker-segfault", "Segmentation fault")),
         "aborted" => Some(by_signal(report, death, "dl-worker-abort", "Aborted")),
         "floating point exception" => Some(by_signal(
             report,

@@ -43,7 +43,12 @@ fn exception(report: &Report) -> Option<Diagnosis> {
     let (told, (words, cause, why)) = exceptions
         .iter()
         .filter(|told| ended(&told.event) && !is_unrelated(&told.detail))
-        .find_map(|told| Some((told, WORDS.iter().find(|(words, ..)| told.detail.message.contains(words))?)))?;
+        .find_map(|told| {
+            Some((
+                told,
+                WORDS.iter().find(|(words, ..)| told.detail.message.contains(words))?,
+            ))
+        })?;
     let finding = Finding::new(cause, 0.93).because(format!("{why}."));
     Some(finding.cite(said(report, told, words)).into())
 }
@@ -51,8 +56,13 @@ fn exception(report: &Report) -> Option<Diagnosis> {
 /// The line of the message itself, which in a chain of tracebacks is not the event's first one.
 fn said(report: &Report, told: &Told<PythonException>, words: &str) -> Citation {
     let (first, last) = told.event.lines.unwrap_or((0, 0));
-    let pattern: String = words.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '.' }).collect();
-    let lines = report.search(Some(&told.event.artifact), &pattern, 64).unwrap_or_default();
+    let pattern: String = words
+        .chars()
+        .map(|letter| if letter.is_alphanumeric() { letter } else { '.' })
+        .collect();
+    let lines = report
+        .search(Some(&told.event.artifact), &pattern, 64)
+        .unwrap_or_default();
     let line = lines.iter().find(|line| (first..=last).contains(&line.number));
     line.map_or_else(|| report.cite(&told.event), cite::line)
 }

@@ -1,6 +1,5 @@
 //! A process that ended itself, and said why.
 
-use whycrash_plugin::Told;
 use whycrash_plugin::facts::NativeAbort;
 
 use crate::scene::Scene;
@@ -40,9 +39,12 @@ fn from_words(scene: &Scene) -> Option<Verdict> {
         .aborts
         .iter()
         .find(|told| cause(&told.detail).is_some() && (is_deadly(&told.detail) || aborted(scene)))?;
+    if is_messenger(&told.detail) {
+        return Some(Verdict::Undecided(Vec::new()));
+    }
     let (cause, why) = cause(&told.detail)?;
     let finding = scene
-        .finding(cause, confidence(scene, told))
+        .finding(cause, if aborted(scene) { 0.95 } else { 0.88 })
         .because(format!("{why}{}.", scene.place()))
         .cite(scene.report.cite(&told.event))
         .cite_all(scene.frames_proof());
@@ -142,18 +144,21 @@ fn is_deadly(abort: &NativeAbort) -> bool {
     )
 }
 
-fn confidence(scene: &Scene, told: &Told<NativeAbort>) -> f64 {
-    let message = &told.detail.message;
-    // The exception only carries the news of a failure that is told elsewhere.
-    let messenger = told.detail.family == "cpp-exception"
-        && ["CUDA error", "NCCL", "out of memory", "gloo", "Connection"]
-            .iter()
-            .any(|words| message.contains(words));
-    match (messenger, aborted(scene)) {
-        (true, _) => 0.55,
-        (false, true) => 0.95,
-        (false, false) => 0.88,
-    }
+/// What an exception says when it only carries the news of a failure elsewhere: on the GPU, on another rank, on the network.
+const NEWS: [&str; 8] = [
+    "CUDA error",
+    "NCCL",
+    "out of memory",
+    "gloo",
+    "Gloo",
+    "enforce fail",
+    "Connection",
+    "Timed out",
+];
+
+fn is_messenger(abort: &NativeAbort) -> bool {
+    let words = [abort.exception.as_deref().unwrap_or_default(), &abort.message];
+    abort.family == "cpp-exception" && NEWS.iter().any(|news| words.iter().any(|text| text.contains(news)))
 }
 
 fn cause(abort: &NativeAbort) -> Option<(&'static str, String)> {

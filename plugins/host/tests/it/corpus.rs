@@ -31,7 +31,7 @@ fn cases() -> Vec<PathBuf> {
     cases
 }
 
-fn diagnose(folder: &Path, case: &Case) -> Document {
+fn diagnoser(folder: &Path) -> Diagnoser {
     let settings = Settings {
         symbols: Sources {
             folders: vec![folder.join("bin")],
@@ -45,6 +45,10 @@ fn diagnose(folder: &Path, case: &Case) -> Document {
         !diagnoser.plugins().is_empty(),
         "no built-in plugins; run plugins/build.sh and build again"
     );
+    diagnoser
+}
+
+fn diagnose(diagnoser: &Diagnoser, folder: &Path, case: &Case) -> Document {
     let artifacts = case
         .artifacts
         .iter()
@@ -58,11 +62,17 @@ fn diagnose(folder: &Path, case: &Case) -> Document {
 
 #[test]
 fn built_in_plugins_name_the_true_cause_or_none() {
-    let (mut wrong, mut abstained, mut right) = (Vec::new(), Vec::new(), 0);
+    let (mut wrong, mut abstained, mut right) = (Vec::new(), Vec::new(), 0_usize);
     for folder in cases() {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let case: Case = toml::from_str(&fs::read_to_string(folder.join("case.toml")).unwrap()).unwrap();
-        let document = diagnose(&folder, &case);
+        let diagnoser = diagnoser(&folder);
+        let nameable: Vec<String> = diagnoser
+            .plugins()
+            .into_iter()
+            .flat_map(|plugin| plugin.causes)
+            .collect();
+        let document = diagnose(&diagnoser, &folder, &case);
         for row in document.plugins.iter().filter(|row| row.outcome == Outcome::Failed) {
             wrong.push(format!(
                 "{name}: {} failed: {}",
@@ -74,19 +84,19 @@ fn built_in_plugins_name_the_true_cause_or_none() {
         match found.first() {
             Some(top) if *top == case.cause => right += 1,
             None if case.cause.is_empty() => right += 1,
-            None => abstained.push(format!("{name}: {}", case.cause)),
+            None if nameable.contains(&case.cause) => abstained.push(format!("{name}: {}", case.cause)),
+            None => {}
             Some(top) => wrong.push(format!("{name}: {top} instead of {:?}", case.cause)),
         }
         for cause in case.expect_not.iter().filter(|cause| found.contains(&cause.as_str())) {
             wrong.push(format!("{name}: {cause} does not hold"));
         }
     }
-    println!("{right} right, {} abstained, {} wrong", abstained.len(), wrong.len());
-    println!("abstained:\n{}", abstained.join("\n"));
+    println!("{right} right; abstained:\n{}", abstained.join("\n"));
+    assert!(wrong.is_empty(), "{right} right, but:\n{}", wrong.join("\n"));
     assert!(
-        wrong.is_empty(),
-        "{right} right, but:\n{}\nabstained:\n{}",
-        wrong.join("\n"),
+        abstained.len() * 4 <= right,
+        "too often nothing was said about a cause that could have been named:\n{}",
         abstained.join("\n")
     );
 }

@@ -40,11 +40,11 @@ impl Plugin for Misbehaving {
             },
             "use-a-huge-pattern" => return Err(report.find(r"(\w{1000}){1000}").expect_err("it is too big")),
             "return-a-huge-text" => honest().because("x".repeat(1 << 20)),
-            "return-a-huge-answer" => honest().because("x".repeat(100 << 20)),
+            "return-a-huge-answer" => honest().because("x".repeat(8 << 20)),
             "return-many-findings" => {
                 return Ok((0..1000).fold(Diagnosis::nothing(), |diagnosis, _| diagnosis.with(honest())));
             }
-            "cite-many-places" => honest().cite_all((1..1000).map(|n| lines("train.log", 1, n, ""))),
+            "cite-many-places" => honest().cite_all((1..100).map(|n| lines("train.log", 1, n, ""))),
             "be-surer-than-sure" => Finding::new(CAUSE, 1.5).cite(first_line),
             "be-sure-of-nothing" => Finding::new(CAUSE, f64::NAN).cite(first_line),
             "name-an-undocumented-cause" => Finding::new("never-heard-of", 0.9).cite(first_line),
