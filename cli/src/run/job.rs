@@ -1,6 +1,7 @@
 //! The job's life, from its start to its end.
 
 use std::ffi::OsString;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
@@ -85,7 +86,10 @@ impl Job {
             relays,
             direct,
         } = streams;
-        let recorder = Recorder::start(relays, &signals, &job_only)?;
+        // As long as the recorder held the job's ends of the streams, it would never see them end.
+        let ends = [&out, &err].into_iter().flatten().map(AsRawFd::as_raw_fd);
+        let not_its_own: Vec<_> = job_only.iter().copied().chain(ends).collect();
+        let recorder = Recorder::start(relays, &signals, &not_its_own)?;
         let core_limit = getrlimit(Resource::Core);
 
         let (program, arguments) = command.split_first().context("no command to run")?;
