@@ -123,10 +123,8 @@ fn compare(truth: &Value, threads: &[Thread], show: bool) -> (Agreement, Agreeme
     let (mut crashed, mut all) = (Agreement::default(), Agreement::default());
     for (index, expected_thread) in truth["threads"].as_array().into_iter().flatten().enumerate() {
         let id = expected_thread["tid"].as_u64().unwrap_or_default().to_string();
-        let expected: Vec<String> = expected_thread["frames"]
-            .as_array()
-            .into_iter()
-            .flatten()
+        let expected: Vec<String> = frames_of(expected_thread)
+            .iter()
             .map(|frame| comparable(frame["function"].as_str()))
             .collect();
         let thread = threads.iter().find(|thread| thread.id.to_string() == id);
@@ -140,10 +138,7 @@ fn compare(truth: &Value, threads: &[Thread], show: bool) -> (Agreement, Agreeme
             .take(listed)
             .map(|frame| comparable(frame.function.as_deref()))
             .collect();
-        // Where gdb lost the way (a last frame without a name), what we find beyond it has nothing to be compared to.
-        let expected = without_tail(expected, UNNAMED);
-        let lost = expected.1;
-        let expected = expected.0;
+        let (expected, lost) = where_sane(expected, frames_of(expected_thread));
         let found = if lost {
             found.into_iter().take(expected.len()).collect()
         } else {
@@ -171,14 +166,22 @@ fn expected_frames_listed(thread: &Value) -> usize {
 /// A frame that gdb shows as `??`.
 const UNNAMED: &str = "??";
 
-/// The names before those at the end that are unnamed; says whether there were any.
-fn without_tail(mut names: Vec<String>, unnamed: &str) -> (Vec<String>, bool) {
-    let before = names.len();
-    while names.last().is_some_and(|name| name == unnamed) {
+/// Where gdb loses its way it goes on with addresses that are in no binary, or ends on a frame it can not name; what is
+/// found beyond that has nothing to be compared to. Gives the frames before, and whether there were such.
+fn where_sane(mut names: Vec<String>, frames: &[Value]) -> (Vec<String>, bool) {
+    let all = names.len();
+    let stray = |frame: &Value| frame["function"].is_null() && frame["module"].is_null();
+    let first_stray = frames.iter().skip(1).position(stray);
+    names.truncate(first_stray.map_or(all, |index| index + 1));
+    while names.last().is_some_and(|name| name == UNNAMED) {
         names.pop();
     }
-    let lost = names.len() < before;
+    let lost = names.len() < all;
     (names, lost)
+}
+
+fn frames_of(thread: &Value) -> &[Value] {
+    thread["frames"].as_array().map_or(&[], Vec::as_slice)
 }
 
 /// Longest common subsequence: what both have, in the same order.

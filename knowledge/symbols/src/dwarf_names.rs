@@ -130,7 +130,12 @@ impl Names {
             Some(other) => self.prefix(&other.unit_ref(&dwarf), at),
             None => self.prefix(unit, at),
         };
-        Some(format!("{prefix}{name}"))
+        let qualified = format!("{prefix}{name}");
+        Some(if matches!(language, Language::Cpp) {
+            names::in_common_style(&qualified)
+        } else {
+            qualified
+        })
     }
 
     /// `namespace::Class::` of an entry.

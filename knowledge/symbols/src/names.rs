@@ -59,11 +59,103 @@ fn in_gnu_style(name: &str) -> String {
         ("(unsigned long long)", "ull"),
         ("(long long)", "ll"),
     ];
-    let mut name = name.replace(", >", ">").replace("void()", "void ()");
+    let mut name = name.replace(", >", ">");
     for (cast, suffix) in LITERALS {
         name = suffix_literals(&name, cast, suffix);
     }
-    name.replace("(bool)1", "true").replace("(bool)0", "false")
+    space_function_types(&name.replace("(bool)1", "true").replace("(bool)0", "false"))
+}
+
+/// Name of a function without a linkage name, as its compiler wrote it, in the common style.
+pub(crate) fn in_common_style(name: &str) -> String {
+    const TYPES: [(&str, &str); 6] = [
+        ("long long unsigned int", "unsigned long long"),
+        ("long unsigned int", "unsigned long"),
+        ("short unsigned int", "unsigned short"),
+        ("long long int", "long long"),
+        ("long int", "long"),
+        ("short int", "short"),
+    ];
+    let mut name = name.to_owned();
+    for (written, common) in TYPES {
+        if name.contains(written) {
+            name = name.replace(written, common);
+        }
+    }
+    space_function_types(&name)
+}
+
+/// `f<int(char)>` as `f<int (char)>`: the parameters of a function type, not those of a function.
+fn space_function_types(name: &str) -> String {
+    let mut spaced = String::with_capacity(name.len());
+    let mut rest = name;
+    let mut angles = 0_usize;
+    while let Some(index) = rest.find(['<', '>', '(']) {
+        let (before, from) = rest.split_at(index);
+        spaced.push_str(before);
+        let mut characters = from.chars();
+        match characters.next() {
+            Some('<') => angles += 1,
+            Some('>') => angles = angles.saturating_sub(1),
+            _ if angles > 0 && is_function_type(&spaced, from) => {
+                // The address of a function is written without its parameters.
+                if argument(&spaced).starts_with('&') {
+                    rest = from.get(parameters_len(from)..).unwrap_or_default();
+                    continue;
+                }
+                spaced.push(' ');
+            }
+            _ => {}
+        }
+        let (bracket, after) = from.split_at(1);
+        spaced.push_str(bracket);
+        rest = after;
+    }
+    spaced.push_str(rest);
+    spaced
+}
+
+/// Whether the parenthesis that `from` starts with holds the parameters of a function type that ends in `before`.
+fn is_function_type(before: &str, from: &str) -> bool {
+    let follows_type =
+        before.ends_with(|last: char| last.is_ascii_alphanumeric() || matches!(last, '_' | '>' | '*' | '&'));
+    let is_word = ["lambda", "decltype", "operator"]
+        .iter()
+        .any(|word| before.ends_with(word));
+    let after = from.get(parameters_len(from)..).unwrap_or_default();
+    follows_type && !is_word && after.starts_with(['>', ',', '&', '*'])
+}
+
+/// Length of the parenthesized text at the start of `from`.
+fn parameters_len(from: &str) -> usize {
+    let mut depth = 0_usize;
+    let end = from.bytes().position(|byte| {
+        depth = match byte {
+            b'(' => depth + 1,
+            b')' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        depth == 0
+    });
+    end.map_or(from.len(), |end| end + 1)
+}
+
+/// The template argument that `before` ends in.
+fn argument(before: &str) -> &str {
+    let mut depth = 0_usize;
+    let start = before.bytes().rposition(|byte| {
+        match byte {
+            b'>' | b')' => depth += 1,
+            b'<' | b'(' | b',' if depth == 0 => return true,
+            b'<' | b'(' => depth -= 1,
+            _ => {}
+        }
+        false
+    });
+    start
+        .and_then(|start| before.get(start + 1..))
+        .unwrap_or(before)
+        .trim_start()
 }
 
 /// `(long)5` as `5l`.

@@ -48,7 +48,12 @@ impl Report {
     /// Events of one kind, oldest first, with their particulars.
     pub fn told<T: EventDetail>(&self) -> Vec<Told<T>> {
         pages(|first| self.events(Some(T::KIND), first, PAGE))
-            .filter_map(|event| Some(Told { detail: serde_json::from_str(&event.detail).ok()?, event }))
+            .filter_map(|event| {
+                Some(Told {
+                    detail: serde_json::from_str(&event.detail).ok()?,
+                    event,
+                })
+            })
             .collect()
     }
 
@@ -56,12 +61,18 @@ impl Report {
     pub fn walks(&self) -> impl Iterator<Item = Walk<'_>> {
         pages(|first| self.threads(first, PAGE))
             .zip(0..)
-            .map(|(thread, position)| Walk { report: self, position, thread })
+            .map(|(thread, position)| Walk {
+                report: self,
+                position,
+                thread,
+            })
     }
 
     /// A citation of an event: of the line that tells it where it comes from a text, so that it can be opened there.
     pub fn cite(&self, event: &Event) -> Citation {
-        let line = event.lines.and_then(|(first, _)| self.lines(&event.artifact, first, 1).into_iter().next());
+        let line = event
+            .lines
+            .and_then(|(first, _)| self.lines(&event.artifact, first, 1).into_iter().next());
         line.map_or_else(|| cite::event(event), |line| cite::line(&line))
     }
 
@@ -77,7 +88,10 @@ impl Report {
 
     /// The memory snapshots, one for each device.
     pub fn snapshots(&self) -> Vec<MemorySnapshot> {
-        self.memory_snapshots().iter().filter_map(|text| serde_json::from_str(text).ok()).collect()
+        self.memory_snapshots()
+            .iter()
+            .filter_map(|text| serde_json::from_str(text).ok())
+            .collect()
     }
 
     /// The context's value at a dotted path, when it is a text or a number: as text.
@@ -93,7 +107,9 @@ impl Report {
 impl Walk<'_> {
     /// Its frames with their indices, innermost first.
     pub fn frames(&self) -> impl Iterator<Item = (u32, Frame)> {
-        pages(|first| self.report.frames(self.position, first, PAGE)).zip(0..).map(|(frame, index)| (index, frame))
+        pages(|first| self.report.frames(self.position, first, PAGE))
+            .zip(0..)
+            .map(|(frame, index)| (index, frame))
     }
 
     /// A citation of one of its frames.

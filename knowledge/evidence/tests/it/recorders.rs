@@ -17,7 +17,7 @@ fn folder(folder: &Path, ending: &str) -> Collectives {
     let name = |file: &Path| file.file_name().unwrap().to_string_lossy().into_owned();
     let dumps = files
         .iter()
-        .filter(|file| name(file).ends_with(ending) && !name(file).ends_with(".toml"));
+        .filter(|file| name(file).ends_with(ending) && name(file) != "case.toml");
     let parts: Vec<Evidence> = dumps
         .map(|file| {
             let reading = read(&Artifact::new(name(file), file), &Limits::default());

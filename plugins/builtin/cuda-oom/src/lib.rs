@@ -31,13 +31,15 @@ const CAUSES: [&str; 15] = [
 
 impl Plugin for CudaOom {
     fn about() -> Info {
-        Info::new("cuda-oom", env!("CARGO_PKG_VERSION")).names(CAUSES).needs(Needs::any_of([
-            "memory-snapshots",
-            "event:cuda-oom",
-            "event:cuda-error",
-            "event:host-oom",
-            "event:python-exception",
-        ]))
+        Info::new("cuda-oom", env!("CARGO_PKG_VERSION"))
+            .names(CAUSES)
+            .needs(Needs::any_of([
+                "memory-snapshots",
+                "event:cuda-oom",
+                "event:cuda-error",
+                "event:host-oom",
+                "event:python-exception",
+            ]))
     }
 
     fn diagnose(report: &Report) -> Result<Diagnosis, String> {
@@ -45,7 +47,9 @@ impl Plugin for CudaOom {
         if let Some(finding) = messages::rule(report, &requests) {
             return Ok(finding.into());
         }
-        let Some(request) = requests.first() else { return Ok(Diagnosis::nothing()) };
+        let Some(request) = requests.first() else {
+            return Ok(Diagnosis::nothing());
+        };
         Ok(rules::judge(report, request, &requests))
     }
 }

@@ -7,7 +7,9 @@ use crate::request::Request;
 use crate::size::size;
 
 pub fn rule(report: &Report, requests: &[Request]) -> Option<Finding> {
-    exception(report).or_else(|| overflow(report)).or_else(|| requests.is_empty().then(|| host(report).or_else(|| raw(report)))?)
+    exception(report)
+        .or_else(|| overflow(report))
+        .or_else(|| requests.is_empty().then(|| host(report).or_else(|| raw(report)))?)
 }
 
 /// Messages of the allocator that have a form of their own.
@@ -50,15 +52,23 @@ fn overflow(report: &Report) -> Option<Finding> {
 fn host(report: &Report) -> Option<Finding> {
     let refused: Vec<Told<HostOom>> = report.told();
     if let Some(told) = refused.iter().find(|told| ended(&told.event)) {
-        let asked = told.detail.requested.map_or_else(String::new, |bytes| format!(" for {}", size(bytes)));
+        let asked = told
+            .detail
+            .requested
+            .map_or_else(String::new, |bytes| format!(" for {}", size(bytes)));
         return Some(
             Finding::new("oom-host-allocator", 0.93)
-                .because(format!("Memory of the host, not of the GPU: the system refused {}{asked}.", told.detail.allocator))
+                .because(format!(
+                    "Memory of the host, not of the GPU: the system refused {}{asked}.",
+                    told.detail.allocator
+                ))
                 .cite(report.cite(&told.event)),
         );
     }
     let exceptions: Vec<Told<PythonException>> = report.told();
-    let told = exceptions.iter().find(|told| ended(&told.event) && told.detail.exception == "MemoryError")?;
+    let told = exceptions
+        .iter()
+        .find(|told| ended(&told.event) && told.detail.exception == "MemoryError")?;
     Some(
         Finding::new("oom-host-allocator", 0.85)
             .because("Python could not get memory of the host.")
@@ -69,7 +79,9 @@ fn host(report: &Report) -> Option<Finding> {
 /// The driver's own refusal: not the caching allocator's, so not of a tensor.
 fn raw(report: &Report) -> Option<Finding> {
     let errors: Vec<Told<CudaError>> = report.told();
-    let told = errors.iter().find(|told| ended(&told.event) && is_out_of_memory(&told.detail))?;
+    let told = errors
+        .iter()
+        .find(|told| ended(&told.event) && is_out_of_memory(&told.detail))?;
     let what = match (&told.detail.call, &told.detail.name) {
         (Some(call), Some(name)) => format!("`{call}` failed with {name}"),
         (_, Some(name)) => format!("A call failed with {name}"),
@@ -90,7 +102,10 @@ fn is_out_of_memory(error: &CudaError) -> bool {
     const MEMORY_ALLOCATION: u32 = 2;
     let runtime = matches!(error.api.as_str(), "cuda" | "hip" | "driver");
     (runtime && (error.code == Some(MEMORY_ALLOCATION) || error.message.starts_with("out of memory")))
-        || error.name.as_deref().is_some_and(|name| name.ends_with("STATUS_ALLOC_FAILED"))
+        || error
+            .name
+            .as_deref()
+            .is_some_and(|name| name.ends_with("STATUS_ALLOC_FAILED"))
 }
 
 /// Whether an event ended its process, and by itself.

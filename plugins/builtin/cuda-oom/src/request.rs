@@ -45,19 +45,35 @@ pub struct Blocks {
 impl Request {
     /// Every request of the report that failed and ended its process, the first one first.
     pub fn all(report: &Report) -> Vec<Self> {
-        let mut snapshots: Vec<Option<(usize, MemorySnapshot)>> =
-            report.snapshots().into_iter().enumerate().filter(|(_, snapshot)| snapshot.oom.is_some()).map(Some).collect();
+        let mut snapshots: Vec<Option<(usize, MemorySnapshot)>> = report
+            .snapshots()
+            .into_iter()
+            .enumerate()
+            .filter(|(_, snapshot)| snapshot.oom.is_some())
+            .map(Some)
+            .collect();
         let told: Vec<Told<CudaOom>> = report.told();
-        let mut requests: Vec<Self> = told.iter().filter(|told| ended(&told.event)).map(|told| Self::from_message(report, told)).collect();
+        let mut requests: Vec<Self> = told
+            .iter()
+            .filter(|told| ended(&told.event))
+            .map(|told| Self::from_message(report, told))
+            .collect();
         for request in &mut requests {
-            let own = snapshots.iter_mut().find(|slot| slot.as_ref().is_some_and(|(_, snapshot)| request.is_of(snapshot)));
+            let own = snapshots
+                .iter_mut()
+                .find(|slot| slot.as_ref().is_some_and(|(_, snapshot)| request.is_of(snapshot)));
             if let Some((position, snapshot)) = own.and_then(Option::take) {
                 request.add(report, position, snapshot);
             }
         }
         // A snapshot without a message: the log is not in the report. With a message of another request, it tells of an earlier one.
         if requests.is_empty() && told.is_empty() {
-            requests.extend(snapshots.into_iter().flatten().map(|(position, snapshot)| Self::from_snapshot(report, position, snapshot)));
+            requests.extend(
+                snapshots
+                    .into_iter()
+                    .flatten()
+                    .map(|(position, snapshot)| Self::from_snapshot(report, position, snapshot)),
+            );
         }
         requests
     }
@@ -83,7 +99,12 @@ impl Request {
         };
         for variable in ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"] {
             let value = report.context_text(&format!("environment.{variable}"));
-            if value.is_some_and(|value| value.to_ascii_lowercase().replace(' ', "").contains("expandable_segments:true")) {
+            if value.is_some_and(|value| {
+                value
+                    .to_ascii_lowercase()
+                    .replace(' ', "")
+                    .contains("expandable_segments:true")
+            }) {
                 request.expandable = true;
                 request.setting = report.cite_fact(&format!("context.environment.{variable}"));
             }
@@ -124,7 +145,11 @@ impl Request {
     fn add(&mut self, report: &Report, position: usize, snapshot: MemorySnapshot) {
         let oom = snapshot.oom.clone().unwrap_or_default();
         let fact = |member: &str| report.cite_fact(&format!("memory_snapshots.{position}.{member}"));
-        self.proof.extend(["oom.requested", "oom.usable_inactive", "oom.largest_usable"].into_iter().filter_map(fact));
+        self.proof.extend(
+            ["oom.requested", "oom.usable_inactive", "oom.largest_usable"]
+                .into_iter()
+                .filter_map(fact),
+        );
         self.private_pools = self.private_pools.max(snapshot.private_pools);
         if snapshot.expandable_segments == Some(true) {
             self.expandable = true;

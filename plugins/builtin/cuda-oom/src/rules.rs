@@ -31,7 +31,12 @@ pub fn judge(report: &Report, request: &Request, all: &[Request]) -> Diagnosis {
         None => Diagnosis::nothing().collect(
             "memory snapshot",
             SNAPSHOT,
-            ["oom-exhaustion", "oom-fragmentation", "oom-other-process", "oom-non-pytorch-memory"],
+            [
+                "oom-exhaustion",
+                "oom-fragmentation",
+                "oom-other-process",
+                "oom-non-pytorch-memory",
+            ],
         ),
     }
 }
@@ -44,7 +49,15 @@ fn undecided_blocks(request: &Request, diagnosis: Diagnosis) -> Diagnosis {
     if request.blocks.is_some() || request.unallocated < request.requested {
         return diagnosis;
     }
-    diagnosis.collect("memory snapshot", SNAPSHOT, ["oom-fragmentation", "oom-stream-or-pool-split", "oom-side-stream-retention"])
+    diagnosis.collect(
+        "memory snapshot",
+        SNAPSHOT,
+        [
+            "oom-fragmentation",
+            "oom-stream-or-pool-split",
+            "oom-side-stream-retention",
+        ],
+    )
 }
 
 /// The process may not use the whole device.
@@ -64,7 +77,10 @@ fn fraction(_: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
 
 /// Processes of one job that all use the first device.
 fn all_ranks_on_one(_: &Report, request: &Request, all: &[Request]) -> Option<Finding> {
-    let strays = all.iter().filter(|other| other.gpu == Some(0) && other.rank.is_some_and(|rank| rank > 0)).count();
+    let strays = all
+        .iter()
+        .filter(|other| other.gpu == Some(0) && other.rank.is_some_and(|rank| rank > 0))
+        .count();
     let crowd = request.others.len();
     let held: u64 = request.others.iter().map(|process| process.bytes).sum();
     if request.gpu != Some(0) || strays == 0 || crowd < 2 || held < request.missing() {
@@ -87,8 +103,11 @@ fn other_process(_: &Report, request: &Request, _: &[Request]) -> Option<Finding
     }
     let mut others = request.others.clone();
     others.sort_by_key(|process| std::cmp::Reverse(process.bytes));
-    let named: Vec<String> =
-        others.iter().take(NAMED).map(|process| format!("process {} holds {}", process.pid, size(process.bytes))).collect();
+    let named: Vec<String> = others
+        .iter()
+        .take(NAMED)
+        .map(|process| format!("process {} holds {}", process.pid, size(process.bytes)))
+        .collect();
     let first = others.first().map(|process| process.pid)?;
     Some(
         Finding::new("oom-other-process", 0.93)
@@ -100,7 +119,9 @@ fn other_process(_: &Report, request: &Request, _: &[Request]) -> Option<Finding
                 named.join(", "),
                 size(request.this_process.unwrap_or(request.reserved()))
             ))
-            .first_step(format!("Find out what process {first} is (ps -fp {first} on the host) and whether it should be there")),
+            .first_step(format!(
+                "Find out what process {first} is (ps -fp {first} on the host) and whether it should be there"
+            )),
     )
 }
 
@@ -188,7 +209,9 @@ fn fragmentation(report: &Report, request: &Request, _: &[Request]) -> Option<Fi
     if free < request.requested || !substantial {
         return None;
     }
-    let largest = request.blocks.as_ref().map_or_else(String::new, |blocks| format!(", the largest piece of which has {}", size(blocks.largest_usable)));
+    let largest = request.blocks.as_ref().map_or_else(String::new, |blocks| {
+        format!(", the largest piece of which has {}", size(blocks.largest_usable))
+    });
     let numbers = format!(
         "{} were asked for while the allocator held {} that were not allocated{largest}; {} were allocated.",
         size(request.requested),
@@ -206,16 +229,29 @@ fn fragmentation(report: &Report, request: &Request, _: &[Request]) -> Option<Fi
         );
     }
     let finding = Finding::new("oom-fragmentation", if certain { 0.95 } else { 0.88 }).because(numbers);
-    Some(finding.cite_all(request.blocks.as_ref().and_then(|blocks| fact(report, blocks, "largest_inactive"))))
+    Some(
+        finding.cite_all(
+            request
+                .blocks
+                .as_ref()
+                .and_then(|blocks| fact(report, blocks, "largest_inactive")),
+        ),
+    )
 }
 
 /// One stack's memory that grew from step to step until nothing was left.
 fn leak(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
     let blocks = request.blocks.as_ref()?;
-    let (index, cluster) = blocks.snapshot.clusters.iter().enumerate().find(|(_, cluster)| {
-        cluster.bytes >= request.allocated / 4 && grows_steadily(&cluster.growth)
-    })?;
-    let place = cluster.frames.first().map_or_else(String::new, |frame| format!(" at {frame}"));
+    let (index, cluster) = blocks
+        .snapshot
+        .clusters
+        .iter()
+        .enumerate()
+        .find(|(_, cluster)| cluster.bytes >= request.allocated / 4 && grows_steadily(&cluster.growth))?;
+    let place = cluster
+        .frames
+        .first()
+        .map_or_else(String::new, |frame| format!(" at {frame}"));
     Some(
         Finding::new("leak-loss-history", 0.7)
             .because(format!(
@@ -240,14 +276,19 @@ fn grows_steadily(growth: &[u64]) -> bool {
 
 /// The program needs more than there is.
 fn exhaustion(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
-    let available = request.capacity.unwrap_or_else(|| request.reserved() + request.free.unwrap_or(0));
+    let available = request
+        .capacity
+        .unwrap_or_else(|| request.reserved() + request.free.unwrap_or(0));
     let share = request.allocated as f64 / available.max(1) as f64;
     let confidence = match share {
         0.85.. => 0.92,
         0.7..0.85 => 0.78,
         _ => return None,
     };
-    let holders = request.blocks.as_ref().map_or_else(String::new, |blocks| holders(blocks));
+    let holders = request
+        .blocks
+        .as_ref()
+        .map_or_else(String::new, |blocks| holders(blocks));
     let finding = Finding::new("oom-exhaustion", confidence).because(format!(
         "{} were asked for and {} are free. {} of {} are allocated by the program itself ({:.0} %), and only {} are held without being \
          allocated.{holders}",
@@ -258,7 +299,14 @@ fn exhaustion(report: &Report, request: &Request, _: &[Request]) -> Option<Findi
         share * 100.0,
         size(request.unallocated)
     ));
-    Some(finding.cite_all(request.blocks.as_ref().and_then(|blocks| fact(report, blocks, "clusters.0.bytes"))))
+    Some(
+        finding.cite_all(
+            request
+                .blocks
+                .as_ref()
+                .and_then(|blocks| fact(report, blocks, "clusters.0.bytes")),
+        ),
+    )
 }
 
 /// Who allocated most of what is alive.
@@ -270,7 +318,11 @@ fn holders(blocks: &Blocks) -> String {
         .filter_map(|cluster| Some(format!("{} by {}", size(cluster.bytes), cluster.frames.first()?)))
         .take(3)
         .collect();
-    if largest.is_empty() { String::new() } else { format!(" Most of it: {}.", largest.join(", ")) }
+    if largest.is_empty() {
+        String::new()
+    } else {
+        format!(" Most of it: {}.", largest.join(", "))
+    }
 }
 
 fn fact(report: &Report, blocks: &Blocks, member: &str) -> Option<whycrash_plugin::Citation> {

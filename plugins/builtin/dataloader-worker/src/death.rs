@@ -8,29 +8,53 @@ use crate::ended;
 type Death = Told<facts::DataloaderWorker>;
 
 pub fn rule(report: &Report) -> Option<Diagnosis> {
-    let deaths: Vec<Death> = report.told::<facts::DataloaderWorker>().into_iter().filter(|told| ended(&told.event)).collect();
-    // The parent tells it twice; only one of the two says how.
+    let deaths: Vec<Death> = report
+        .told::<facts::DataloaderWorker>()
+        .into_iter()
+        .filter(|told| ended(&told.event))
+        .collect();
+    // It is told up to three times: by the worker's own handler, which does not know its process id, by the parent with the
+    // reason, and by the parent without.
+    let reasoned = |told: &&Death| told.detail.signal.is_some() || told.detail.shared_memory;
     let death = deaths
         .iter()
-        .find(|told| told.detail.signal.is_some() || told.detail.shared_memory)
+        .filter(reasoned)
+        .find(|told| told.detail.pid.is_some())
+        .or_else(|| deaths.iter().find(reasoned))
         .or_else(|| deaths.iter().find(|told| told.detail.exit_code.is_some()))?;
-    if death.detail.shared_memory {
+    if deaths.iter().any(|told| told.detail.shared_memory) {
         return Some(bus_error(report, death));
     }
-    match death.detail.signal.as_deref() {
-        Some("Killed") => Some(killed(report, death)),
-        Some("Bus error") => Some(bus_error(report, death)),
-        Some("Segmentation fault") => Some(by_signal(report, death, "dl-worker-segfault", "Segmentation fault")),
-        Some("Aborted") => Some(by_signal(report, death, "dl-worker-abort", "Aborted")),
-        Some(_) => None,
-        None => death.detail.exit_code.map(|code| exited(report, death, code)),
+    let Some(signal) = death.detail.signal.as_deref() else {
+        return death.detail.exit_code.map(|code| exited(report, death, code));
+    };
+    // The C library and torch's handler write these words differently.
+    match signal.to_ascii_lowercase().replace('-', " ").as_str() {
+        "killed" => Some(killed(report, death)),
+        "bus error" => Some(bus_error(report, death)),
+        "segmentation fault" => Some(by_signal(
+            report,
+            death,
+            "dl-worker-segfault",
+            "Segmentation fault",
+        )),
+        "aborted" => Some(by_signal(report, death, "dl-worker-abort", "Aborted")),
+        "floating point exception" => Some(by_signal(
+            report,
+            death,
+            "fpe-integer-division",
+            "Floating-point exception",
+        )),
+        _ => None,
     }
 }
 
 /// Killed from outside: by the kernel where its log says so, and by somebody unknown elsewhere.
 fn killed(report: &Report, death: &Death) -> Diagnosis {
     let kills: Vec<Told<Kernel>> = report.told();
-    let kill = kills.iter().find(|told| told.detail.family == "oom-kill" && (death.detail.pid.is_none() || told.event.pid == death.detail.pid));
+    let kill = kills.iter().find(|told| {
+        told.detail.family == "oom-kill" && (death.detail.pid.is_none() || told.event.pid == death.detail.pid)
+    });
     let worker = worker(death);
     let Some(kill) = kill else {
         let finding = Finding::new("dl-worker-oom-killed", 0.7).because(format!(
@@ -43,8 +67,14 @@ fn killed(report: &Report, death: &Death) -> Diagnosis {
             ["dl-worker-oom-killed", "host-oom-killer"],
         );
     };
-    let limit = if kill.detail.cgroup == Some(true) { "its memory cgroup (the container) had reached its limit" } else { "the host had no memory left" };
-    let held = kill.detail.rss.map_or_else(String::new, |bytes| format!(", which held {:.2} GiB,", bytes as f64 / f64::from(1 << 30)));
+    let limit = if kill.detail.cgroup == Some(true) {
+        "its memory cgroup (the container) had reached its limit"
+    } else {
+        "the host had no memory left"
+    };
+    let held = kill.detail.rss.map_or_else(String::new, |bytes| {
+        format!(", which held {:.2} GiB,", bytes as f64 / f64::from(1 << 30))
+    });
     Finding::new("dl-worker-oom-killed", 0.96)
         .because(format!("The kernel killed {}{held} because {limit}.", lower(&worker)))
         .cite(report.cite(&death.event))
@@ -68,10 +98,19 @@ fn bus_error(report: &Report, death: &Death) -> Diagnosis {
 fn by_signal(report: &Report, death: &Death, cause: &str, error: &str) -> Diagnosis {
     let place = python_frame(report, error);
     let words = own_words(report, error);
-    let at = place.as_ref().map_or_else(String::new, |(frame, _)| format!(" in {frame}"));
-    let verb = if error == "Aborted" { "aborted" } else { "crashed with a segmentation fault" };
+    let at = place
+        .as_ref()
+        .map_or_else(String::new, |(frame, _)| format!(" in {frame}"));
+    let verb = match error {
+        "Aborted" => "aborted",
+        "Segmentation fault" => "crashed with a segmentation fault",
+        _ => "died of an arithmetic fault, which on x86 is a division of integers by zero",
+    };
     let finding = Finding::new(cause, if words.is_empty() { 0.88 } else { 0.94 })
-        .because(format!("{} {verb}{at}: native code that the dataset calls failed, not the training process.", worker(death)))
+        .because(format!(
+            "{} {verb}{at}: native code that the dataset calls failed, not the training process.",
+            worker(death)
+        ))
         .cite(report.cite(&death.event))
         .cite_all(words.iter().cloned())
         .cite_all(place.map(|(_, citation)| citation));
@@ -98,28 +137,43 @@ fn exited(report: &Report, death: &Death, code: i32) -> Diagnosis {
 }
 
 fn worker(death: &Death) -> String {
-    death.detail.pid.map_or_else(|| "A DataLoader worker".to_owned(), |pid| format!("The DataLoader worker with process id {pid}"))
+    death.detail.pid.map_or_else(
+        || "A DataLoader worker".to_owned(),
+        |pid| format!("The DataLoader worker with process id {pid}"),
+    )
 }
 
 fn lower(sentence: &str) -> String {
     let mut letters = sentence.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 /// What the worker printed about its own death: faulthandler's head line, the C library's last words, torch's own handler.
 fn own_words(report: &Report, error: &str) -> Vec<Citation> {
     let dumps = report.told::<facts::FatalPythonError>();
-    let dump = dumps.iter().find(|told| told.detail.error == error).map(|told| report.cite(&told.event));
+    let dump = dumps
+        .iter()
+        .find(|told| told.detail.error == error)
+        .map(|told| report.cite(&told.event));
     let aborts = report.told::<facts::NativeAbort>();
-    let abort = (error == "Aborted").then(|| aborts.first()).flatten().map(|told| report.cite(&told.event));
+    let abort = (error == "Aborted")
+        .then(|| aborts.first())
+        .flatten()
+        .map(|told| report.cite(&told.event));
     abort.into_iter().chain(dump).collect()
 }
 
 /// The innermost Python frame of the worker's dump.
 fn python_frame(report: &Report, error: &str) -> Option<(String, Citation)> {
-    report.told::<facts::FatalPythonError>().iter().find(|told| told.detail.error == error)?;
+    report
+        .told::<facts::FatalPythonError>()
+        .iter()
+        .find(|told| told.detail.error == error)?;
     let walk = report.walks().take_while(|walk| walk.thread.crashed).find(|walk| {
-        walk.frames().next().is_some_and(|(_, frame)| frame.kind == "python") && !walk.thread.id.starts_with("traceback")
+        walk.frames().next().is_some_and(|(_, frame)| frame.kind == "python")
+            && !walk.thread.id.starts_with("traceback")
     })?;
     let (index, frame) = walk.frames().next()?;
     let name = frame.function.as_deref().unwrap_or("?");

@@ -10,7 +10,7 @@ use whycrash_plugin::{Diagnosis, Event, Info, Needs, Plugin, Report};
 struct DataloaderWorker;
 
 /// Every cause it can name.
-const CAUSES: [&str; 8] = [
+const CAUSES: [&str; 9] = [
     "dl-fd-exhausted",
     "dl-fork-after-cuda",
     "dl-pin-thread-died",
@@ -19,21 +19,26 @@ const CAUSES: [&str; 8] = [
     "dl-worker-exitcode",
     "dl-worker-oom-killed",
     "dl-worker-segfault",
+    "fpe-integer-division",
 ];
 
 impl Plugin for DataloaderWorker {
     fn about() -> Info {
-        Info::new("dataloader-worker", env!("CARGO_PKG_VERSION")).names(CAUSES).needs(Needs::any_of([
-            "event:dataloader-worker",
-            "event:shared-memory",
-            "event:python-exception",
-            "event:cuda-error",
-        ]))
+        Info::new("dataloader-worker", env!("CARGO_PKG_VERSION"))
+            .names(CAUSES)
+            .needs(Needs::any_of([
+                "event:dataloader-worker",
+                "event:shared-memory",
+                "event:python-exception",
+                "event:cuda-error",
+            ]))
     }
 
     fn diagnose(report: &Report) -> Result<Diagnosis, String> {
         // What the loader says about itself comes first: a worker that dies afterwards is a consequence.
-        Ok(trouble::rule(report).or_else(|| death::rule(report)).unwrap_or_else(Diagnosis::nothing))
+        Ok(trouble::rule(report)
+            .or_else(|| death::rule(report))
+            .unwrap_or_else(Diagnosis::nothing))
     }
 }
 

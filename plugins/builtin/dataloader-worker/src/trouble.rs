@@ -1,12 +1,12 @@
 //! The loader's own troubles: shared memory, file descriptors, CUDA in a forked worker, the pinning thread.
 
 use whycrash_plugin::facts::{PythonException, SharedMemory};
-use whycrash_plugin::{Diagnosis, Finding, Report, Told};
+use whycrash_plugin::{Citation, Diagnosis, Finding, Report, Told, cite};
 
 use crate::ended;
 
 /// What an exception that ended the process says, the cause it stands for, and why.
-const WORDS: [(&str, &str, &str); 4] = [
+const WORDS: [(&str, &str, &str); 5] = [
     (
         "Cannot re-initialize CUDA in forked subprocess",
         "dl-fork-after-cuda",
@@ -23,6 +23,11 @@ const WORDS: [(&str, &str, &str); 4] = [
         "The process has as many files open as it may: every tensor that a worker shares by file descriptor keeps one open",
     ),
     (
+        "unable to allocate shared memory(shm)",
+        "dl-shm-bus-error",
+        "A batch could not be put into shared memory: workers hand their batches over in /dev/shm, which is full",
+    ),
+    (
         "received 0 items of ancdata",
         "dl-fd-exhausted",
         "A file descriptor could not be received from a worker, because the process has as many files open as it may",
@@ -35,21 +40,21 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
 
 fn exception(report: &Report) -> Option<Diagnosis> {
     let exceptions: Vec<Told<PythonException>> = report.told();
-    let (told, cause, why) = exceptions.iter().filter(|told| ended(&told.event) && !is_unrelated(&told.detail)).find_map(|told| {
-        let (_, cause, why) = WORDS.iter().find(|(words, ..)| told.detail.message.contains(words))?;
-        Some((told, *cause, *why))
-    })?;
-    let line = said(report, told, cause);
-    Some(Finding::new(cause, 0.93).because(format!("{why}.")).cite(line).into())
+    let (told, (words, cause, why)) = exceptions
+        .iter()
+        .filter(|told| ended(&told.event) && !is_unrelated(&told.detail))
+        .find_map(|told| Some((told, WORDS.iter().find(|(words, ..)| told.detail.message.contains(words))?)))?;
+    let finding = Finding::new(cause, 0.93).because(format!("{why}."));
+    Some(finding.cite(said(report, told, words)).into())
 }
 
 /// The line of the message itself, which in a chain of tracebacks is not the event's first one.
-fn said(report: &Report, told: &Told<PythonException>, cause: &str) -> whycrash_plugin::Citation {
-    let words = WORDS.iter().find(|(words, of, _)| *of == cause && told.detail.message.contains(words)).map_or("", |(words, ..)| *words);
+fn said(report: &Report, told: &Told<PythonException>, words: &str) -> Citation {
     let (first, last) = told.event.lines.unwrap_or((0, 0));
-    let lines = report.search(Some(&told.event.artifact), words, 64).unwrap_or_default();
+    let pattern: String = words.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '.' }).collect();
+    let lines = report.search(Some(&told.event.artifact), &pattern, 64).unwrap_or_default();
     let line = lines.iter().find(|line| (first..=last).contains(&line.number));
-    line.map_or_else(|| report.cite(&told.event), whycrash_plugin::cite::line)
+    line.map_or_else(|| report.cite(&told.event), cite::line)
 }
 
 /// Too many open files can be anybody's, and is the loader's only where it says so.
@@ -60,8 +65,14 @@ fn is_unrelated(exception: &PythonException) -> bool {
 /// Shared memory that could not be had, other than by a worker's bus error.
 fn shared_memory(report: &Report) -> Option<Diagnosis> {
     let troubles: Vec<Told<SharedMemory>> = report.told();
-    let told = troubles.iter().find(|told| ended(&told.event) && is_full(&told.detail))?;
-    let object = told.detail.object.as_deref().map_or_else(String::new, |name| format!(" ({name})"));
+    let told = troubles
+        .iter()
+        .find(|told| ended(&told.event) && is_full(&told.detail))?;
+    let object = told
+        .detail
+        .object
+        .as_deref()
+        .map_or_else(String::new, |name| format!(" ({name})"));
     let reason = told.detail.reason.as_deref().unwrap_or("no space left");
     Some(
         Finding::new("dl-shm-bus-error", 0.9)
@@ -74,6 +85,9 @@ fn shared_memory(report: &Report) -> Option<Diagnosis> {
 }
 
 fn is_full(trouble: &SharedMemory) -> bool {
-    let full = trouble.reason.as_deref().is_some_and(|reason| reason.contains("No space left") || reason.contains("(28)"));
+    let full = trouble
+        .reason
+        .as_deref()
+        .is_some_and(|reason| reason.contains("No space left") || reason.contains("(28)"));
     trouble.operation == "bus-error" || full
 }

@@ -1,7 +1,7 @@
 //! A process that ended itself, and said why.
 
-use whycrash_plugin::facts::NativeAbort;
 use whycrash_plugin::Told;
+use whycrash_plugin::facts::NativeAbort;
 
 use crate::scene::Scene;
 use crate::{Collect, Verdict};
@@ -36,7 +36,10 @@ fn from_fatal_error(scene: &Scene) -> Option<Verdict> {
 /// A line of the log has the last words.
 fn from_words(scene: &Scene) -> Option<Verdict> {
     // The first one: what follows is often the consequence, such as `terminate called` while a panic unwinds.
-    let told = scene.aborts.iter().find(|told| cause(&told.detail).is_some() && (is_deadly(&told.detail) || aborted(scene)))?;
+    let told = scene
+        .aborts
+        .iter()
+        .find(|told| cause(&told.detail).is_some() && (is_deadly(&told.detail) || aborted(scene)))?;
     let (cause, why) = cause(&told.detail)?;
     let finding = scene
         .finding(cause, confidence(scene, told))
@@ -64,7 +67,9 @@ fn from_frames(scene: &Scene) -> Option<Verdict> {
         return None;
     }
     let stack = scene.native.as_ref()?;
-    let (cause, frame, why) = GAVE_UP.iter().find_map(|(cause, functions, why)| Some((*cause, stack.with(functions)?, *why)))?;
+    let (cause, frame, why) = GAVE_UP
+        .iter()
+        .find_map(|(cause, functions, why)| Some((*cause, stack.with(functions)?, *why)))?;
     let finding = scene
         .finding(cause, 0.85)
         .because(format!("{why}{}.", scene.place()))
@@ -86,14 +91,40 @@ fn undecided(scene: &Scene) -> Option<Verdict> {
 
 /// Functions that are on the stack of an abort of each kind.
 const GAVE_UP: [(&str, &[&str], &str); 6] = [
-    ("abrt-assert", &["__assert_fail", "__assert_perror_fail"], "An assertion failed"),
-    ("abrt-stack-smash", &["__stack_chk_fail", "__fortify_fail"], "A function found the guard value on its stack overwritten when it returned"),
-    ("abrt-pure-virtual", &["__cxa_pure_virtual"], "A pure virtual function was called, on an object that was being made or destroyed"),
-    ("abrt-heap-corruption", &["malloc_printerr"], "The heap's own bookkeeping was found damaged"),
-    ("abrt-rust-panic", &["rust_panic", "std::panicking::", "core::panicking::"], "Rust code panicked"),
+    (
+        "abrt-assert",
+        &["__assert_fail", "__assert_perror_fail"],
+        "An assertion failed",
+    ),
+    (
+        "abrt-stack-smash",
+        &["__stack_chk_fail", "__fortify_fail"],
+        "A function found the guard value on its stack overwritten when it returned",
+    ),
+    (
+        "abrt-pure-virtual",
+        &["__cxa_pure_virtual"],
+        "A pure virtual function was called, on an object that was being made or destroyed",
+    ),
+    (
+        "abrt-heap-corruption",
+        &["malloc_printerr"],
+        "The heap's own bookkeeping was found damaged",
+    ),
+    (
+        "abrt-rust-panic",
+        &["rust_panic", "std::panicking::", "core::panicking::"],
+        "Rust code panicked",
+    ),
     (
         "abrt-uncaught-exception",
-        &["std::terminate", "__verbose_terminate_handler", "__cxxabiv1::__terminate", "__cxa_call_terminate", "__cxa_throw"],
+        &[
+            "std::terminate",
+            "__verbose_terminate_handler",
+            "__cxxabiv1::__terminate",
+            "__cxa_call_terminate",
+            "__cxa_throw",
+        ],
         "A C++ exception was not caught",
     ),
 ];
@@ -105,14 +136,19 @@ fn aborted(scene: &Scene) -> bool {
 /// Whether what was printed always ends the process. A check that failed is often only a Python exception, and a panic only
 /// the end of its thread.
 fn is_deadly(abort: &NativeAbort) -> bool {
-    matches!(abort.family.as_str(), "glibc" | "assertion" | "cpp-exception" | "pure-virtual" | "pybind11" | "glog-fatal")
+    matches!(
+        abort.family.as_str(),
+        "glibc" | "assertion" | "cpp-exception" | "pure-virtual" | "pybind11" | "glog-fatal"
+    )
 }
 
 fn confidence(scene: &Scene, told: &Told<NativeAbort>) -> f64 {
     let message = &told.detail.message;
     // The exception only carries the news of a failure that is told elsewhere.
     let messenger = told.detail.family == "cpp-exception"
-        && ["CUDA error", "NCCL", "out of memory", "gloo", "Connection"].iter().any(|words| message.contains(words));
+        && ["CUDA error", "NCCL", "out of memory", "gloo", "Connection"]
+            .iter()
+            .any(|words| message.contains(words));
     match (messenger, aborted(scene)) {
         (true, _) => 0.55,
         (false, true) => 0.95,
@@ -132,14 +168,25 @@ fn cause(abort: &NativeAbort) -> Option<(&'static str, String)> {
         "torch-check" | "glog-fatal" => ("abrt-assert", format!("A check failed{at}: \"{message}\"")),
         "cpp-exception" => {
             let exception = abort.exception.as_deref().unwrap_or("unknown type");
-            let said = if message.is_empty() { String::new() } else { format!(", which says \"{message}\"") };
-            ("abrt-uncaught-exception", format!("Nothing caught a C++ exception of type {exception}{said}; it ended the process"))
+            let said = if message.is_empty() {
+                String::new()
+            } else {
+                format!(", which says \"{message}\"")
+            };
+            (
+                "abrt-uncaught-exception",
+                format!("Nothing caught a C++ exception of type {exception}{said}; it ended the process"),
+            )
         }
-        "pure-virtual" => {
-            ("abrt-pure-virtual", "A pure virtual function was called, on an object that was being made or destroyed".to_owned())
-        }
+        "pure-virtual" => (
+            "abrt-pure-virtual",
+            "A pure virtual function was called, on an object that was being made or destroyed".to_owned(),
+        ),
         "rust-panic" => ("abrt-rust-panic", format!("Rust code panicked{at}: \"{message}\"")),
-        "pybind11" => ("seg-gil-violation", format!("pybind11 found Python objects touched without the GIL: \"{message}\"")),
+        "pybind11" => (
+            "seg-gil-violation",
+            format!("pybind11 found Python objects touched without the GIL: \"{message}\""),
+        ),
         _ => return None,
     })
 }
@@ -153,11 +200,24 @@ fn match_message(message: &str) -> Option<(&'static str, String)> {
             format!("A function found the memory around its buffers overwritten: \"{said}\""),
         ));
     }
-    let heap = ["free()", "malloc()", "realloc()", "calloc()", "double free", "corrupted", "munmap_chunk()", "malloc_consolidate", "chunk size", "unaligned "];
+    let heap = [
+        "free()",
+        "malloc()",
+        "realloc()",
+        "calloc()",
+        "double free",
+        "corrupted",
+        "munmap_chunk()",
+        "malloc_consolidate",
+        "chunk size",
+        "unaligned ",
+    ];
     if heap.iter().any(|words| message.contains(words)) {
         return Some((
             "abrt-heap-corruption",
-            format!("The C library found the heap damaged: \"{said}\". Something wrote out of bounds or freed twice before that"),
+            format!(
+                "The C library found the heap damaged: \"{said}\". Something wrote out of bounds or freed twice before that"
+            ),
         ));
     }
     if message.contains("Assertion `") {

@@ -66,7 +66,10 @@ fn illegal(scene: &Scene) -> Verdict {
     Verdict::Found(
         scene
             .finding("ill-unsupported-instruction", 0.9)
-            .because(format!("The processor does not know an instruction of this program (bytes {instruction}){}.", scene.place()))
+            .because(format!(
+                "The processor does not know an instruction of this program (bytes {instruction}){}.",
+                scene.place()
+            ))
             .cite_all(scene.report.cite_fact("crash.instruction"))
             .cite_all(scene.fault_facts())
             .cite_all(scene.frames_proof()),
@@ -77,7 +80,10 @@ fn trap(scene: &Scene) -> Verdict {
     Verdict::Found(
         scene
             .finding("ill-trap", 0.85)
-            .because(format!("The code ran into a trap instruction that its compiler put where it must not get{}.", scene.place()))
+            .because(format!(
+                "The code ran into a trap instruction that its compiler put where it must not get{}.",
+                scene.place()
+            ))
             .cite_all(scene.fault_facts())
             .cite_all(scene.signal_proof())
             .cite_all(scene.frames_proof()),

@@ -48,13 +48,15 @@ const CAUSES: [&str; 25] = [
 
 impl Plugin for NativeCrash {
     fn about() -> Info {
-        Info::new("native-crash", env!("CARGO_PKG_VERSION")).names(CAUSES).needs(Needs::any_of([
-            "crash",
-            "event:fatal-python-error",
-            "event:native-abort",
-            "event:sanitizer",
-            "event:kernel",
-        ]))
+        Info::new("native-crash", env!("CARGO_PKG_VERSION"))
+            .names(CAUSES)
+            .needs(Needs::any_of([
+                "crash",
+                "event:fatal-python-error",
+                "event:native-abort",
+                "event:sanitizer",
+                "event:kernel",
+            ]))
     }
 
     fn diagnose(report: &Report) -> Result<Diagnosis, String> {

@@ -10,13 +10,23 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
     let kill = scene.kernel.iter().find(|told| told.detail.family == "oom-kill")?;
     let detail = &kill.detail;
     // Another process of the machine was killed, not this one.
-    let other = scene.crash.pid.zip(kill.event.pid).is_some_and(|(own, killed)| own != killed);
+    let other = scene
+        .crash
+        .pid
+        .zip(kill.event.pid)
+        .is_some_and(|(own, killed)| own != killed);
     if other {
         return None;
     }
-    let limit = if detail.cgroup == Some(true) { "its memory cgroup's limit was reached" } else { "the machine's memory was used up" };
+    let limit = if detail.cgroup == Some(true) {
+        "its memory cgroup's limit was reached"
+    } else {
+        "the machine's memory was used up"
+    };
     let victim = detail.process.as_deref().unwrap_or("the process");
-    let held = detail.rss.map_or_else(String::new, |bytes| format!(", which held {:.1} GiB", bytes as f64 / f64::from(1 << 30)));
+    let held = detail.rss.map_or_else(String::new, |bytes| {
+        format!(", which held {:.1} GiB", bytes as f64 / f64::from(1 << 30))
+    });
     Some(Verdict::Found(
         scene
             .finding("host-oom-killer", 0.93)

@@ -29,7 +29,10 @@ impl<'a> Scene<'a> {
             crash: report.crash().unwrap_or_default(),
             native: crashed(report, "native"),
             python: crashed(report, "python"),
-            fatal: report.told::<FatalPythonError>().into_iter().find(|told| !told.event.survived && is_fatal(&told.detail)),
+            fatal: report
+                .told::<FatalPythonError>()
+                .into_iter()
+                .find(|told| !told.event.survived && is_fatal(&told.detail)),
             aborts: ended(report.told()),
             sanitizers: ended(report.told()),
             kernel: report.told(),
@@ -39,13 +42,19 @@ impl<'a> Scene<'a> {
 
     /// The signal that ended the process, from whoever tells it.
     pub fn signal(&self) -> Option<&str> {
-        self.crash.signal.as_deref().or_else(|| self.fatal.as_ref()?.detail.signal.as_deref())
+        self.crash
+            .signal
+            .as_deref()
+            .or_else(|| self.fatal.as_ref()?.detail.signal.as_deref())
     }
 
     /// The signal's code, unless it was sent and not raised by the processor: faulthandler handles a signal and sends it again, and
     /// then code and address say nothing about the fault.
     pub fn code(&self) -> Option<&str> {
-        self.crash.code.as_deref().filter(|code| !matches!(*code, "SI_TKILL" | "SI_USER" | "SI_QUEUE"))
+        self.crash
+            .code
+            .as_deref()
+            .filter(|code| !matches!(*code, "SI_TKILL" | "SI_USER" | "SI_QUEUE"))
     }
 
     pub fn address_kind(&self) -> Option<&str> {
@@ -58,7 +67,14 @@ impl<'a> Scene<'a> {
 
     /// A finding, with as much confidence as is due.
     pub fn finding(&self, cause: &str, confidence: f64) -> Finding {
-        Finding::new(cause, if self.in_worker { confidence.min(IN_WORKER) } else { confidence })
+        Finding::new(
+            cause,
+            if self.in_worker {
+                confidence.min(IN_WORKER)
+            } else {
+                confidence
+            },
+        )
     }
 
     /// Citations of the fault as the core tells it.
@@ -72,7 +88,12 @@ impl<'a> Scene<'a> {
     /// Citations of whatever says that a signal came.
     pub fn signal_proof(&self) -> Vec<Citation> {
         let told = self.fatal.as_ref().map(|told| self.report.cite(&told.event));
-        let fact = self.crash.signal.is_some().then(|| self.report.cite_fact("crash.signal")).flatten();
+        let fact = self
+            .crash
+            .signal
+            .is_some()
+            .then(|| self.report.cite_fact("crash.signal"))
+            .flatten();
         let kernel = self.kernel_fault().map(|told| self.report.cite(&told.event));
         told.into_iter().chain(fact).chain(kernel).collect()
     }
@@ -80,13 +101,20 @@ impl<'a> Scene<'a> {
     /// Citations of the innermost frames of both worlds.
     pub fn frames_proof(&self) -> Vec<Citation> {
         let native = self.native.iter().flat_map(Stack::proof);
-        let python = self.python.iter().filter_map(|stack| Some(stack.cite(stack.frames.first()?)));
+        let python = self
+            .python
+            .iter()
+            .filter_map(|stack| Some(stack.cite(stack.frames.first()?)));
         native.chain(python).collect()
     }
 
     /// Where it happened, in words, as far as the frames tell.
     pub fn place(&self) -> String {
-        let python = self.python.as_ref().and_then(|stack| stack.frames.first()).map(|(_, frame)| crate::stack::describe(frame));
+        let python = self
+            .python
+            .as_ref()
+            .and_then(|stack| stack.frames.first())
+            .map(|(_, frame)| crate::stack::describe(frame));
         match (self.native.as_ref().map(Stack::place), python) {
             (Some(native), Some(python)) => format!(" in {native}; the Python code was in {python}"),
             (Some(native), None) => format!(" in {native}"),
@@ -97,12 +125,17 @@ impl<'a> Scene<'a> {
 
     /// What the kernel logged about a fault.
     pub fn kernel_fault(&self) -> Option<&Told<Kernel>> {
-        self.kernel.iter().find(|told| matches!(told.detail.family.as_str(), "segfault" | "trap"))
+        self.kernel
+            .iter()
+            .find(|told| matches!(told.detail.family.as_str(), "segfault" | "trap"))
     }
 }
 
 fn crashed<'a>(report: &'a Report, kind: &str) -> Option<Stack<'a>> {
-    report.walks().take_while(|walk| walk.thread.crashed).find_map(|walk| Stack::new(walk, kind))
+    report
+        .walks()
+        .take_while(|walk| walk.thread.crashed)
+        .find_map(|walk| Stack::new(walk, kind))
 }
 
 /// A dump that a timer asked for is no crash.

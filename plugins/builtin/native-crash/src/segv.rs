@@ -16,14 +16,33 @@ const RUNAWAY_DEPTH: u64 = 1000;
 const FAULTHANDLER_FRAMES: u64 = 100;
 
 /// Everything that a fault at an address where nothing is mapped can be.
-const LOST_MEMORY: &[&str] = &["seg-use-after-free", "seg-buffer-freed-under-tensor", "seg-oob-read-write", "seg-wild-pointer"];
+const LOST_MEMORY: &[&str] = &[
+    "seg-use-after-free",
+    "seg-buffer-freed-under-tensor",
+    "seg-oob-read-write",
+    "seg-wild-pointer",
+];
 
 pub fn rule(scene: &Scene) -> Option<Verdict> {
-    let kernel = scene.kernel_fault().is_some_and(|told| told.detail.family == "segfault");
+    let kernel = scene
+        .kernel_fault()
+        .is_some_and(|told| told.detail.family == "segfault");
     if scene.signal() != Some("SIGSEGV") && !(scene.signal().is_none() && kernel) {
         return None;
     }
-    let rules = [stack_overflow, exec_null, gil_violation, write_readonly, ctypes, vendor_library, null_deref, wild, freed, past_end, import];
+    let rules = [
+        stack_overflow,
+        exec_null,
+        gil_violation,
+        write_readonly,
+        ctypes,
+        vendor_library,
+        null_deref,
+        wild,
+        freed,
+        past_end,
+        import,
+    ];
     Some(match rules.iter().find_map(|rule| rule(scene)) {
         Some(finding) => Verdict::Found(finding),
         None => undecided(scene),
@@ -35,12 +54,21 @@ fn stack_overflow(scene: &Scene) -> Option<Finding> {
     let native = scene.native.as_ref();
     let at_end = scene.address_kind() == Some("stack-overflow");
     let runaway = native.is_some_and(|stack| stack.depth >= RUNAWAY_DEPTH && repeats(stack));
-    let python = scene.python.as_ref().filter(|stack| stack.depth >= FAULTHANDLER_FRAMES && repeats(stack));
+    let python = scene
+        .python
+        .as_ref()
+        .filter(|stack| stack.depth >= FAULTHANDLER_FRAMES && repeats(stack));
     if !at_end && !runaway && python.is_none() {
         return None;
     }
     let depth = native.or(python).map_or(0, |stack| stack.depth);
-    let graph = native.and_then(|stack| stack.with(&["torch::autograd::deleteNode", "torch::autograd::Node::~Node", "torch::autograd::deleteGradFn"]));
+    let graph = native.and_then(|stack| {
+        stack.with(&[
+            "torch::autograd::deleteNode",
+            "torch::autograd::Node::~Node",
+            "torch::autograd::deleteGradFn",
+        ])
+    });
     if let (Some(stack), Some(frame)) = (native, graph) {
         return Some(
             scene
@@ -55,7 +83,9 @@ fn stack_overflow(scene: &Scene) -> Option<Finding> {
         );
     }
     let how = match (at_end, runaway) {
-        (true, true) => format!("The fault is at the end of the thread's stack, which is {depth} frames deep and repeats itself"),
+        (true, true) => {
+            format!("The fault is at the end of the thread's stack, which is {depth} frames deep and repeats itself")
+        }
         (true, false) => "The fault is at the end of the thread's stack".to_owned(),
         _ => format!("The stack is {depth} frames deep or more, and repeats itself"),
     };
@@ -72,23 +102,39 @@ fn stack_overflow(scene: &Scene) -> Option<Finding> {
 /// Whether few functions make up almost all of a stack.
 fn repeats(stack: &Stack) -> bool {
     const CYCLE: usize = 8;
-    let distinct: BTreeSet<_> = stack.frames.iter().skip(stack.frames.len() / 4).map(|(_, frame)| (function(frame), &frame.file)).collect();
+    let distinct: BTreeSet<_> = stack
+        .frames
+        .iter()
+        .skip(stack.frames.len() / 4)
+        .map(|(_, frame)| (function(frame), &frame.file))
+        .collect();
     stack.frames.len() >= 64 && distinct.len() <= CYCLE
 }
 
 /// The innermost frame, and the next one of the same function.
 fn recursion_proof(stack: &Stack) -> Vec<Citation> {
-    let Some(first) = stack.meaningful() else { return Vec::new() };
-    let again = stack.frames.iter().find(|frame| frame.0 > first.0 && frame.1.function == first.1.function);
-    [Some(first), again].into_iter().flatten().map(|frame| stack.cite(frame)).collect()
+    let Some(first) = stack.meaningful() else {
+        return Vec::new();
+    };
+    let again = stack
+        .frames
+        .iter()
+        .find(|frame| frame.0 > first.0 && frame.1.function == first.1.function);
+    [Some(first), again]
+        .into_iter()
+        .flatten()
+        .map(|frame| stack.cite(frame))
+        .collect()
 }
 
 /// The processor was sent to address zero, or to data.
 fn exec_null(scene: &Scene) -> Option<Finding> {
     let executed = scene.crash.access.as_deref() == Some("execute") || scene.address_kind() == Some("not-code");
-    let at_null = scene.native.as_ref().and_then(|stack| stack.frames.first()).is_some_and(|(_, frame)| {
-        frame.address.is_some_and(|address| address < NULL_END) && frame.trust == "context"
-    });
+    let at_null = scene
+        .native
+        .as_ref()
+        .and_then(|stack| stack.frames.first())
+        .is_some_and(|(_, frame)| frame.address.is_some_and(|address| address < NULL_END) && frame.trust == "context");
     if !executed && !at_null {
         return None;
     }
@@ -115,13 +161,16 @@ fn gil_violation(scene: &Scene) -> Option<Finding> {
     let (_, frame) = stack.meaningful()?;
     let name = function(frame)?;
     let api = ["Py", "_Py"].iter().any(|start| name.starts_with(start)) && !name.starts_with("_PyEval");
-    let interpreting = stack.with(&["_PyEval_EvalFrame", "PyEval_EvalCode", "Py_RunMain"]).is_some();
+    let interpreting = stack
+        .with(&["_PyEval_EvalFrame", "PyEval_EvalCode", "Py_RunMain"])
+        .is_some();
     let near_null = scene.crash.address().is_none_or(|address| address < NULL_END);
     if !api || interpreting || !near_null {
         return None;
     }
     let caller = stack.frames.iter().find(|(index, frame)| {
-        *index > stack.meaningful().map_or(0, |found| found.0) && !function(frame).is_some_and(|name| name.starts_with("Py") || name.starts_with("_Py"))
+        *index > stack.meaningful().map_or(0, |found| found.0)
+            && !function(frame).is_some_and(|name| name.starts_with("Py") || name.starts_with("_Py"))
     });
     Some(
         scene
@@ -146,7 +195,10 @@ fn write_readonly(scene: &Scene) -> Option<Finding> {
     Some(
         scene
             .finding("seg-write-readonly", 0.93)
-            .because(format!("Memory that is mapped for reading alone was written to{}.", at_address(scene) + &scene.place()))
+            .because(format!(
+                "Memory that is mapped for reading alone was written to{}.",
+                at_address(scene) + &scene.place()
+            ))
             .cite_all(scene.fault_facts())
             .cite_all(scene.frames_proof()),
     )
@@ -157,13 +209,24 @@ fn ctypes(scene: &Scene) -> Option<Finding> {
     let python = scene.python.as_ref().and_then(|stack| {
         let innermost = stack.frames.first()?;
         let file = innermost.1.file.as_deref()?;
-        ["/ctypes/__init__.py", "/cffi/"].iter().any(|part| file.contains(part)).then(|| stack.cite(innermost))
+        ["/ctypes/__init__.py", "/cffi/"]
+            .iter()
+            .any(|part| file.contains(part))
+            .then(|| stack.cite(innermost))
     });
     let native = scene.native.as_ref().and_then(|stack| {
-        let direct: Vec<_> = stack.frames.iter().filter(|(_, frame)| !is_machinery(frame)).take_while(|(_, frame)| !is_interpreter(frame)).collect();
+        let direct: Vec<_> = stack
+            .frames
+            .iter()
+            .filter(|(_, frame)| !is_machinery(frame))
+            .take_while(|(_, frame)| !is_interpreter(frame))
+            .collect();
         let interface = direct.iter().find(|(_, frame)| is_call_interface(frame))?;
         // A function of a library in between is that library's bug as likely as the caller's.
-        let own = direct.iter().take_while(|found| found.0 < interface.0).all(|(_, frame)| is_c_library(frame));
+        let own = direct
+            .iter()
+            .take_while(|found| found.0 < interface.0)
+            .all(|(_, frame)| is_c_library(frame));
         own.then(|| stack.cite(interface))
     });
     if python.is_none() && native.is_none() {
@@ -188,8 +251,20 @@ fn is_interpreter(frame: &whycrash_plugin::Frame) -> bool {
 }
 
 fn is_call_interface(frame: &whycrash_plugin::Frame) -> bool {
-    function(frame).is_some_and(|name| ["ffi_call", "_ctypes_callproc", "_call_function_pointer", "string_at", "wstring_at"].contains(&name))
-        || module(frame).is_some_and(|name| ["libffi", "_ctypes", "_cffi_backend"].iter().any(|start| name.starts_with(start)))
+    function(frame).is_some_and(|name| {
+        [
+            "ffi_call",
+            "_ctypes_callproc",
+            "_call_function_pointer",
+            "string_at",
+            "wstring_at",
+        ]
+        .contains(&name)
+    }) || module(frame).is_some_and(|name| {
+        ["libffi", "_ctypes", "_cffi_backend"]
+            .iter()
+            .any(|start| name.starts_with(start))
+    })
 }
 
 fn is_c_library(frame: &whycrash_plugin::Frame) -> bool {
@@ -200,12 +275,20 @@ fn is_c_library(frame: &whycrash_plugin::Frame) -> bool {
 fn vendor_library(scene: &Scene) -> Option<Finding> {
     let frame = scene.native.as_ref().and_then(|stack| Some((stack, stack.fault()?)));
     let from_frame = frame.and_then(|(stack, fault)| Some((module(&fault.1)?.to_owned(), stack.cite(fault))));
-    let from_kernel = scene.kernel_fault().and_then(|told| Some((told.detail.object.clone()?, scene.report.cite(&told.event))));
-    let (library, proof) = from_frame.into_iter().chain(from_kernel).find(|(library, _)| vendor(library).is_some())?;
+    let from_kernel = scene
+        .kernel_fault()
+        .and_then(|told| Some((told.detail.object.clone()?, scene.report.cite(&told.event))));
+    let (library, proof) = from_frame
+        .into_iter()
+        .chain(from_kernel)
+        .find(|(library, _)| vendor(library).is_some())?;
     Some(
         scene
             .finding(vendor(&library)?, 0.85)
-            .because(format!("The fault is inside of {library}{}.", at_address(scene) + &scene.place()))
+            .because(format!(
+                "The fault is inside of {library}{}.",
+                at_address(scene) + &scene.place()
+            ))
             .cite(proof)
             .cite_all(scene.fault_facts())
             .cite_all(scene.signal_proof()),
@@ -223,7 +306,8 @@ fn vendor(library: &str) -> Option<&'static str> {
 
 fn null_deref(scene: &Scene) -> Option<Finding> {
     let kernel = scene.kernel_fault().filter(|_| scene.crash.address.is_none());
-    let from_kernel = kernel.and_then(|told| u64::from_str_radix(told.detail.address.as_deref()?.trim_start_matches("0x"), 16).ok());
+    let from_kernel =
+        kernel.and_then(|told| u64::from_str_radix(told.detail.address.as_deref()?.trim_start_matches("0x"), 16).ok());
     let null = scene.address_kind() == Some("null") || from_kernel.is_some_and(|address| address < NULL_END);
     if !null {
         return None;
@@ -232,7 +316,10 @@ fn null_deref(scene: &Scene) -> Option<Finding> {
     Some(
         scene
             .finding("seg-null-deref", if known { 0.92 } else { 0.8 })
-            .because(format!("A null pointer was used{}.", at_address(scene) + &scene.place()))
+            .because(format!(
+                "A null pointer was used{}.",
+                at_address(scene) + &scene.place()
+            ))
             .cite_all(scene.fault_facts())
             .cite_all(scene.signal_proof())
             .cite_all(scene.frames_proof()),
@@ -262,13 +349,23 @@ fn freed(scene: &Scene) -> Option<Finding> {
         return None;
     }
     let stack = scene.native.as_ref()?;
-    let classes: BTreeSet<&str> = stack.frames.iter().take(8).filter_map(|(_, frame)| class(function(frame)?)).collect();
-    let teardown = scene.report.walks().filter(|walk| walk.thread.id != stack.thread()).find_map(|walk| {
-        let found = walk.frames().take(32).find(|(_, frame)| {
-            function(frame).is_some_and(|name| class(name).is_some_and(|class| classes.contains(class)) && tears_down(name))
+    let classes: BTreeSet<&str> = stack
+        .frames
+        .iter()
+        .take(8)
+        .filter_map(|(_, frame)| class(function(frame)?))
+        .collect();
+    let teardown = scene
+        .report
+        .walks()
+        .filter(|walk| walk.thread.id != stack.thread())
+        .find_map(|walk| {
+            let found = walk.frames().take(32).find(|(_, frame)| {
+                function(frame)
+                    .is_some_and(|name| class(name).is_some_and(|class| classes.contains(class)) && tears_down(name))
+            });
+            found.map(|(index, frame)| (walk.cite(index, &frame), describe(&frame), walk.thread.id.clone()))
         });
-        found.map(|(index, frame)| (walk.cite(index, &frame), describe(&frame), walk.thread.id.clone()))
-    });
     let (citation, frame, thread) = teardown?;
     Some(
         scene
@@ -291,8 +388,17 @@ fn class(name: &str) -> Option<&str> {
 }
 
 fn tears_down(name: &str) -> bool {
-    let member = name.split('(').next().and_then(|name| name.rsplit("::").next()).unwrap_or_default().to_ascii_lowercase();
-    ["~", "close", "stop", "shutdown", "destroy", "clear", "reset", "release", "free", "teardown"].iter().any(|word| member.starts_with(word))
+    let member = name
+        .split('(')
+        .next()
+        .and_then(|name| name.rsplit("::").next())
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    [
+        "~", "close", "stop", "shutdown", "destroy", "clear", "reset", "release", "free", "teardown",
+    ]
+    .iter()
+    .any(|word| member.starts_with(word))
 }
 
 /// Right behind memory, in a page that is there to catch exactly this.
@@ -318,11 +424,15 @@ fn import(scene: &Scene) -> Option<Finding> {
     let stack = scene.python.as_ref()?;
     let innermost = stack.frames.first()?;
     let loading = innermost.1.file.as_deref()?.contains("importlib._bootstrap")
-        && function(&innermost.1).is_some_and(|name| ["create_module", "exec_module", "_call_with_frames_removed"].contains(&name));
+        && function(&innermost.1)
+            .is_some_and(|name| ["create_module", "exec_module", "_call_with_frames_removed"].contains(&name));
     if !loading {
         return None;
     }
-    let user = stack.frames.iter().find(|(_, frame)| frame.file.as_deref().is_some_and(|file| !file.contains("importlib")));
+    let user = stack
+        .frames
+        .iter()
+        .find(|(_, frame)| frame.file.as_deref().is_some_and(|file| !file.contains("importlib")));
     let by = user.map_or_else(String::new, |(_, frame)| format!(", imported by {}", describe(frame)));
     Some(
         scene
@@ -338,13 +448,22 @@ fn import(scene: &Scene) -> Option<Finding> {
 }
 
 fn at_address(scene: &Scene) -> String {
-    scene.crash.address().map_or_else(String::new, |address| format!(" ({} at {address:#x})", scene.access()))
+    scene
+        .crash
+        .address()
+        .map_or_else(String::new, |address| format!(" ({} at {address:#x})", scene.access()))
 }
 
 fn undecided(scene: &Scene) -> Verdict {
     let mut next = Vec::new();
     if scene.native.is_none() {
-        next.push(Collect::core(&["seg-null-deref", "seg-use-after-free", "seg-oob-read-write", "seg-stack-overflow", "seg-wild-pointer"]));
+        next.push(Collect::core(&[
+            "seg-null-deref",
+            "seg-use-after-free",
+            "seg-oob-read-write",
+            "seg-stack-overflow",
+            "seg-wild-pointer",
+        ]));
     }
     next.push(Collect::asan(LOST_MEMORY));
     Verdict::Undecided(next)

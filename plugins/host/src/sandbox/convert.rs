@@ -29,7 +29,11 @@ pub(super) fn artifact(artifact: &CaseArtifact) -> evidence::Artifact {
 }
 
 pub(super) fn line(artifact: &str, number: u64, text: String) -> evidence::Line {
-    evidence::Line { artifact: artifact.to_owned(), number, text }
+    evidence::Line {
+        artifact: artifact.to_owned(),
+        number,
+        text,
+    }
 }
 
 pub(super) fn thread(thread: &model::Thread) -> evidence::Thread {

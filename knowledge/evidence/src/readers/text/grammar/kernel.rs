@@ -144,7 +144,7 @@ fn with_object(kernel: Kernel, parts: &Parts) -> Kernel {
 fn fault(text: &str) -> Option<(Option<u32>, Kernel)> {
     let parts = Parts::of(
         regex!(&format!(
-            r"(?P<comm>\S[^\[\]]*?)\[(?P<pid>\d+)\]: segfault at (?P<address>[0-9a-f]+) ip (?P<ip>[0-9a-f]+) sp [0-9a-f]+ error (?P<error>[0-9a-f]+){OBJECT}"
+            r"(?P<comm>[^\s\[\]][^\[\]]*?)\[(?P<pid>\d+)\]: segfault at (?P<address>[0-9a-f]+) ip (?P<ip>[0-9a-f]+) sp [0-9a-f]+ error (?P<error>[0-9a-f]+){OBJECT}"
         )),
         text,
     )?;
