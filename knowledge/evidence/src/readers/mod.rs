@@ -67,7 +67,10 @@ fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Lim
         ArtifactKind::Context => context::read(input, limits),
         ArtifactKind::Empty => empty(input),
         ArtifactKind::Unknown => unknown(input),
-        _ => Reading::default(),
+        ArtifactKind::Minidump => Reading::problem(Problem::new(
+            "no-reader",
+            "minidumps are recognised but not read; the file is kept: collect a core dump beside it",
+        )),
     }
 }
 
