@@ -14,6 +14,7 @@ mod memory;
 mod modules;
 mod names;
 mod object_file;
+mod python;
 mod registers;
 mod shared;
 mod signal_frame;
@@ -30,6 +31,7 @@ use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Reading};
 
 use crate::finder::Finder;
 use crate::memory::Memory;
+use crate::python::Interpreter;
 use crate::stacks::Namer;
 
 /// Where binaries and debug files are looked for.
@@ -78,9 +80,10 @@ impl Symbols {
         if let Some(crash) = &mut evidence.crash {
             fault::refine(crash, memory);
         }
+        let interpreter = Interpreter::find(memory);
         let mut namer = Namer::new(memory);
         for (thread, found) in core.threads.iter().zip(&mut evidence.threads) {
-            let stack = namer.stack(thread, limits.frames);
+            let stack = namer.stack(thread, interpreter.as_ref(), limits.frames);
             found.frames = stack.frames;
             found.frames_omitted = stack.omitted;
         }

@@ -69,6 +69,12 @@ impl LoadedModule {
         self.symbol_tables().find_map(|table| table.address_of(name))
     }
 
+    /// Address (in the process) of a variable.
+    pub(crate) fn data_address(&self, name: &str) -> Option<u64> {
+        let address = self.files().find_map(|file| file.data_symbol(name))?;
+        Some(address.wrapping_add(self.bias?))
+    }
+
     /// The calls of the function that an address of the file is in.
     pub(crate) fn calls_at(&self, address: u64) -> Option<Arc<Calls>> {
         let mut files = self.files().filter_map(|file| file.dwarf());

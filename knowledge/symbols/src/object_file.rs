@@ -10,7 +10,7 @@ use whycrash_evidence::readers::elf_core::build_id_text;
 use crate::cfi::CallFrames;
 use crate::dwarf::Dwarf;
 use crate::shared::Shared;
-use crate::symbol_table::SymbolTable;
+use crate::symbol_table::{self, SymbolTable};
 
 /// A section, by where it is.
 #[derive(Clone, Debug)]
@@ -158,6 +158,11 @@ impl ObjectFile {
                 .get_or_init(|| unpacked().map_or_else(SymbolTable::default, |bytes| SymbolTable::parse(&bytes)))
         };
         std::iter::once_with(own).chain(std::iter::once_with(packed))
+    }
+
+    /// Address of the variable with this name.
+    pub(crate) fn data_symbol(&self, name: &str) -> Option<u64> {
+        symbol_table::find_data(&self.bytes, name)
     }
 
     /// Its call frame information.

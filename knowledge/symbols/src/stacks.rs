@@ -8,6 +8,7 @@ use whycrash_evidence::readers::elf_core::CoreThread;
 
 use crate::dwarf::Function;
 use crate::memory::Memory;
+use crate::python::{self, Interpreter};
 use crate::tail_calls;
 use crate::unwind::{RawFrame, Unwinder};
 
@@ -35,8 +36,8 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// The stack of a thread, with at most `limit` frames.
-    pub(crate) fn stack(&mut self, thread: &CoreThread, limit: usize) -> Stack {
+    /// The stack of a thread, its Python frames merged in, with at most `limit` frames.
+    pub(crate) fn stack(&mut self, thread: &CoreThread, python: Option<&Interpreter<'_>>, limit: usize) -> Stack {
         let mut frames = Vec::new();
         let mut above: Option<RawFrame> = None;
         for raw in Unwinder::new(self.memory, &thread.registers) {
@@ -54,7 +55,8 @@ impl<'a> Namer<'a> {
                 break;
             }
         }
-        cut_middle(frames, limit)
+        let calls = python.map_or_else(Vec::new, |python| python.calls(thread));
+        cut_middle(python::merge(frames, calls), limit)
     }
 
     /// The frames that tail calls erased between two others.

@@ -100,6 +100,23 @@ const MAX_CANDIDATES: usize = 16;
 /// Longest symbol name; template names of tens of KiB occur.
 const MAX_NAME: usize = 1 << 20;
 
+/// Address of the variable with this name in an ELF file.
+pub(crate) fn find_data(bytes: &Shared, name: &str) -> Option<u64> {
+    let file = ElfFile64::<LittleEndian, _>::parse(&**bytes).ok()?;
+    let sections = file.elf_header().sections(LittleEndian, &**bytes).ok()?;
+    [elf::SHT_DYNSYM, elf::SHT_SYMTAB].into_iter().find_map(|kind| {
+        let table = sections.symbols(LittleEndian, &**bytes, kind).ok()?;
+        let is_it = |symbol: &&elf::Sym64<LittleEndian>| {
+            symbol.st_type() == elf::STT_OBJECT
+                && symbol.st_shndx(LittleEndian) != elf::SHN_UNDEF
+                && table
+                    .symbol_name(LittleEndian, symbol)
+                    .is_ok_and(|found| found == name.as_bytes())
+        };
+        Some(table.iter().find(is_it)?.st_value(LittleEndian))
+    })
+}
+
 fn table(bytes: &Shared, kind: elf::SectionType) -> Option<Vec<Symbol>> {
     let file = ElfFile64::<LittleEndian, _>::parse(&**bytes).ok()?;
     let sections = file.elf_header().sections(LittleEndian, &**bytes).ok()?;
