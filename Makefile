@@ -22,7 +22,7 @@ build: plugins web  ## the two binaries, plugins and UI embedded
 	cargo build --workspace --bins
 
 run: build        ## crash two small programs for real, show why, leave the UI up (RUN_ONCE=1 ends after that)
-	@BIN=$(TARGET)/debug tests/demo/run.sh
+	@BIN=$(TARGET)/debug tests/run.sh
 
 test: test-rust test-browser  ## everything
 

@@ -15,7 +15,13 @@ use crate::config::Config;
 ///   whycrash run -- torchrun train.py
 ///   whycrash diagnose core.4711 snapshot.pickle train.log
 #[derive(Debug, Parser)]
-#[command(name = "whycrash", version, verbatim_doc_comment, propagate_version = true, max_term_width = 100)]
+#[command(
+    name = "whycrash",
+    version,
+    verbatim_doc_comment,
+    propagate_version = true,
+    max_term_width = 100
+)]
 pub struct Cli {
     /// Settings file; by default config.toml in ~/.config/whycrash
     #[arg(long, global = true, value_name = "FILE", env = "WHYCRASH_CONFIG", hide_env = true)]
@@ -29,6 +35,11 @@ enum Command {
     Run(commands::run::Args),
     Diagnose(commands::diagnose::Args),
     Inspect(commands::inspect::Args),
+    Upload(commands::upload::Args),
+    Search(commands::search::Args),
+    Show(commands::show::Args),
+    Cause(commands::cause::Args),
+    Doctor(commands::doctor::Args),
     CoreHandler(commands::core_handler::Args),
     Completions(commands::completions::Args),
 }
@@ -41,6 +52,11 @@ impl Cli {
             Command::Run(args) => commands::run::execute(&args, &config),
             Command::Diagnose(args) => commands::diagnose::execute(&args, &config),
             Command::Inspect(args) => commands::inspect::execute(&args, &config),
+            Command::Upload(args) => commands::upload::execute(&args, &config),
+            Command::Search(args) => commands::search::execute(&args, &config),
+            Command::Show(args) => commands::show::execute(&args, &config),
+            Command::Cause(args) => commands::cause::execute(&args),
+            Command::Doctor(args) => commands::doctor::execute(&args, &config),
             Command::CoreHandler(args) => commands::core_handler::execute(&args),
             Command::Completions(args) => commands::completions::execute(&args),
         }

@@ -35,7 +35,9 @@ impl Config {
             },
         };
         match std::fs::read_to_string(&path) {
-            Ok(text) => toml::from_str(&text).with_context(|| format!("the settings in {} do not parse", path.display())),
+            Ok(text) => {
+                toml::from_str(&text).with_context(|| format!("the settings in {} do not parse", path.display()))
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must_exist => Ok(Self::default()),
             Err(error) => Err(error).with_context(|| format!("can not read the settings in {}", path.display())),
         }
@@ -65,6 +67,8 @@ pub fn cache_folder() -> Option<PathBuf> {
 
 /// A base folder of the XDG specification, which wants relative values ignored.
 fn xdg(variable: &str, under_home: &str) -> Option<PathBuf> {
-    let set = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let set = std::env::var_os(variable)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
     set.or_else(|| std::env::home_dir().map(|home| home.join(under_home)))
 }

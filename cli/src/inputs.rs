@@ -33,10 +33,14 @@ impl Knowledge {
     /// A diagnoser with these folders first, then those of the environment, then those of the settings file.
     pub fn diagnoser(&self, config: &Config) -> anyhow::Result<Diagnoser> {
         let settings = Settings {
-            symbols: Sources { folders: symbol_folders(&self.symbols, config), local_files: true },
+            symbols: Sources {
+                folders: symbol_folders(&self.symbols, config),
+                local_files: true,
+            },
             limits: Limits::default(),
             plugin_folders: folders(&self.plugins, "WHYCRASH_PLUGINS", &config.plugins),
             cache: config::cache_folder().map(|cache| cache.join("plugins")),
+            ..Settings::default()
         };
         Diagnoser::new(settings).context("can not set up the diagnosis plugins")
     }
@@ -50,7 +54,12 @@ pub fn symbol_folders(flags: &[PathBuf], config: &Config) -> Vec<PathBuf> {
 fn folders(flags: &[PathBuf], variable: &str, configured: &[PathBuf]) -> Vec<PathBuf> {
     let environment = std::env::var_os(variable).unwrap_or_default();
     let environment = std::env::split_paths(&environment).filter(|path| !path.as_os_str().is_empty());
-    flags.iter().cloned().chain(environment).chain(configured.iter().cloned()).collect()
+    flags
+        .iter()
+        .cloned()
+        .chain(environment)
+        .chain(configured.iter().cloned())
+        .collect()
 }
 
 /// The files at these paths as one report. A folder stands for all files in it, hidden ones left out.
@@ -58,7 +67,10 @@ pub fn from_paths(paths: &[PathBuf]) -> anyhow::Result<Input> {
     let mut files = Vec::new();
     for path in paths {
         let about = std::fs::metadata(path).with_context(|| {
-            format!("can not read {}: give a file that a crash left, or a folder of them", path.display())
+            format!(
+                "can not read {}: give a file that a crash left, or a folder of them",
+                path.display()
+            )
         })?;
         if about.is_dir() {
             files.extend(files_below(path)?);
@@ -69,18 +81,25 @@ pub fn from_paths(paths: &[PathBuf]) -> anyhow::Result<Input> {
     if files.is_empty() {
         bail!("no file to read in {}", list(paths));
     }
-    Ok(Input { artifacts: distinct(files), ..Input::default() })
+    Ok(Input {
+        artifacts: distinct(files),
+        ..Input::default()
+    })
 }
 
-/// All files below a folder, by their path within it, in the order of their names.
+/// All files below a folder by their names, in the order of their paths.
 fn files_below(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
-    let hidden = |entry: &walkdir::DirEntry| entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
+    let hidden =
+        |entry: &walkdir::DirEntry| entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
     let mut files = Vec::new();
-    for entry in walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(|entry| !hidden(entry)) {
+    for entry in walkdir::WalkDir::new(folder)
+        .sort_by_file_name()
+        .into_iter()
+        .filter_entry(|entry| !hidden(entry))
+    {
         let entry = entry.with_context(|| format!("can not list {}", folder.display()))?;
         if entry.file_type().is_file() {
-            let name = entry.path().strip_prefix(folder).unwrap_or(entry.path());
-            files.push((name.to_string_lossy().into_owned(), entry.into_path()));
+            files.push((file_name(entry.path()), entry.into_path()));
         }
     }
     Ok(files)
@@ -95,19 +114,37 @@ fn distinct(files: Vec<(String, PathBuf)>) -> Vec<Artifact> {
         if !paths.insert(std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
             continue;
         }
-        let free = std::iter::once(name.clone()).chain((2..).map(|n| format!("{n}-{name}")));
-        if let Some(name) = free.into_iter().find(|name| !names.contains(name)) {
-            names.insert(name.clone());
-            artifacts.push(Artifact::new(name, path));
-        }
+        let name = free_name(&name, &names);
+        names.insert(name.clone());
+        artifacts.push(Artifact::new(name, path));
     }
     artifacts
 }
 
+/// The name itself, or `stem-2.extension` and so on: names that a server leaves as they are.
+fn free_name(name: &str, taken: &HashSet<String>) -> String {
+    let (stem, extension) = match name.rfind('.') {
+        Some(dot) if dot > 0 => name.split_at(dot),
+        _ => (name, ""),
+    };
+    let numbered = (2_u32..).map(|number| format!("{stem}-{number}{extension}"));
+    std::iter::once(name.to_owned())
+        .chain(numbered)
+        .find(|name| !taken.contains(name))
+        .unwrap_or_default()
+}
+
 fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    path.file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn list(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
 }

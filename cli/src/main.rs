@@ -5,6 +5,7 @@
 //! way the job did.
 
 mod cli;
+mod client;
 mod collect;
 mod commands;
 mod config;

@@ -51,5 +51,9 @@ pub fn width_of(stream: &impl std::os::fd::AsFd) -> usize {
 /// Diagnostics of the program itself, chosen with `WHYCRASH_LOG` (such as `debug`).
 pub fn log_to_stderr() {
     let filter = EnvFilter::try_from_env("WHYCRASH_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .init();
 }

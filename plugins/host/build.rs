@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    println!("cargo::rustc-env=WHYCRASH_TARGET={}", env::var("TARGET").unwrap_or_default());
+    println!(
+        "cargo::rustc-env=WHYCRASH_TARGET={}",
+        env::var("TARGET").unwrap_or_default()
+    );
     let dist = Path::new("../builtin/dist");
     println!("cargo::rerun-if-changed=build.rs");
     // A folder that is not there yet has its parent watched, so that its coming is noticed.
@@ -18,8 +21,16 @@ fn main() -> io::Result<()> {
         let code = wasm.with_extension("cwasm");
         println!("cargo::rerun-if-changed={}", wasm.display());
         println!("cargo::rerun-if-changed={}", code.display());
-        let code = if code.is_file() { format!("include_bytes!({code:?})") } else { "&[]".to_owned() };
-        let _ = writeln!(table, "    Builtin {{ wasm: include_bytes!({wasm:?}), code: {code} }},");
+        let code = if code.is_file() {
+            format!("include_bytes!({:?})", code.as_os_str())
+        } else {
+            "&[]".to_owned()
+        };
+        let _ = writeln!(
+            table,
+            "    Builtin {{ wasm: include_bytes!({:?}), code: {code} }},",
+            wasm.as_os_str()
+        );
     }
     table.push(']');
     let out = PathBuf::from(env::var("OUT_DIR").unwrap_or_default());
@@ -31,7 +42,9 @@ fn components(folder: &Path) -> io::Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
-    let mut found: Vec<PathBuf> = fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut found: Vec<PathBuf> = fs::read_dir(folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
     found.retain(|path| path.extension().is_some_and(|extension| extension == "wasm"));
     found.sort();
     Ok(found)

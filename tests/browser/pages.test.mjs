@@ -49,7 +49,12 @@ const PAGES = [
   ['unknown page', () => '/no/such/page', 'text=There is no such page'],
 ];
 
-for (const [scheme, viewport] of [['light', undefined], ['dark', undefined], ['light', PHONE], ['dark', PHONE]]) {
+for (const [scheme, viewport] of [
+  ['light', undefined],
+  ['dark', undefined],
+  ['light', PHONE],
+  ['dark', PHONE],
+]) {
   describe(`${scheme}, ${viewport ? 'phone' : 'laptop'}`, () => {
     for (const [name, address, landmark] of PAGES) {
       test(name, () =>
@@ -65,7 +70,8 @@ for (const [scheme, viewport] of [['light', undefined], ['dark', undefined], ['l
           const [red] = luminance.match(/[\d.]+/g).map(Number);
           assert.equal(red < 128, scheme === 'dark', `background ${luminance}`);
           await screenshot(page, `${name.replaceAll(' ', '-')}-${scheme}${viewport ? '-phone' : ''}`);
-        }));
+        }),
+      );
     }
   });
 }

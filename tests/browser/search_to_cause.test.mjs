@@ -30,7 +30,10 @@ async function assertProofShown(page) {
   const cited = page.locator('li[aria-current="location"][data-place]');
   await cited.first().waitFor();
   const places = await cited.evaluateAll((lines) => lines.map((line) => line.dataset.place));
-  assert.deepEqual(places, Array.from({ length: last - first + 1 }, (_, n) => `${citation.artifact}:${first + n}`));
+  assert.deepEqual(
+    places,
+    Array.from({ length: last - first + 1 }, (_, n) => `${citation.artifact}:${first + n}`),
+  );
   await assertInView(cited.first());
   const text = (await cited.locator('code').allTextContents()).join('\n');
   assert.ok(text.includes(citation.quote), `${JSON.stringify(text)} does not say ${JSON.stringify(citation.quote)}`);
@@ -71,7 +74,10 @@ describe('from search to cause', () => {
 
       await page.goBack();
       assert.equal(address(page).searchParams.get('at'), null);
-      await page.getByRole('link', { name: `About this cause: ${finding.cause}` }).first().click();
+      await page
+        .getByRole('link', { name: `About this cause: ${finding.cause}` })
+        .first()
+        .click();
       const cause = await (await fetch(`${server.url}/api/v1/causes/${finding.cause}`)).json();
       await page.getByRole('heading', { level: 1, name: cause.title }).waitFor();
       await screenshot(page, 'cause');

@@ -88,6 +88,12 @@ CASES = [
     Case("dl-fd-exhausted-kept", "dl-fd-exhausted", "dl-fd-exhausted/keep_batches.py", [], FEW_DESCRIPTORS),
     Case("host-oom-killer-cgroup", "host-oom-killer", "host-oom-killer/allocate.py", [], MEMORY_LIMIT, True),
     Case("oom-host-allocator-ulimit", "oom-host-allocator", "oom-host-allocator/address_space.py", [], ADDRESS_SPACE),
+    Case("hang-lock-order-watchdog", "hang-lock-order", "hang-lock-order/deadlock.cpp"),
+    Case("dist-shape-mismatch-gloo", "dist-shape-mismatch", "dist/ranks.py", ["shape-mismatch"]),
+    Case("dist-op-mismatch-detail", "dist-op-mismatch", "dist/ranks.py", ["op-mismatch"]),
+    Case("dist-monitored-barrier-gloo", "dist-monitored-barrier", "dist/ranks.py", ["monitored-barrier"]),
+    Case("ddp-unused-params-head", "ddp-unused-params", "dist/ranks.py", ["unused-params"]),
+    Case("ddp-param-shape-linear", "ddp-param-shape", "dist/ranks.py", ["param-shape"]),
     Case("py-index-error", "", "py-index-error/index.py"),
 ]
 

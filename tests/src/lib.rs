@@ -1,1 +1,3 @@
-//! .
+//! What the tests of the whole share.
+
+pub mod corpus;

@@ -47,7 +47,10 @@ impl Destination {
 impl Handler {
     fn parse(command: &str) -> Self {
         let words: Vec<&str> = command.split_whitespace().collect();
-        let program = words.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+        let program = words
+            .first()
+            .and_then(|path| path.rsplit('/').next())
+            .unwrap_or_default();
         match program {
             "systemd-coredump" => Self::Systemd,
             "apport" => Self::Apport,
@@ -63,14 +66,24 @@ impl Handler {
 /// Whether a file name could come from a pattern, whatever its specifiers stand for, except the process: where the
 /// pattern has `%p`, the name must have the number of one of `processes`.
 pub fn matches(pattern: &str, name: &str, processes: &dyn Fn(u32) -> bool) -> bool {
-    let Some((literal, specifier, rest)) = next_specifier(pattern) else { return pattern.replace("%%", "%") == name };
-    let Some(name) = name.strip_prefix(&*literal) else { return false };
+    let Some((literal, specifier, rest)) = next_specifier(pattern) else {
+        return pattern.replace("%%", "%") == name;
+    };
+    let Some(name) = name.strip_prefix(&*literal) else {
+        return false;
+    };
     if specifier == 'p' {
         let digits = name.bytes().take_while(u8::is_ascii_digit).count();
-        let known = name.get(..digits).and_then(|digits| digits.parse().ok()).is_some_and(processes);
+        let known = name
+            .get(..digits)
+            .and_then(|digits| digits.parse().ok())
+            .is_some_and(processes);
         return known && matches(rest, name.get(digits..).unwrap_or_default(), processes);
     }
-    name.char_indices().map(|(at, _)| at).chain([name.len()]).any(|at| matches(rest, name.get(at..).unwrap_or_default(), processes))
+    name.char_indices()
+        .map(|(at, _)| at)
+        .chain([name.len()])
+        .any(|at| matches(rest, name.get(at..).unwrap_or_default(), processes))
 }
 
 /// What stands before the first specifier, the specifier, and what comes after it. A lone `%` at the end is dropped
@@ -99,7 +112,10 @@ fn next_specifier(pattern: &str) -> Option<(String, char, &str)> {
 /// stays as it is and will not be found.
 pub fn split(pattern: &str, folder: &Path) -> (PathBuf, String) {
     match pattern.rsplit_once('/') {
-        Some((inside, name)) => (folder.join(if inside.is_empty() { "/" } else { inside }), name.to_owned()),
+        Some((inside, name)) => (
+            folder.join(if inside.is_empty() { "/" } else { inside }),
+            name.to_owned(),
+        ),
         None => (folder.to_owned(), pattern.to_owned()),
     }
 }
@@ -132,14 +148,26 @@ mod tests {
             ("core", true, Destination::File("core.%p".into())),
             ("core", false, Destination::File("core".into())),
             ("/var/core/%e.%p", true, Destination::File("/var/core/%e.%p".into())),
-            ("|/usr/lib/systemd/systemd-coredump %P %u", false, Destination::Program(Handler::Systemd)),
-            ("|/usr/share/apport/apport -p%p", false, Destination::Program(Handler::Apport)),
+            (
+                "|/usr/lib/systemd/systemd-coredump %P %u",
+                false,
+                Destination::Program(Handler::Systemd),
+            ),
+            (
+                "|/usr/share/apport/apport -p%p",
+                false,
+                Destination::Program(Handler::Apport),
+            ),
             (
                 "|/usr/bin/whycrash core-handler --store /srv/cores %P",
                 false,
                 Destination::Program(Handler::Whycrash("/srv/cores".into())),
             ),
-            ("|/bin/false", false, Destination::Program(Handler::Other("/bin/false".into()))),
+            (
+                "|/bin/false",
+                false,
+                Destination::Program(Handler::Other("/bin/false".into())),
+            ),
         ];
         for (pattern, uses_pid, expected) in cases {
             assert_eq!(Destination::parse(pattern, uses_pid), expected, "{pattern}");

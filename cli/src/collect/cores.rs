@@ -47,16 +47,28 @@ impl Search<'_> {
                 (found, missing)
             }
             Some(Destination::Program(handler)) => self.from_handler(&handler, scratch),
-            None => (Vec::new(), Some(Missing::for_good("core dump", "the kernel does not tell where it puts core dumps"))),
+            None => (
+                Vec::new(),
+                Some(Missing::for_good(
+                    "core dump",
+                    "the kernel does not tell where it puts core dumps",
+                )),
+            ),
         }
     }
 
     /// Files that the kernel wrote by this pattern.
     fn by_pattern(&self, pattern: &str) -> Vec<Found> {
-        let places: BTreeSet<_> = self.folders.iter().map(|folder| core_pattern::split(pattern, folder)).collect();
+        let places: BTreeSet<_> = self
+            .folders
+            .iter()
+            .map(|folder| core_pattern::split(pattern, folder))
+            .collect();
         let mut found: Vec<Found> = Vec::new();
         for (folder, pattern) in places {
-            found.extend(self.in_folder(&folder, |name| core_pattern::matches(&pattern, name, &|pid| self.knows(pid))));
+            found.extend(self.in_folder(&folder, |name| {
+                core_pattern::matches(&pattern, name, &|pid| self.knows(pid))
+            }));
         }
         // The job's own first.
         found.sort_by_key(|core| (core.pid != Some(self.job), core.path.clone()));
@@ -65,21 +77,30 @@ impl Search<'_> {
 
     fn in_folder(&self, folder: &Path, named: impl Fn(&str) -> bool) -> Vec<Found> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let recent = |path: &Path| path.metadata().and_then(|about| about.modified()).is_ok_and(|at| at >= self.since);
+        let recent = |path: &Path| {
+            path.metadata()
+                .and_then(|about| about.modified())
+                .is_ok_and(|at| at >= self.since)
+        };
         entries
             .filter(|entry| entry.file_name().to_str().is_some_and(&named))
             .map(|entry| entry.path())
             .filter(|path| recent(path))
             .filter_map(|path| {
                 let owner = Owner::of(&path)?;
-                self.owns(&owner).then_some(Found { path, pid: Some(owner.pid) })
+                self.owns(&owner).then_some(Found {
+                    path,
+                    pid: Some(owner.pid),
+                })
             })
             .collect()
     }
 
     /// Workers that came and went unseen are known by the process group they share with us.
     fn owns(&self, owner: &Owner) -> bool {
-        self.knows(owner.pid) || self.knows(owner.parent) || owner.group == rustix::process::getpgrp().as_raw_nonzero().get() as u32
+        self.knows(owner.pid)
+            || self.knows(owner.parent)
+            || owner.group == rustix::process::getpgrp().as_raw_nonzero().get() as u32
     }
 
     fn knows(&self, pid: u32) -> bool {
@@ -94,11 +115,22 @@ impl Search<'_> {
             return Missing::new(WHAT, "the hard limit on core dumps is 0", mend);
         }
         if self.dumped {
-            let why = format!("the kernel wrote one by the pattern {pattern:?}, but not where it can be seen from here");
-            return Missing::new(WHAT, why, "set kernel.core_pattern to a path that the job can see, such as core.%p");
+            let why =
+                format!("the kernel wrote one by the pattern {pattern:?}, but not where it can be seen from here");
+            return Missing::new(
+                WHAT,
+                why,
+                "set kernel.core_pattern to a path that the job can see, such as core.%p",
+            );
         }
-        let why = format!("the kernel wrote none by the pattern {pattern:?}: folder not writable, disk full, or a process that may not be dumped");
-        Missing::new(WHAT, why, "set kernel.core_pattern to a folder that the job can write, such as /tmp/core.%p")
+        let why = format!(
+            "the kernel wrote none by the pattern {pattern:?}: folder not writable, disk full, or a process that may not be dumped"
+        );
+        Missing::new(
+            WHAT,
+            why,
+            "set kernel.core_pattern to a folder that the job can write, such as /tmp/core.%p",
+        )
     }
 
     fn from_handler(&self, handler: &Handler, scratch: &Path) -> (Vec<Found>, Option<Missing>) {
@@ -121,7 +153,11 @@ impl Search<'_> {
     fn from_store(&self, store: &Path) -> Result<Vec<Found>, Missing> {
         let found = self.in_folder(store, |name| name.starts_with("core."));
         let why = || format!("whycrash core-handler left none in {}", store.display());
-        if found.is_empty() { Err(Missing::new("core dump", why(), "see the kernel log for what it said")) } else { Ok(found) }
+        if found.is_empty() {
+            Err(Missing::new("core dump", why(), "see the kernel log for what it said"))
+        } else {
+            Ok(found)
+        }
     }
 
     /// `systemd-coredump` works on after the process has gone: it gets a few seconds.
@@ -132,16 +168,27 @@ impl Search<'_> {
         for _ in 0..10 {
             let pid = self.job.to_string();
             let mut ask = Command::new("coredumpctl");
-            ask.args(["--quiet", "dump", &pid, "--output"]).arg(&path).stdin(Stdio::null());
-            let answer = ask.output().map_err(|error| Missing::new("core dump", format!("can not run coredumpctl: {error}"), mend))?;
+            ask.args(["--quiet", "dump", &pid, "--output"])
+                .arg(&path)
+                .stdin(Stdio::null());
+            let answer = ask
+                .output()
+                .map_err(|error| Missing::new("core dump", format!("can not run coredumpctl: {error}"), mend))?;
             if answer.status.success() && path.metadata().is_ok_and(|about| about.len() > 0) {
-                return Ok(vec![Found { path, pid: Some(self.job) }]);
+                return Ok(vec![Found {
+                    path,
+                    pid: Some(self.job),
+                }]);
             }
             why = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
             std::thread::sleep(Duration::from_millis(500));
         }
         let _ = std::fs::remove_file(&path);
-        Err(Missing::new("core dump", format!("coredumpctl did not give it: {why}"), mend))
+        Err(Missing::new(
+            "core dump",
+            format!("coredumpctl did not give it: {why}"),
+            mend,
+        ))
     }
 
     /// Apport keeps plain core files for programs that belong to no package.
@@ -150,7 +197,11 @@ impl Search<'_> {
         let found = self.in_folder(folder, |name| name.starts_with("core."));
         let mend = "turn apport off: `systemctl stop apport`, or set kernel.core_pattern to core.%p";
         let why = || format!("apport left none in {}", folder.display());
-        if found.is_empty() { Err(Missing::new("core dump", why(), mend)) } else { Ok(found) }
+        if found.is_empty() {
+            Err(Missing::new("core dump", why(), mend))
+        } else {
+            Ok(found)
+        }
     }
 }
 
@@ -181,13 +232,21 @@ impl Owner {
             if u32_at(&header, 0)? != NOTE {
                 continue;
             }
-            let notes = read_at(&mut file, u64_at(&header, 8)?, u64_at(&header, 32)?.min(1 << 20) as usize)?;
+            let notes = read_at(
+                &mut file,
+                u64_at(&header, 8)?,
+                u64_at(&header, 32)?.min(1 << 20) as usize,
+            )?;
             let mut rest = notes.as_slice();
             while let (Some(name), Some(length), Some(kind)) = (u32_at(rest, 0), u32_at(rest, 4), u32_at(rest, 8)) {
                 let start = 12 + (name as usize).next_multiple_of(4);
                 if kind == PRPSINFO {
                     let info = rest.get(start..)?;
-                    return Some(Self { pid: u32_at(info, 24)?, parent: u32_at(info, 28)?, group: u32_at(info, 32)? });
+                    return Some(Self {
+                        pid: u32_at(info, 24)?,
+                        parent: u32_at(info, 28)?,
+                        group: u32_at(info, 32)?,
+                    });
                 }
                 rest = rest.get(start.checked_add((length as usize).next_multiple_of(4))?..)?;
             }

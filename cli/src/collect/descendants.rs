@@ -55,7 +55,10 @@ impl Descendants {
         }
         for pid in found {
             if let Some(process) = describe(pid) {
-                self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, process);
+                self.seen
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(pid, process);
             }
         }
     }
@@ -63,17 +66,26 @@ impl Descendants {
 
 /// None for a process that is gone, or about to be.
 fn describe(pid: u32) -> Option<Process> {
-    let command = std::fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|bytes| !bytes.is_empty())?;
-    let command = command.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    let command = std::fs::read(format!("/proc/{pid}/cmdline"))
+        .ok()
+        .filter(|bytes| !bytes.is_empty())?;
+    let command = command
+        .split(|byte| *byte == 0)
+        .map(|word| String::from_utf8_lossy(word).into_owned());
     let mut command: Vec<String> = command.collect();
     command.pop();
-    Some(Process { folder: std::fs::read_link(format!("/proc/{pid}/cwd")).ok(), command })
+    Some(Process {
+        folder: std::fs::read_link(format!("/proc/{pid}/cwd")).ok(),
+        command,
+    })
 }
 
 fn children_of_all() -> HashMap<u32, Vec<u32>> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
         if let Some(parent) = parent_of(pid) {
             children.entry(parent).or_default().push(pid);
         }

@@ -6,25 +6,92 @@ use serde_json::{Map, Value};
 
 /// What the names of variables worth keeping begin with.
 const KEPT: &[&str] = &[
-    "CUDA_", "CUBLAS", "CUDNN", "NCCL_", "NVIDIA_", "NVTE_", "NV_", "TORCH", "PYTORCH", "GLOO_", "TP_SOCKET", "OMP_", "KMP_",
-    "GOMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "LD_", "MALLOC_", "GLIBC_TUNABLES", "PYTHON", "VIRTUAL_ENV", "CONDA_", "RANK",
-    "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "ROLE_", "MASTER_", "SLURM_", "PMI_", "OMPI_", "ACCELERATE_",
-    "DEEPSPEED_", "DS_", "HF_", "TRANSFORMERS_", "TOKENIZERS_", "JAX_", "XLA_", "TF_", "TRITON_", "HIP_", "HSA_", "ROCR_",
-    "RCCL_", "UCX_", "FI_", "ASAN_", "UBSAN_", "TSAN_", "WHYCRASH_",
+    "CUDA_",
+    "CUBLAS",
+    "CUDNN",
+    "NCCL_",
+    "NVIDIA_",
+    "NVTE_",
+    "NV_",
+    "TORCH",
+    "PYTORCH",
+    "GLOO_",
+    "TP_SOCKET",
+    "OMP_",
+    "KMP_",
+    "GOMP_",
+    "MKL_",
+    "OPENBLAS_",
+    "NUMEXPR_",
+    "LD_",
+    "MALLOC_",
+    "GLIBC_TUNABLES",
+    "PYTHON",
+    "VIRTUAL_ENV",
+    "CONDA_",
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "LOCAL_WORLD_SIZE",
+    "GROUP_RANK",
+    "ROLE_",
+    "MASTER_",
+    "SLURM_",
+    "PMI_",
+    "OMPI_",
+    "ACCELERATE_",
+    "DEEPSPEED_",
+    "DS_",
+    "HF_",
+    "TRANSFORMERS_",
+    "TOKENIZERS_",
+    "JAX_",
+    "XLA_",
+    "TF_",
+    "TRITON_",
+    "HIP_",
+    "HSA_",
+    "ROCR_",
+    "RCCL_",
+    "UCX_",
+    "FI_",
+    "ASAN_",
+    "UBSAN_",
+    "TSAN_",
+    "WHYCRASH_",
 ];
 /// Words in the name of something nobody else should read.
-const SECRET: &[&str] = &["TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "APIKEY", "API_KEY", "ACCESS_KEY", "AUTH", "PRIVATE"];
+const SECRET: &[&str] = &[
+    "TOKEN",
+    "SECRET",
+    "PASSW",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "APIKEY",
+    "API_KEY",
+    "ACCESS_KEY",
+    "AUTH",
+    "PRIVATE",
+];
 /// Stands where a secret was.
 const REMOVED: &str = "[removed]";
 
 /// The job's variables worth keeping, in the order of their names.
 pub fn kept() -> Map<String, Value> {
     let mut variables: Vec<_> = std::env::vars_os()
-        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
+        .map(|(name, value)| {
+            (
+                name.to_string_lossy().into_owned(),
+                value.to_string_lossy().into_owned(),
+            )
+        })
         .filter(|(name, _)| KEPT.iter().any(|kept| name.starts_with(kept)))
         .collect();
     variables.sort();
-    variables.into_iter().map(|(name, value)| (name.clone(), Value::String(clean(&name, &value)))).collect()
+    variables
+        .into_iter()
+        .map(|(name, value)| (name.clone(), Value::String(clean(&name, &value))))
+        .collect()
 }
 
 /// The command line with the values of secret options removed.
@@ -33,7 +100,9 @@ pub fn command(words: &[OsString]) -> Vec<String> {
     let mut secret_follows = false;
     for word in words.iter().map(|word| word.to_string_lossy()) {
         let option = word.starts_with('-');
-        let (name, value) = word.split_once('=').map_or((&*word, None), |(name, value)| (name, Some(value)));
+        let (name, value) = word
+            .split_once('=')
+            .map_or((&*word, None), |(name, value)| (name, Some(value)));
         let shown = match value {
             _ if secret_follows && !option => REMOVED.to_owned(),
             Some(value) => format!("{name}={}", clean(name, value)),
@@ -46,7 +115,11 @@ pub fn command(words: &[OsString]) -> Vec<String> {
 }
 
 fn clean(name: &str, value: &str) -> String {
-    if is_secret(name) { REMOVED.to_owned() } else { without_password(value) }
+    if is_secret(name) {
+        REMOVED.to_owned()
+    } else {
+        without_password(value)
+    }
 }
 
 fn is_secret(name: &str) -> bool {
@@ -57,7 +130,9 @@ fn is_secret(name: &str) -> bool {
 
 /// `scheme://user:password@host` without the password.
 fn without_password(value: &str) -> String {
-    let Some((scheme, rest)) = value.split_once("://") else { return value.to_owned() };
+    let Some((scheme, rest)) = value.split_once("://") else {
+        return value.to_owned();
+    };
     let host_part = rest.split('/').next().unwrap_or_default();
     match host_part.rsplit_once('@') {
         Some((user, _)) => {
@@ -81,7 +156,11 @@ mod tests {
             ("SLURM_AUTH", "x", "[removed]"),
             ("TOKENIZERS_PARALLELISM", "false", "false"),
             ("NCCL_DEBUG", "INFO", "INFO"),
-            ("MASTER_ADDR", "tcp://me:pw@node1:29500/x", "tcp://[removed]@node1:29500/x"),
+            (
+                "MASTER_ADDR",
+                "tcp://me:pw@node1:29500/x",
+                "tcp://[removed]@node1:29500/x",
+            ),
         ];
         for (name, value, expected) in cases {
             assert_eq!(clean(name, value), expected, "{name}={value}");
@@ -90,8 +169,29 @@ mod tests {
 
     #[test]
     fn secret_options_are_removed() {
-        let words = ["train", "--api-key", "abc", "--lr", "3", "--hf-token=xyz", "--password", "--next"];
+        let words = [
+            "train",
+            "--api-key",
+            "abc",
+            "--lr",
+            "3",
+            "--hf-token=xyz",
+            "--password",
+            "--next",
+        ];
         let shown = command(&words.map(OsString::from));
-        assert_eq!(shown, ["train", "--api-key", "[removed]", "--lr", "3", "--hf-token=[removed]", "--password", "--next"]);
+        assert_eq!(
+            shown,
+            [
+                "train",
+                "--api-key",
+                "[removed]",
+                "--lr",
+                "3",
+                "--hf-token=[removed]",
+                "--password",
+                "--next"
+            ]
+        );
     }
 }

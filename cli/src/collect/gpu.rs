@@ -61,7 +61,12 @@ impl Sampler {
 
     /// Facts about driver and devices.
     pub fn facts(&self) -> Result<Value, Missing> {
-        let none = || Err(Missing::for_good("GPUs", "the job ended before the driver's management library was loaded"));
+        let none = || {
+            Err(Missing::for_good(
+                "GPUs",
+                "the job ended before the driver's management library was loaded",
+            ))
+        };
         self.with(|known| known.facts.clone()).unwrap_or_else(none)
     }
 
@@ -108,13 +113,25 @@ impl Memory {
 /// The library, or why it can not be had.
 pub fn load() -> Result<Nvml, Missing> {
     let mend = "install the NVIDIA driver; in a container, use the NVIDIA container toolkit (--gpus all)";
-    Nvml::init().map_err(|error| Missing::new("GPUs", format!("the driver's management library does not load: {error}"), mend))
+    Nvml::init().map_err(|error| {
+        Missing::new(
+            "GPUs",
+            format!("the driver's management library does not load: {error}"),
+            mend,
+        )
+    })
 }
 
 /// Driver, CUDA version and devices.
 pub fn facts(nvml: &Nvml) -> Value {
-    let cuda = nvml.sys_cuda_driver_version().ok().map(|version| format!("{}.{}", version / 1000, version % 1000 / 10));
-    let devices: Vec<Value> = devices(nvml).enumerate().map(|(index, device)| describe(index, &device)).collect();
+    let cuda = nvml
+        .sys_cuda_driver_version()
+        .ok()
+        .map(|version| format!("{}.{}", version / 1000, version % 1000 / 10));
+    let devices: Vec<Value> = devices(nvml)
+        .enumerate()
+        .map(|(index, device)| describe(index, &device))
+        .collect();
     json!({"driver": nvml.sys_driver_version().ok(), "cuda": cuda, "devices": devices})
 }
 

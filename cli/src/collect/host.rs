@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 
 /// A small file of `/proc` or `/sys` as text.
 pub fn read(path: impl AsRef<Path>) -> Option<String> {
-    std::fs::read_to_string(path).ok().map(|text| text.trim_end().to_owned())
+    std::fs::read_to_string(path)
+        .ok()
+        .map(|text| text.trim_end().to_owned())
 }
 
 /// Name of this host.
@@ -40,7 +42,9 @@ pub fn processor() -> Value {
 pub fn memory() -> Value {
     let text = read("/proc/meminfo").unwrap_or_default();
     let field = |name: &str| -> Option<u64> {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
     };
     json!({
@@ -63,7 +67,8 @@ pub fn limits() -> Map<String, Value> {
     const COLUMNS: [(usize, usize); 3] = [(0, 26), (26, 47), (47, 68)];
     let text = read("/proc/self/limits").unwrap_or_default();
     let row = |line: &str| {
-        let [name, soft, hard] = COLUMNS.map(|(from, to)| line.get(from..to.min(line.len())).unwrap_or_default().trim().to_owned());
+        let [name, soft, hard] =
+            COLUMNS.map(|(from, to)| line.get(from..to.min(line.len())).unwrap_or_default().trim().to_owned());
         (name.trim_start_matches("Max ").replace(' ', "_"), json!([soft, hard]))
     };
     text.lines().skip(1).map(row).collect()
@@ -80,13 +85,26 @@ impl ControlGroup {
     /// The one this process is in. In a container its path is often that of the host, and the root is what is seen.
     pub fn own() -> Option<Self> {
         let text = read("/proc/self/cgroup")?;
-        let path_of = |line: &str| line.splitn(3, ':').nth(2).map(|path| path.trim_start_matches('/').to_owned());
-        let one = text.lines().find(|line| line.split(':').nth(1).is_some_and(|kinds| kinds.split(',').any(|kind| kind == "memory")));
+        let path_of = |line: &str| {
+            line.splitn(3, ':')
+                .nth(2)
+                .map(|path| path.trim_start_matches('/').to_owned())
+        };
+        let one = text.lines().find(|line| {
+            line.split(':')
+                .nth(1)
+                .is_some_and(|kinds| kinds.split(',').any(|kind| kind == "memory"))
+        });
         let (root, path, names) = match one {
             Some(line) => (
                 "/sys/fs/cgroup/memory",
                 path_of(line)?,
-                ["memory.limit_in_bytes", "memory.usage_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control"],
+                [
+                    "memory.limit_in_bytes",
+                    "memory.usage_in_bytes",
+                    "memory.max_usage_in_bytes",
+                    "memory.oom_control",
+                ],
             ),
             None => (
                 "/sys/fs/cgroup",
@@ -102,11 +120,17 @@ impl ControlGroup {
     /// How often the kernel has killed a process of the group for lack of memory.
     pub fn oom_kills(&self) -> Option<u64> {
         let text = read(self.folder.join(self.names[3]))?;
-        text.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
+        text.lines()
+            .find_map(|line| line.strip_prefix("oom_kill "))?
+            .trim()
+            .parse()
+            .ok()
     }
 
     fn memory(&self) -> Value {
-        let [limit, used, peak, _] = self.names.map(|name| read(self.folder.join(name)).and_then(|text| text.parse::<u64>().ok()));
+        let [limit, used, peak, _] = self
+            .names
+            .map(|name| read(self.folder.join(name)).and_then(|text| text.parse::<u64>().ok()));
         json!({"limit": limit, "used": used, "peak": peak, "oom_kills": self.oom_kills()})
     }
 }

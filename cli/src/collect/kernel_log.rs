@@ -28,13 +28,14 @@ impl KernelLog {
             rustix::fs::seek(&file, SeekFrom::End(0))?;
             Ok(file)
         };
-        Self { file: open().map_err(|error| error.to_string()) }
+        Self {
+            file: open().map_err(|error| error.to_string()),
+        }
     }
 
     /// What was added since, in the form of dmesg(1).
     pub fn since(self) -> Result<String, Missing> {
-        let mend = "run as root, allow it with `sysctl kernel.dmesg_restrict=0`, or give a container --device /dev/kmsg";
-        let mut file = self.file.map_err(|why| Missing::new("kernel log", format!("can not read /dev/kmsg: {why}"), mend))?;
+        let mut file = self.file.map_err(|why| unreadable(&why))?;
         let mut text = String::new();
         let mut buffer = [0; RECORD];
         for _ in 0..RECORDS {
@@ -49,10 +50,25 @@ impl KernelLog {
     }
 }
 
+/// Whether the log can be read.
+pub fn readable() -> Result<(), Missing> {
+    KernelLog::from_now().file.map(drop).map_err(|why| unreadable(&why))
+}
+
+fn unreadable(why: &str) -> Missing {
+    let mend = "run as root, allow it with `sysctl kernel.dmesg_restrict=0`, or give a container --device /dev/kmsg";
+    Missing::new("kernel log", format!("can not read /dev/kmsg: {why}"), mend)
+}
+
 /// `[seconds.micros] text` of a record `priority,sequence,microseconds,flags;text` (Documentation/ABI/testing/dev-kmsg).
 fn line(record: &[u8]) -> Option<String> {
     let record = String::from_utf8_lossy(record);
     let (head, text) = record.split_once(';')?;
     let micros: u64 = head.split(',').nth(2)?.parse().ok()?;
-    Some(format!("[{:>5}.{:06}] {}\n", micros / 1_000_000, micros % 1_000_000, text.lines().next()?))
+    Some(format!(
+        "[{:>5}.{:06}] {}\n",
+        micros / 1_000_000,
+        micros % 1_000_000,
+        text.lines().next()?
+    ))
 }

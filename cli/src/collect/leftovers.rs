@@ -12,7 +12,10 @@ pub fn find<'f>(since: SystemTime, folders: impl Iterator<Item = &'f PathBuf> + 
     found.extend(elastic_errors());
     found.extend(folders.clone().flat_map(|folder| list(folder, is_snapshot)));
     found.extend(gpu_cores(folders));
-    found.retain(|path| path.metadata().is_ok_and(|about| about.is_file() && about.modified().is_ok_and(|at| at >= since)));
+    found.retain(|path| {
+        path.metadata()
+            .is_ok_and(|about| about.is_file() && about.modified().is_ok_and(|at| at >= since))
+    });
     found.sort();
     found.dedup();
     found
@@ -21,10 +24,18 @@ pub fn find<'f>(since: SystemTime, folders: impl Iterator<Item = &'f PathBuf> + 
 /// One file a rank, by the prefix the job was given.
 fn flight_recorders() -> Vec<PathBuf> {
     let variables = ["TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"];
-    let prefix = variables.into_iter().find_map(std::env::var_os).unwrap_or_else(|| FLIGHT_RECORDER.into());
+    let prefix = variables
+        .into_iter()
+        .find_map(std::env::var_os)
+        .unwrap_or_else(|| FLIGHT_RECORDER.into());
     let prefix = PathBuf::from(prefix);
-    let (Some(folder), Some(start)) = (prefix.parent(), prefix.file_name().and_then(|name| name.to_str())) else { return Vec::new() };
-    list(folder, |name| name.strip_prefix(start).is_some_and(|rest| rest.ends_with(|last: char| last.is_ascii_digit())))
+    let (Some(folder), Some(start)) = (prefix.parent(), prefix.file_name().and_then(|name| name.to_str())) else {
+        return Vec::new();
+    };
+    list(folder, |name| {
+        name.strip_prefix(start)
+            .is_some_and(|rest| rest.ends_with(|last: char| last.is_ascii_digit()))
+    })
 }
 
 /// `error.json` of each rank that failed with an exception, in the folder torchrun made for its logs.
@@ -33,8 +44,14 @@ fn elastic_errors() -> Vec<PathBuf> {
         return vec![file.into()];
     }
     let runs = list(&std::env::temp_dir(), |name| name.starts_with("torchelastic_"));
-    let files = runs.iter().flat_map(|run| walkdir::WalkDir::new(run).max_depth(5)).flatten();
-    files.filter(|entry| entry.file_name() == "error.json").map(walkdir::DirEntry::into_path).collect()
+    let files = runs
+        .iter()
+        .flat_map(|run| walkdir::WalkDir::new(run).max_depth(5))
+        .flatten();
+    files
+        .filter(|entry| entry.file_name() == "error.json")
+        .map(walkdir::DirEntry::into_path)
+        .collect()
 }
 
 fn is_snapshot(name: &str) -> bool {
@@ -54,5 +71,8 @@ fn gpu_cores<'f>(folders: impl Iterator<Item = &'f PathBuf>) -> Vec<PathBuf> {
 
 fn list(folder: &Path, named: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter(|entry| entry.file_name().to_str().is_some_and(&named)).map(|entry| entry.path()).collect()
+    entries
+        .filter(|entry| entry.file_name().to_str().is_some_and(&named))
+        .map(|entry| entry.path())
+        .collect()
 }

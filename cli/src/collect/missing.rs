@@ -17,11 +17,19 @@ pub struct Missing {
 impl Missing {
     /// Something missing that can be mended.
     pub fn new(what: &str, why: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { what: what.to_owned(), why: why.into(), mend: Some(mend.into()) }
+        Self {
+            what: what.to_owned(),
+            why: why.into(),
+            mend: Some(mend.into()),
+        }
     }
 
     /// Something missing about which nothing can be done.
     pub fn for_good(what: &str, why: impl Into<String>) -> Self {
-        Self { what: what.to_owned(), why: why.into(), mend: None }
+        Self {
+            what: what.to_owned(),
+            why: why.into(),
+            mend: None,
+        }
     }
 }

@@ -21,6 +21,9 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+pub use core_pattern::{Destination, Handler};
+pub use gpu::{facts as gpu_facts, load as load_gpu_library};
+pub use kernel_log::readable as kernel_log_readable;
 pub use missing::Missing;
 
 use crate::run::{Ending, Job, Over};
@@ -54,7 +57,9 @@ impl Collector {
             command: command.to_owned(),
             folder: std::env::current_dir().ok(),
             started: Timestamp::now(),
-            since: SystemTime::now().checked_sub(CLOCK_TICK).unwrap_or(SystemTime::UNIX_EPOCH),
+            since: SystemTime::now()
+                .checked_sub(CLOCK_TICK)
+                .unwrap_or(SystemTime::UNIX_EPOCH),
             pid: job.pid,
             core_limit: job.core_limit,
             oom_kills: ControlGroup::own().and_then(|group| group.oom_kills()),
@@ -84,7 +89,12 @@ impl Collector {
     }
 
     /// Moves or copies the run's core dumps.
-    fn cores(&self, ending: Ending, processes: &BTreeMap<u32, Process>, into: &Path) -> anyhow::Result<Option<Missing>> {
+    fn cores(
+        &self,
+        ending: Ending,
+        processes: &BTreeMap<u32, Process>,
+        into: &Path,
+    ) -> anyhow::Result<Option<Missing>> {
         let pids: BTreeSet<u32> = processes.keys().copied().chain([self.pid]).collect();
         let search = cores::Search {
             since: self.since,
@@ -96,17 +106,29 @@ impl Collector {
         };
         let (found, missing) = search.run(into);
         // Without us there would have been no core dump in the job's folder: then it is ours to take away.
-        let how = if self.core_limit == Some(0) { Keep::Move } else { Keep::Copy };
+        let how = if self.core_limit == Some(0) {
+            Keep::Move
+        } else {
+            Keep::Copy
+        };
         for core in found {
             let own = core.pid == Some(self.pid);
-            let name = if own { "core".to_owned() } else { format!("core.{}", core.pid.unwrap_or_default()) };
+            let name = if own {
+                "core".to_owned()
+            } else {
+                format!("core.{}", core.pid.unwrap_or_default())
+            };
             keep(&core.path, into, &name, how)?;
         }
         Ok(missing)
     }
 
     fn folders(&self, processes: &BTreeMap<u32, Process>) -> BTreeSet<PathBuf> {
-        processes.values().filter_map(|process| process.folder.clone()).chain(self.folder.clone()).collect()
+        processes
+            .values()
+            .filter_map(|process| process.folder.clone())
+            .chain(self.folder.clone())
+            .collect()
     }
 
     /// Everything but what is missing.
@@ -122,20 +144,37 @@ impl Collector {
         add("started", json!(self.started.to_string()));
         add("ended", json!(Timestamp::now().to_string()));
         add("exit", json!({"signal": signal, "code": code}));
-        add("signals_received", over.sent.iter().map(crate::run::Sent::to_json).collect());
+        add(
+            "signals_received",
+            over.sent.iter().map(crate::run::Sent::to_json).collect(),
+        );
         add("processes", json!(processes.len()));
         add("environment", Value::Object(environment::kept()));
         add("rank", number("RANK"));
         add("world_size", number("WORLD_SIZE"));
         let python = self.python(processes);
-        add("python", json!(python.as_ref().map(|p| json!({"executable": p.executable, "version": p.version}))));
+        add(
+            "python",
+            json!(
+                python
+                    .as_ref()
+                    .map(|p| json!({"executable": p.executable, "version": p.version}))
+            ),
+        );
         add("packages", json!(python.map(|python| python.packages)));
         add("os", json!(host::system()));
         add("kernel", json!(host::kernel()));
         add("cpu", host::processor());
         add("memory", host::memory());
         let kills_now = ControlGroup::own().and_then(|group| group.oom_kills());
-        add("oom_kills", json!(kills_now.zip(self.oom_kills).map(|(now, before)| now.saturating_sub(before))));
+        add(
+            "oom_kills",
+            json!(
+                kills_now
+                    .zip(self.oom_kills)
+                    .map(|(now, before)| now.saturating_sub(before))
+            ),
+        );
         add("limits", Value::Object(host::limits()));
         if let Ok(facts) = self.gpus.facts() {
             add("driver", facts.get("driver").cloned().unwrap_or_default());
@@ -152,7 +191,11 @@ impl Collector {
 
     /// The Python of the job, or of the first of its processes that has one.
     fn python(&self, processes: &BTreeMap<u32, Process>) -> Option<Python> {
-        let command: Vec<String> = self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let command: Vec<String> = self
+            .command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
         Python::of(&command).or_else(|| processes.values().find_map(|process| Python::of(&process.command)))
     }
 }
@@ -161,7 +204,9 @@ impl Collector {
 fn output(over: &mut Over, into: &Path) -> anyhow::Result<Option<Missing>> {
     match over.transcript() {
         Ok(transcript) if transcript.is_empty() => {}
-        Ok(transcript) => std::fs::write(into.join("output.log"), transcript).context("can not keep the job's output")?,
+        Ok(transcript) => {
+            std::fs::write(into.join("output.log"), transcript).context("can not keep the job's output")?
+        }
         Err(error) => return Ok(Some(Missing::for_good("output", format!("{error:#}")))),
     }
     for (name, written) in over.files() {
@@ -207,5 +252,8 @@ fn file_name(path: &Path) -> String {
 
 /// A variable that holds a number.
 fn number(variable: &str) -> Value {
-    std::env::var(variable).ok().and_then(|text| text.parse::<u32>().ok()).map_or(Value::Null, Value::from)
+    std::env::var(variable)
+        .ok()
+        .and_then(|text| text.parse::<u32>().ok())
+        .map_or(Value::Null, Value::from)
 }

@@ -31,11 +31,30 @@ pub struct Args {
 /// Stores standard input as `core.NAME.PID.TIME`.
 pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
     // A core dump holds all that was in memory: nobody else may look.
-    DirBuilder::new().recursive(true).mode(0o700).create(&args.store).with_context(|| in_store("make the folder", &args.store))?;
-    let name: String = args.name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&args.store)
+        .with_context(|| in_store("make the folder", &args.store))?;
+    let name: String = args
+        .name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
     let path = args.store.join(format!("core.{name}.{}.{}", args.pid, args.time));
     let partial = args.store.join(format!(".{}.{}", args.pid, args.time));
-    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
+    let mut file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&partial)?;
     let stored = copy_sparse(&mut std::io::stdin().lock(), &mut file).and_then(|()| file.sync_all());
     stored.with_context(|| in_store("keep a core dump", &args.store))?;
     std::fs::rename(&partial, &path).with_context(|| in_store("keep a core dump", &args.store))?;

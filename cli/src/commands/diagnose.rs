@@ -24,6 +24,8 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     let input = inputs::from_paths(&args.paths.paths)?;
     let document = args.knowledge.diagnoser(config)?.diagnose(&input);
     let files = render::Files::of(&input.artifacts);
-    output::answer(args.format, &document, |document| render::document(document, &files, output::width()))?;
+    output::answer(args.format, &document, |document| {
+        render::document(document, &files, output::width())
+    })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -36,6 +36,8 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     let input = inputs::from_paths(&args.paths.paths)?;
     let (report, evidence) = args.knowledge.diagnoser(config)?.inspect(&input);
     let inspection = Inspection { report, evidence };
-    output::answer(args.format, &inspection, |it| render::evidence(&it.report, &it.evidence, output::width()))?;
+    output::answer(args.format, &inspection, |it| {
+        render::evidence(&it.report, &it.evidence, output::width())
+    })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,12 @@
 //! One module per command: its arguments, and what it does.
 
+pub mod cause;
 pub mod completions;
 pub mod core_handler;
 pub mod diagnose;
+pub mod doctor;
 pub mod inspect;
 pub mod run;
+pub mod search;
+pub mod show;
+pub mod upload;

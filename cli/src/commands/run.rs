@@ -6,8 +6,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use whycrash_plugin_host::Input;
 
+use crate::client::Client;
 use crate::collect::Collector;
+use crate::commands::upload::Bar;
 use crate::config::{self, Config};
 use crate::inputs::{self, Knowledge};
 use crate::run::{Job, Over};
@@ -37,13 +40,22 @@ pub struct Args {
     #[command(flatten)]
     knowledge: Knowledge,
     /// The job and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "CMD"
+    )]
     command: Vec<OsString>,
 }
 
 /// Runs the job and ends as it did.
 pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
-    let interval = args.gpu_interval.as_deref().or(config.gpu_interval.as_deref()).unwrap_or("100ms");
+    let interval = args
+        .gpu_interval
+        .as_deref()
+        .or(config.gpu_interval.as_deref())
+        .unwrap_or("100ms");
     let interval = duration(interval)?;
     let job = match Job::start(&args.command, !args.no_output)? {
         Ok(job) => job,
@@ -68,22 +80,48 @@ fn report(collector: Collector, over: &mut Over, args: &Args, config: &Config) -
     let folder = folder.settle(&document.report.id)?;
     let input = inputs::from_paths(&[folder.clone()])?;
     let width = output::width_of(&std::io::stderr());
-    anstream::eprint!("\n{}", render::document(&document, &render::Files::of(&input.artifacts), width));
-    anstream::eprintln!("\n{}", render::kept(&folder, width));
+    anstream::eprint!(
+        "\n{}",
+        render::document(&document, &render::Files::of(&input.artifacts), width)
+    );
+    anstream::eprintln!("\n{}", render::kept(&folder, width).trim_end());
+    match args.server.as_deref().or(config.server.as_deref()) {
+        Some(server) => upload(server, &input, args, config),
+        None => Ok(()),
+    }
+}
+
+/// Standard output is the job's, so the report's id and address go to standard error, and to a file for programs.
+fn upload(server: &str, input: &Input, args: &Args, config: &Config) -> anyhow::Result<()> {
+    let uploaded = Client::new(Some(server), config)?.upload(&input.artifacts, &input.metadata, &Bar::new())?;
+    let json = serde_json::to_string(&uploaded).context("the report's address has no JSON form")?;
+    if let Some(file) = &args.report_to {
+        std::fs::write(file, format!("{json}\n")).with_context(|| format!("can not write {}", file.display()))?;
+    }
+    anstream::eprintln!("{json}");
     Ok(())
 }
 
 /// As a shell says it: 127 for a program that is not there, 126 for one that can not be run.
 fn not_started(command: &[OsString], error: &std::io::Error) -> ExitCode {
-    let program = command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+    let program = command
+        .first()
+        .map(|program| program.to_string_lossy())
+        .unwrap_or_default();
     anstream::eprintln!("{}", render::error(&anyhow::anyhow!("can not run {program}: {error}")));
-    ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 })
+    ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound {
+        127
+    } else {
+        126
+    })
 }
 
 /// `100ms`, `1s`, `2m`: a positive time.
 fn duration(text: &str) -> anyhow::Result<Duration> {
     let parsed: Option<jiff::SignedDuration> = text.parse().ok();
-    let positive = parsed.and_then(|duration| Duration::try_from(duration).ok()).filter(|duration| !duration.is_zero());
+    let positive = parsed
+        .and_then(|duration| Duration::try_from(duration).ok())
+        .filter(|duration| !duration.is_zero());
     positive.with_context(|| format!("{text:?} is no time between two samples: say something like 100ms or 1s"))
 }
 
@@ -102,7 +140,8 @@ impl Folder {
     fn create(given: Option<&Path>) -> anyhow::Result<Self> {
         let reports = match given {
             Some(folder) if is_free(folder) => {
-                std::fs::create_dir_all(folder).with_context(|| format!("can not make the folder {}", folder.display()))?;
+                std::fs::create_dir_all(folder)
+                    .with_context(|| format!("can not make the folder {}", folder.display()))?;
                 return Ok(Self::Given(folder.to_owned()));
             }
             Some(folder) => folder.to_owned(),
@@ -126,7 +165,8 @@ impl Folder {
             Self::Given(folder) => Ok(folder),
             Self::Ours { partial, reports } => {
                 let folder = reports.join(id);
-                std::fs::rename(&partial, &folder).with_context(|| format!("can not keep the report in {}", folder.display()))?;
+                std::fs::rename(&partial, &folder)
+                    .with_context(|| format!("can not keep the report in {}", folder.display()))?;
                 Ok(folder)
             }
         }

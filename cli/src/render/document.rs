@@ -1,5 +1,6 @@
 //! The diagnosis, for the person whose job just died.
 
+use serde_json::Value;
 use whycrash_evidence::Evidence;
 use whycrash_evidence::model::{Crash, What};
 use whycrash_plugin_host::{ArtifactHead, Document, Finding, Fix, Outcome, PluginRun, ReportHead};
@@ -12,25 +13,35 @@ const FRAMES: usize = 8;
 
 /// The whole document on a page of `width` columns; `files` are the artifacts that are on this machine.
 pub fn document(document: &Document, files: &Files, width: usize) -> String {
+    document_with(document, files, &[], width)
+}
+
+/// [`document`], with what else is known of the report beside its id.
+pub fn document_with(document: &Document, files: &Files, notes: &[String], width: usize) -> String {
     let mut page = Page::new(width);
     head(&mut page, &document.report, &document.evidence);
+    notes.iter().for_each(|note| page.title_note(note));
     match document.findings.split_first() {
         Some((best, others)) => {
             finding(&mut page, best, &document.evidence, files);
             alternatives(&mut page, others);
         }
-        None => no_finding(&mut page, &document.evidence),
+        None => no_finding(&mut page, document),
     }
     next(&mut page, document);
     artifacts(&mut page, &document.report.artifacts);
-    unavailable(&mut page, &document.evidence);
+    unavailable(&mut page, document);
     failed_plugins(&mut page, &document.plugins);
     page.finish()
 }
 
 /// What happened in a line, and the report's id.
 pub fn head(page: &mut Page, report: &ReportHead, evidence: &Evidence) {
-    let title = if report.title.is_empty() { ending(report, evidence) } else { report.title.clone() };
+    let title = if report.title.is_empty() {
+        ending(report, evidence)
+    } else {
+        report.title.clone()
+    };
     page.title(&title);
     if !report.id.is_empty() {
         page.title_note(&format!("report {}", report.id));
@@ -39,7 +50,11 @@ pub fn head(page: &mut Page, report: &ReportHead, evidence: &Evidence) {
 
 /// How the process ended, in words.
 pub fn ending(report: &ReportHead, evidence: &Evidence) -> String {
-    match (&report.exit.signal, report.exit.code, evidence.crash.as_ref().and_then(|crash| crash.signal.as_ref())) {
+    match (
+        &report.exit.signal,
+        report.exit.code,
+        evidence.crash.as_ref().and_then(|crash| crash.signal.as_ref()),
+    ) {
         (Some(signal), _, _) | (None, None, Some(signal)) => format!("died of {signal}"),
         (None, Some(code), _) => format!("exited with code {code}"),
         (None, None, None) => "a crash of unknown kind".to_owned(),
@@ -49,7 +64,15 @@ pub fn ending(report: &ReportHead, evidence: &Evidence) -> String {
 fn finding(page: &mut Page, finding: &Finding, evidence: &Evidence, files: &Files) {
     page.section("Cause");
     page.styled_item(0, "", style::STRONG, &finding.title);
-    page.line(0, &format!("{} sure · {} · says {}", percent(finding.confidence), finding.cause, finding.plugin.name));
+    page.line(
+        0,
+        &format!(
+            "{} sure · {} · says {}",
+            percent(finding.confidence),
+            finding.cause,
+            finding.plugin.name
+        ),
+    );
     page.section("Why");
     page.paragraph(0, &finding.explanation);
     if !finding.citations.is_empty() {
@@ -87,24 +110,43 @@ fn alternatives(page: &mut Page, others: &[Finding]) {
         page.section("Or");
     }
     for other in others {
-        page.item(0, &format!("{:>4}", percent(other.confidence)), &format!("{} ({})", other.title, other.cause));
+        page.item(
+            0,
+            &format!("{:>4}", percent(other.confidence)),
+            &format!("{} ({})", other.title, other.cause),
+        );
     }
 }
 
-fn no_finding(page: &mut Page, evidence: &Evidence) {
+fn no_finding(page: &mut Page, document: &Document) {
+    let evidence = &document.evidence;
     page.section("Cause");
-    page.paragraph(0, "none that is known here explains this crash");
+    if document.plugins.is_empty() {
+        page.paragraph(
+            0,
+            "not looked for: no diagnosis plugin is installed (see whycrash doctor)",
+        );
+    } else {
+        page.paragraph(0, "none that is known here explains this crash");
+    }
     if let Some(crash) = &evidence.crash {
         page.section("Signal");
         page.paragraph(0, &describe(crash));
     }
     if let Some(thread) = evidence.threads.iter().find(|thread| thread.crashed) {
         page.section("Stack");
-        page.line(0, &format!("{}{}, thread {}{:#}", style::FAINT, thread.artifact, thread.id, style::FAINT));
+        page.line(
+            0,
+            &format!(
+                "{}{}, thread {}{:#}",
+                style::FAINT,
+                thread.artifact,
+                thread.id,
+                style::FAINT
+            ),
+        );
         frames::stack(page, 2, thread, FRAMES);
-        if let Some(frame) = thread.frames.iter().find(|frame| frame.file.is_some()) {
-            frames::source(page, 4, frame);
-        }
+        frames::source_of_first(page, 4, frames::from_signal(thread));
     }
     let last = evidence.timeline.iter().rev().find_map(|event| match &event.what {
         What::PythonException(exception) => Some((event, exception)),
@@ -112,7 +154,10 @@ fn no_finding(page: &mut Page, evidence: &Evidence) {
     });
     if let Some((event, exception)) = last {
         page.section("Raised");
-        page.paragraph(0, format!("{}: {}", exception.exception, exception.message).trim_end_matches([':', ' ']));
+        page.paragraph(
+            0,
+            format!("{}: {}", exception.exception, exception.message).trim_end_matches([':', ' ']),
+        );
         page.line(0, &format!("{}in {}{:#}", style::FAINT, event.artifact, style::FAINT));
     }
 }
@@ -121,7 +166,11 @@ fn no_finding(page: &mut Page, evidence: &Evidence) {
 pub fn describe(crash: &Crash) -> String {
     let address = crash.address.and_then(|address| serde_json::to_value(address).ok());
     let address = address.as_ref().and_then(|address| address.as_str()).map(|address| {
-        let kind = crash.address_kind.as_ref().map(|kind| format!(" ({kind})")).unwrap_or_default();
+        let kind = crash
+            .address_kind
+            .as_ref()
+            .map(|kind| format!(" ({kind})"))
+            .unwrap_or_default();
         format!("{} address {address}{kind}", crash.access.as_deref().unwrap_or("at"))
     });
     let code = crash.exit_code.map(|code| format!("exit code {code}"));
@@ -151,7 +200,11 @@ pub fn artifacts(page: &mut Page, artifacts: &[ArtifactHead]) {
         return;
     }
     page.section("Files");
-    let names = artifacts.iter().map(|artifact| artifact.name.chars().count()).max().unwrap_or(0);
+    let names = artifacts
+        .iter()
+        .map(|artifact| artifact.name.chars().count())
+        .max()
+        .unwrap_or(0);
     for artifact in artifacts {
         let kind = serde_json::to_value(artifact.kind).ok();
         let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or("unknown");
@@ -163,32 +216,56 @@ pub fn artifacts(page: &mut Page, artifacts: &[ArtifactHead]) {
     }
 }
 
-/// What the collector could not get, as it wrote it down.
-fn unavailable(page: &mut Page, evidence: &Evidence) {
-    let items = evidence.context.get("unavailable").and_then(|items| items.as_array());
-    let said = |item: &serde_json::Value, member: &str| item.get(member).and_then(|text| text.as_str()).map(str::to_owned);
-    let items: Vec<_> = items.into_iter().flatten().filter_map(|item| Some((said(item, "what")?, item))).collect();
+/// What the collector could not get, as it wrote it down: in full when it may be what kept a cause from being found.
+fn unavailable(page: &mut Page, document: &Document) {
+    let items = document.evidence.context.get("unavailable").and_then(Value::as_array);
+    let items: Vec<&Value> = items
+        .into_iter()
+        .flatten()
+        .filter(|item| said(item, "what").is_some())
+        .collect();
     if items.is_empty() {
         return;
     }
     page.section("Missing");
-    for (what, item) in items {
-        let why = said(item, "why").map(|why| format!(": {why}")).unwrap_or_default();
-        let mend = said(item, "mend").map(|mend| format!("; {mend}")).unwrap_or_default();
-        page.item(0, "-", &format!("{what}{why}{mend}"));
+    if !document.findings.is_empty() {
+        let names: Vec<&str> = items.iter().filter_map(|item| said(item, "what")).collect();
+        return page.paragraph(
+            0,
+            &format!("{} (why, and how to mend it: context.json)", names.join(", ")),
+        );
+    }
+    for item in items {
+        let parts = [said(item, "what"), said(item, "why"), said(item, "mend")];
+        page.item(0, "-", &parts.into_iter().flatten().collect::<Vec<_>>().join(": "));
     }
 }
 
+fn said<'v>(item: &'v Value, member: &str) -> Option<&'v str> {
+    item.get(member).and_then(Value::as_str)
+}
+
 fn failed_plugins(page: &mut Page, plugins: &[PluginRun]) {
-    let failed: Vec<_> = plugins.iter().filter(|plugin| plugin.outcome == Outcome::Failed).collect();
+    let failed: Vec<_> = plugins
+        .iter()
+        .filter(|plugin| plugin.outcome == Outcome::Failed)
+        .collect();
     if failed.is_empty() {
         return;
     }
     page.section("Plugins");
-    page.line(0, &format!("{} failed; what the others say stands", count(failed.len(), "plugin")));
+    page.line(
+        0,
+        &format!("{} failed; what the others say stands", count(failed.len(), "plugin")),
+    );
     for plugin in failed {
         let reason = plugin.reason.as_deref().unwrap_or("no reason given");
-        page.styled_item(0, "!", style::WARN, &format!("{} {}: {reason}", plugin.name, plugin.version));
+        page.styled_item(
+            0,
+            "!",
+            style::WARN,
+            &format!("{} {}: {reason}", plugin.name, plugin.version),
+        );
     }
 }
 

@@ -36,7 +36,11 @@ pub fn evidence(report: &ReportHead, evidence: &Evidence, width: usize) -> Strin
 fn threads(page: &mut Page, threads: &[Thread]) {
     for thread in threads.iter().take(ROWS) {
         page.section(if thread.crashed { "Crashed" } else { "Thread" });
-        let name = thread.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
+        let name = thread
+            .name
+            .as_ref()
+            .map(|name| format!(" \"{name}\""))
+            .unwrap_or_default();
         let rank = thread.rank.map(|rank| format!(", rank {rank}")).unwrap_or_default();
         page.line(0, &format!("thread {}{name}{rank} in {}", thread.id, thread.artifact));
         frames::stack(page, 2, thread, if thread.crashed { FRAMES.0 } else { FRAMES.1 });
@@ -64,18 +68,27 @@ fn memory(page: &mut Page, snapshots: &[MemorySnapshot]) {
         page.line(2, &format!("{segments} segments, {blocks} blocks, {events} events"));
         if let Some(oom) = &snapshot.oom {
             let (requested, largest) = (HumanBytes(oom.requested), HumanBytes(oom.largest_usable));
-            page.line(2, &format!("refused {requested}; largest block it could have used: {largest}"));
+            page.line(
+                2,
+                &format!("refused {requested}; largest block it could have used: {largest}"),
+            );
         }
     }
 }
 
 fn collectives(page: &mut Page, evidence: &Evidence) {
-    let Some(collectives) = &evidence.collectives else { return };
+    let Some(collectives) = &evidence.collectives else {
+        return;
+    };
     page.section("Ranks");
     page.paragraph(0, &format!("flight recorders of ranks {:?}", collectives.ranks));
     for verdict in collectives.verdicts.iter().take(ROWS) {
         let (group, sequence, kind, ranks) = (&verdict.group, verdict.sequence, &verdict.kind, &verdict.ranks);
-        page.item(0, "-", format!("{group} #{sequence}: {kind}, ranks {ranks:?} {}", verdict.detail).trim_end());
+        page.item(
+            0,
+            "-",
+            format!("{group} #{sequence}: {kind}, ranks {ranks:?} {}", verdict.detail).trim_end(),
+        );
     }
     more(page, collectives.verdicts.len(), "verdict");
 }
@@ -97,9 +110,15 @@ fn timeline(page: &mut Page, evidence: &Evidence) {
     page.section("Events");
     for event in evidence.timeline.iter().take(ROWS) {
         let kind = serde_json::to_value(&event.what).ok();
-        let kind = kind.as_ref().and_then(|what| what.get("kind")?.as_str()).unwrap_or("event");
+        let kind = kind
+            .as_ref()
+            .and_then(|what| what.get("kind")?.as_str())
+            .unwrap_or("event");
         let room = page.room().saturating_sub(26);
-        page.line(0, &format!("{:>4} {kind:<20} {}", event.event, cut(&printable(&event.text), room)));
+        page.line(
+            0,
+            &format!("{:>4} {kind:<20} {}", event.event, cut(&printable(&event.text), room)),
+        );
     }
     more(page, evidence.timeline.len(), "event");
 }
@@ -111,12 +130,22 @@ fn context(page: &mut Page, evidence: &Evidence) {
     page.section("Context");
     for (name, value) in &evidence.context {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        page.line(0, &format!("{name:<14} {}", cut(&printable(&text), page.room().saturating_sub(15))));
+        page.line(
+            0,
+            &format!("{name:<14} {}", cut(&printable(&text), page.room().saturating_sub(15))),
+        );
     }
 }
 
 fn more(page: &mut Page, total: usize, thing: &str) {
     if let Some(left) = total.checked_sub(ROWS).filter(|left| *left > 0) {
-        page.line(0, &format!("{}… {left} more {thing}s: see --format json{:#}", style::FAINT, style::FAINT));
+        page.line(
+            0,
+            &format!(
+                "{}… {left} more {thing}s: see --format json{:#}",
+                style::FAINT,
+                style::FAINT
+            ),
+        );
     }
 }

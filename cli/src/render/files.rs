@@ -18,18 +18,28 @@ pub struct Files {
 impl Files {
     /// The files of these artifacts.
     pub fn of(artifacts: &[Artifact]) -> Self {
-        Self { paths: artifacts.iter().map(|artifact| (artifact.name.clone(), artifact.path.clone())).collect() }
+        Self {
+            paths: artifacts
+                .iter()
+                .map(|artifact| (artifact.name.clone(), artifact.path.clone()))
+                .collect(),
+        }
     }
 
     /// Lines `first..=last` of an artifact, or none when it is not here as text.
     pub fn lines(&self, artifact: &str, first: u64, last: u64) -> Vec<(u64, String)> {
-        self.paths.get(artifact).map(|path| lines_of(path, first, last)).unwrap_or_default()
+        self.paths
+            .get(artifact)
+            .map(|path| lines_of(path, first, last))
+            .unwrap_or_default()
     }
 }
 
 /// Lines `first..=last` (from 1) of a text file; none when it can not be read or is no text.
 pub fn lines_of(path: &std::path::Path, first: u64, last: u64) -> Vec<(u64, String)> {
-    let Ok(file) = std::fs::File::open(path) else { return Vec::new() };
+    let Ok(file) = std::fs::File::open(path) else {
+        return Vec::new();
+    };
     let mut reader = BufReader::new(file);
     let mut lines = Vec::new();
     for number in 1..=last {
@@ -50,5 +60,10 @@ pub fn lines_of(path: &std::path::Path, first: u64, last: u64) -> Vec<(u64, Stri
 /// A line without what would move the cursor: escape sequences are dropped, tabs become spaces.
 pub fn printable(line: &str) -> String {
     let plain = anstream::adapter::strip_str(line).to_string();
-    plain.trim_end().replace('\t', "    ").chars().filter(|character| !character.is_control()).collect()
+    plain
+        .trim_end()
+        .replace('\t', "    ")
+        .chars()
+        .filter(|character| !character.is_control())
+        .collect()
 }

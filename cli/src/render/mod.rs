@@ -1,23 +1,29 @@
 //! What a person reads: everything here returns text with colours, which the streams of [`crate::output`] drop
 //! where they are no terminal. Nothing is told by colour alone.
 
+mod cause;
+mod checks;
 mod document;
 mod evidence;
 mod files;
 mod frames;
+mod hits;
+mod markdown;
 mod page;
 mod paths;
 mod proof;
 
-pub use document::document;
+pub use cause::{cause, causes};
+pub use checks::checks;
+pub use document::{document, document_with};
 pub use evidence::evidence;
 pub use files::Files;
-pub use page::Page;
-pub use page::style;
+pub use hits::hits;
+use page::{Page, style};
 
 /// An error with what led to it, for the last line of a failed command.
 pub fn error(error: &anyhow::Error) -> String {
-    let bad = page::style::BAD;
+    let bad = style::BAD;
     format!("{bad}error:{bad:#} {error:#}")
 }
 

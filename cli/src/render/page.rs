@@ -21,20 +21,24 @@ pub mod style {
 }
 
 /// Columns of the gutter.
-const GUTTER: usize = 9;
+const GUTTER: usize = 10;
 
 /// Text under construction.
 #[derive(Debug)]
 pub struct Page {
     text: String,
     width: usize,
-    label: Option<&'static str>,
+    label: Option<(&'static str, anstyle::Style)>,
 }
 
 impl Page {
     /// An empty page of this many columns.
     pub fn new(width: usize) -> Self {
-        Self { text: String::new(), width, label: None }
+        Self {
+            text: String::new(),
+            width,
+            label: None,
+        }
     }
 
     /// Starts a section: an empty line, and a label in the gutter beside its first line.
@@ -42,7 +46,12 @@ impl Page {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        self.label = Some(label);
+        self.label(label, style::LABEL);
+    }
+
+    /// Puts a label in the gutter beside the next line.
+    pub fn label(&mut self, label: &'static str, look: anstyle::Style) {
+        self.label = Some((label, look));
     }
 
     /// A wrapped paragraph; each of its lines is indented by `indent` columns from the gutter.
@@ -57,7 +66,11 @@ impl Page {
 
     /// [`Self::item`] with one style for all of the text.
     pub fn styled_item(&mut self, indent: usize, marker: &str, style: anstyle::Style, text: &str) {
-        let hang = if marker.is_empty() { 0 } else { textwrap::core::display_width(marker) + 1 };
+        let hang = if marker.is_empty() {
+            0
+        } else {
+            textwrap::core::display_width(marker) + 1
+        };
         let room = self.width.saturating_sub(GUTTER + indent + hang).max(20);
         let mut first = true;
         for line in text.lines().flat_map(|line| textwrap::wrap(line, room)) {
@@ -66,7 +79,11 @@ impl Page {
                 (true, false) => format!("{marker} "),
                 (false, false) => " ".repeat(hang),
             };
-            let line = if line.is_empty() { String::new() } else { format!("{style}{line}{style:#}") };
+            let line = if line.is_empty() {
+                String::new()
+            } else {
+                format!("{style}{line}{style:#}")
+            };
             self.line(indent, &format!("{before}{line}"));
             first = false;
         }
@@ -74,15 +91,17 @@ impl Page {
 
     /// One line as it is, never wrapped: source, log lines, tables.
     pub fn line(&mut self, indent: usize, text: &str) {
-        let label = self.label.take().unwrap_or_default();
-        let (on, off) = (style::LABEL.render(), style::LABEL.render_reset());
-        if label.is_empty() && text.is_empty() {
+        if text.is_empty() {
             self.text.push('\n');
-        } else if label.is_empty() {
-            let _ = writeln!(self.text, "{:indent$}{text}", "", indent = GUTTER + indent);
-        } else {
-            let _ = writeln!(self.text, "{on}{label:<GUTTER$}{off}{:indent$}{text}", "");
+            return;
         }
+        let (label, look) = self.label.take().unwrap_or_default();
+        let label = if label.is_empty() {
+            " ".repeat(GUTTER)
+        } else {
+            format!("{look}{label:<GUTTER$}{look:#}")
+        };
+        let _ = writeln!(self.text, "{label}{:indent$}{text}", "");
     }
 
     /// One line at the very left, across the gutter.
@@ -125,5 +144,9 @@ pub fn cut(text: &str, columns: usize) -> String {
 
 /// `n thing` or `n things`.
 pub fn count(n: usize, thing: &str) -> String {
-    if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
+    if n == 1 {
+        format!("1 {thing}")
+    } else {
+        format!("{n} {thing}s")
+    }
 }

@@ -6,7 +6,9 @@ const ROOM: usize = 48;
 /// A source path without the part that tells nothing: what comes before `site-packages`, the interpreter's own
 /// folder, the current folder, the home folder; and without its middle when it is still long.
 pub fn short(path: &str) -> String {
-    let installed = ["/site-packages/", "/dist-packages/"].iter().find_map(|mark| path.split_once(mark));
+    let installed = ["/site-packages/", "/dist-packages/"]
+        .iter()
+        .find_map(|mark| path.split_once(mark));
     if let Some((_, inside)) = installed {
         return inside.to_owned();
     }
@@ -44,7 +46,11 @@ fn elide(path: &str) -> String {
         if !kept.is_empty() && kept.chars().count() + part.chars().count() + 3 > ROOM {
             break;
         }
-        kept = if kept.is_empty() { part.to_owned() } else { format!("{part}/{kept}") };
+        kept = if kept.is_empty() {
+            part.to_owned()
+        } else {
+            format!("{part}/{kept}")
+        };
     }
     format!("…/{kept}")
 }
@@ -56,10 +62,16 @@ mod tests {
     #[test]
     fn paths_keep_what_tells_something() {
         let cases = [
-            ("/opt/venv/lib/python3.12/site-packages/torch/nn/functional.py", "torch/nn/functional.py"),
+            (
+                "/opt/venv/lib/python3.12/site-packages/torch/nn/functional.py",
+                "torch/nn/functional.py",
+            ),
             ("/usr/lib/python3.12/threading.py", "python3.12/threading.py"),
             ("/srv/train.py", "/srv/train.py"),
-            ("/srv/a-rather-long-folder/of-some-project/with/many/levels/train.py", "…/of-some-project/with/many/levels/train.py"),
+            (
+                "/srv/a-rather-long-folder/of-some-project/with/many/levels/train.py",
+                "…/of-some-project/with/many/levels/train.py",
+            ),
         ];
         for (path, expected) in cases {
             assert_eq!(short(path), expected, "{path}");

@@ -27,7 +27,11 @@ pub fn citations(page: &mut Page, citations: &[Citation], evidence: &Evidence, f
 
 /// `artifact, place` on a line of its own.
 fn place(page: &mut Page, citation: &Citation, at: &str) {
-    let name = if citation.artifact.is_empty() { "the report" } else { &citation.artifact };
+    let name = if citation.artifact.is_empty() {
+        "the report"
+    } else {
+        &citation.artifact
+    };
     page.line(0, &format!("{}{name}, {at}{:#}", style::FAINT, style::FAINT));
 }
 
@@ -39,7 +43,11 @@ fn quoted(page: &mut Page, citation: &Citation, at: &str) {
 }
 
 fn lines(page: &mut Page, citation: &Citation, files: &Files, first: u64, last: u64) {
-    let at = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
+    let at = if first == last {
+        format!("line {first}")
+    } else {
+        format!("lines {first} to {last}")
+    };
     let shown = files.lines(&citation.artifact, first, last.min(first.saturating_add(LINES - 1)));
     if shown.is_empty() {
         return quoted(page, citation, &at);
@@ -52,8 +60,13 @@ fn lines(page: &mut Page, citation: &Citation, files: &Files, first: u64, last: 
 }
 
 fn frame(page: &mut Page, citation: &Citation, evidence: &Evidence, at: &FramePlace) {
-    let same = |thread: &&whycrash_evidence::model::Thread| thread.id == at.thread && thread.artifact == citation.artifact;
-    let found = evidence.threads.iter().find(same).and_then(|thread| thread.frames.get(at.index));
+    let same =
+        |thread: &&whycrash_evidence::model::Thread| thread.id == at.thread && thread.artifact == citation.artifact;
+    let found = evidence
+        .threads
+        .iter()
+        .find(same)
+        .and_then(|thread| thread.frames.get(at.index));
     let Some(found) = found else {
         return quoted(page, citation, &format!("thread {}, frame {}", at.thread, at.index));
     };
@@ -68,7 +81,11 @@ fn event(page: &mut Page, citation: &Citation, evidence: &Evidence, files: &File
     };
     match &event.at {
         Some(Place::Line([first, last])) => {
-            let written = Citation { artifact: event.artifact.clone(), quote: event.text.clone(), ..citation.clone() };
+            let written = Citation {
+                artifact: event.artifact.clone(),
+                quote: event.text.clone(),
+                ..citation.clone()
+            };
             lines(page, &written, files, *first, *last);
         }
         _ => {
@@ -79,15 +96,29 @@ fn event(page: &mut Page, citation: &Citation, evidence: &Evidence, files: &File
 }
 
 fn fact(page: &mut Page, citation: &Citation, evidence: &Evidence, path: &str) {
-    let value = serde_json::to_value(evidence).ok().and_then(|all| look_up(&all, path).cloned());
+    let value = serde_json::to_value(evidence)
+        .ok()
+        .and_then(|all| look_up(&all, path).cloned());
     let text = match value {
         Some(Value::String(text)) => text,
         Some(value) => with_unit(path, &value),
         None => citation.quote.clone(),
     };
-    let name = if citation.artifact.is_empty() { String::new() } else { format!("{}, ", citation.artifact) };
+    let name = if citation.artifact.is_empty() {
+        String::new()
+    } else {
+        format!("{}, ", citation.artifact)
+    };
     let room = page.room().saturating_sub(name.len() + path.len() + 3);
-    page.line(0, &format!("{}{name}{path} ={:#} {}", style::FAINT, style::FAINT, cut(&printable(&text), room)));
+    page.line(
+        0,
+        &format!(
+            "{}{name}{path} ={:#} {}",
+            style::FAINT,
+            style::FAINT,
+            cut(&printable(&text), room)
+        ),
+    );
 }
 
 /// Follows a dotted path into a value.
@@ -101,6 +132,11 @@ fn look_up<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
 /// Sizes of memory are what most numbers are: those large enough are also said in a unit one can read.
 fn with_unit(path: &str, value: &Value) -> String {
     const READABLE: u64 = 1 << 20;
-    let size = value.as_u64().filter(|bytes| *bytes >= READABLE && path.contains("memory"));
-    size.map_or_else(|| value.to_string(), |bytes| format!("{bytes} ({})", indicatif::HumanBytes(bytes)))
+    let size = value
+        .as_u64()
+        .filter(|bytes| *bytes >= READABLE && path.contains("memory"));
+    size.map_or_else(
+        || value.to_string(),
+        |bytes| format!("{bytes} ({})", indicatif::HumanBytes(bytes)),
+    )
 }

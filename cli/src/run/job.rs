@@ -1,11 +1,14 @@
 //! The job's life, from its start to its end.
 
 use std::ffi::OsString;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use anyhow::Context as _;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, kill, raise, sigaction, sigprocmask};
+use nix::sys::signal::{
+    SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, kill, raise, sigaction, sigprocmask,
+};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
@@ -72,9 +75,21 @@ impl Job {
     pub fn start(command: &[OsString], record_output: bool) -> anyhow::Result<Result<Self, std::io::Error>> {
         let job_only = super::meant_for_the_job();
         let signals = Signals::hold_back().context("can not hold signals back for the job")?;
-        let streams = if record_output { Streams::arrange()? } else { Streams::default() };
-        let Streams { out, err, relays, direct } = streams;
-        let recorder = Recorder::start(relays, &signals, &job_only)?;
+        let streams = if record_output {
+            Streams::arrange()?
+        } else {
+            Streams::default()
+        };
+        let Streams {
+            out,
+            err,
+            relays,
+            direct,
+        } = streams;
+        // As long as the recorder held the job's ends of the streams, it would never see them end.
+        let ends = [&out, &err].into_iter().flatten().map(AsRawFd::as_raw_fd);
+        let not_its_own: Vec<_> = job_only.iter().copied().chain(ends).collect();
+        let recorder = Recorder::start(relays, &signals, &not_its_own)?;
         let core_limit = getrlimit(Resource::Core);
 
         let (program, arguments) = command.split_first().context("no command to run")?;
@@ -96,7 +111,13 @@ impl Job {
         super::let_go(&job_only);
         super::close_input();
         Output::Out.close();
-        Ok(Ok(Self { pid: child.id(), core_limit: core_limit.current, signals, recorder, direct }))
+        Ok(Ok(Self {
+            pid: child.id(),
+            core_limit: core_limit.current,
+            signals,
+            recorder,
+            direct,
+        }))
     }
 
     /// Waits for the job's end, passing signals on and stopping when it stops.
@@ -117,13 +138,28 @@ impl Job {
             }
             if !matches!(received.signal, Signal::SIGWINCH | Signal::SIGCONT) {
                 let (sender, at) = (received.sender, jiff::Timestamp::now());
-                sent.push(Sent { signal: received.signal, sender, sender_name: process_name(sender), at });
+                sent.push(Sent {
+                    signal: received.signal,
+                    sender,
+                    sender_name: process_name(sender),
+                    at,
+                });
             }
         };
-        let Self { signals, recorder, direct, .. } = self;
+        let Self {
+            signals,
+            recorder,
+            direct,
+            ..
+        } = self;
         // From here on, whoever wants us to end wants the job's status.
         std::thread::spawn(move || leave_when_told(&signals, ending));
-        Ok(Over { ending, sent, recorder, direct })
+        Ok(Over {
+            ending,
+            sent,
+            recorder,
+            direct,
+        })
     }
 
     /// What became of the job, if anything did.
@@ -133,7 +169,7 @@ impl Job {
                 Ok(WaitStatus::Exited(_, code)) => return Ok(Some(Ending::Exited(code))),
                 Ok(WaitStatus::Signaled(_, signal, core)) => return Ok(Some(Ending::Killed { signal, core })),
                 // Our parent waits for us, not for the job: for it to see the job stop, we have to stop.
-                Ok(WaitStatus::Stopped(..)) => raise(Signal::SIGSTOP).context("can not stop with the job")?,
+                Ok(WaitStatus::Stopped(_, signal)) => stop_of(signal).context("can not stop with the job")?,
                 Ok(_) => return Ok(None),
                 Err(nix::Error::EINTR) => {}
                 Err(error) => return Err(error).context("can not wait for the job"),
@@ -152,8 +188,10 @@ impl Over {
     pub fn is_crash(&self) -> bool {
         let interrupted = self.sent.iter().any(|sent| sent.signal == Signal::SIGINT);
         match self.ending {
-            Ending::Exited(code) => code != 0 && !(interrupted && code == 128 + Signal::SIGINT as i32),
-            Ending::Killed { signal: Signal::SIGINT, .. } => !interrupted,
+            Ending::Exited(code) => code != 0 && !interrupted,
+            Ending::Killed {
+                signal: Signal::SIGINT, ..
+            } => !interrupted,
             Ending::Killed { signal, .. } => signal != Signal::SIGPIPE,
         }
     }
@@ -175,7 +213,11 @@ impl Over {
         /// As much of a file as of a transcript, roughly: the end is what tells.
         const LIMIT: u64 = 9 << 20;
         self.direct.iter_mut().map(|direct| {
-            let name = if direct.stream == Output::Out { "stdout.log" } else { "stderr.log" };
+            let name = if direct.stream == Output::Out {
+                "stdout.log"
+            } else {
+                "stderr.log"
+            };
             (name, direct.written(LIMIT))
         })
     }
@@ -201,7 +243,9 @@ impl Ending {
     /// Whether the kernel dumps core for such an end: signal(7).
     pub fn dumps_core(self) -> bool {
         use Signal::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ};
-        let dumping = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ];
+        let dumping = [
+            SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ,
+        ];
         matches!(self, Self::Killed { signal, .. } if dumping.contains(&signal))
     }
 
@@ -221,14 +265,23 @@ impl Ending {
 /// What the job gets between fork and exec: the signal state of whoever started us, and core dumps.
 fn prepare(mask: &SigSet, child_action: SigHandler, core_limit: Rlimit) -> std::io::Result<()> {
     // A limit that can not be raised costs a core dump, never the job.
-    let _ = setrlimit(Resource::Core, Rlimit { current: core_limit.maximum, maximum: core_limit.maximum });
+    let _ = setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: core_limit.maximum,
+            maximum: core_limit.maximum,
+        },
+    );
     Signals::restore(mask, child_action).map_err(std::io::Error::from)
 }
 
 /// Ends the process when it is told to, without waiting for a diagnosis.
 fn leave_when_told(signals: &Signals, ending: Ending) {
     while let Ok(received) = signals.next() {
-        if matches!(received.signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT) {
+        if matches!(
+            received.signal,
+            Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT
+        ) {
             ending.imitate();
         }
     }
@@ -236,7 +289,13 @@ fn leave_when_told(signals: &Signals, ending: Ending) {
 
 /// Dies of a signal, without a core dump of our own: neither to a file nor to a handler.
 fn die_of(signal: Signal) -> anyhow::Result<()> {
-    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: getrlimit(Resource::Core).maximum })?;
+    setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: Some(0),
+            maximum: getrlimit(Resource::Core).maximum,
+        },
+    )?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     if !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP) {
         let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
@@ -246,6 +305,15 @@ fn die_of(signal: Signal) -> anyhow::Result<()> {
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
     raise(signal)?;
     Ok(())
+}
+
+/// Stops this process the way the job was stopped, until it is told to go on. A second such signal that waits for us
+/// is dropped by the kernel when we are.
+fn stop_of(signal: Signal) -> nix::Result<()> {
+    let held_back: SigSet = [signal].into_iter().collect();
+    held_back.thread_unblock()?;
+    raise(signal)?;
+    held_back.thread_block()
 }
 
 /// The name of a process that may be gone.

@@ -15,9 +15,16 @@ use rustix::io::FdFlags;
 ///
 /// To be called before anything else opens files.
 fn meant_for_the_job() -> Vec<RawFd> {
-    let Ok(folder) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
-    let open: Vec<RawFd> = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    open.into_iter().filter(|descriptor| *descriptor > 2 && is_inherited(*descriptor)).collect()
+    let Ok(folder) = std::fs::read_dir("/proc/self/fd") else {
+        return Vec::new();
+    };
+    let open: Vec<RawFd> = folder
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    open.into_iter()
+        .filter(|descriptor| *descriptor > 2 && is_inherited(*descriptor))
+        .collect()
 }
 
 fn is_inherited(descriptor: RawFd) -> bool {

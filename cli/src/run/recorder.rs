@@ -44,16 +44,19 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the recorder. To be called while there is no other thread. It lets go of `job_only`, the descriptors
-    /// that are for the job alone.
-    pub fn start(relays: Vec<Relay>, signals: &Signals, job_only: &[RawFd]) -> anyhow::Result<Self> {
+    /// Starts the recorder. To be called while there is no other thread. It lets go of `not_its_own`, the
+    /// descriptors that are for the job alone.
+    pub fn start(relays: Vec<Relay>, signals: &Signals, not_its_own: &[RawFd]) -> anyhow::Result<Self> {
         let (ours, theirs) = UnixStream::pair().context("can not make a link to the recorder")?;
         // SAFETY: no other thread exists, so the new process may go on like any.
         match unsafe { fork() }.context("can not start the recorder")? {
-            ForkResult::Parent { .. } => Ok(Self { link: ours, notes: Vec::new() }),
+            ForkResult::Parent { .. } => Ok(Self {
+                link: ours,
+                notes: Vec::new(),
+            }),
             ForkResult::Child => {
                 drop(ours);
-                super::let_go(job_only);
+                super::let_go(not_its_own);
                 serve(theirs, relays, signals);
                 std::process::exit(0)
             }
@@ -72,7 +75,10 @@ impl Recorder {
             let left = deadline.saturating_duration_since(Instant::now());
             let mut byte = [0];
             // A timeout of zero would be none at all.
-            if left.is_zero() || self.link.set_read_timeout(Some(left)).is_err() || self.link.read_exact(&mut byte).is_err() {
+            if left.is_zero()
+                || self.link.set_read_timeout(Some(left)).is_err()
+                || self.link.read_exact(&mut byte).is_err()
+            {
                 return false;
             }
             self.note(byte[0]);
@@ -105,7 +111,9 @@ impl Recorder {
         self.link.write_all(&[question])?;
         loop {
             let mut byte = [0];
-            self.link.read_exact(&mut byte).context("the recorder is gone, and the job's output with it")?;
+            self.link
+                .read_exact(&mut byte)
+                .context("the recorder is gone, and the job's output with it")?;
             if byte[0] == answer {
                 return Ok(());
             }
@@ -120,7 +128,10 @@ type Shared = Arc<Mutex<Option<Transcript>>>;
 /// The recorder's life: until the job and everything it left behind have closed their output, and we are gone.
 fn serve(mut link: UnixStream, relays: Vec<Relay>, signals: &Signals) {
     let needed = |output: Output| relays.iter().any(|relay| relay.to == output);
-    [Output::Out, Output::Err].into_iter().filter(|output| !needed(*output)).for_each(Output::close);
+    [Output::Out, Output::Err]
+        .into_iter()
+        .filter(|output| !needed(*output))
+        .for_each(Output::close);
     super::close_input();
     let transcript: Shared = Arc::new(Mutex::new(Some(Transcript::default())));
     let channels: Vec<_> = relays.into_iter().map(|relay| Arc::new(Channel::new(relay))).collect();
@@ -158,7 +169,10 @@ fn serve(mut link: UnixStream, relays: Vec<Relay>, signals: &Signals) {
 /// Tells of signals until a question comes; none when the asker is gone.
 fn next_question(link: &mut UnixStream, channels: &[Arc<Channel>], signals: &Signals) -> Option<u8> {
     loop {
-        let mut ready = [PollFd::new(signals.as_fd(), PollFlags::POLLIN), PollFd::new(link.as_fd(), PollFlags::POLLIN)];
+        let mut ready = [
+            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+            PollFd::new(link.as_fd(), PollFlags::POLLIN),
+        ];
         match poll(&mut ready, PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(_) => return None,
@@ -190,13 +204,19 @@ struct Channel {
 
 impl Channel {
     fn new(relay: Relay) -> Self {
-        Self { to: relay.to, terminal: relay.terminal, source: Mutex::new(Some(Arc::new(relay.source))) }
+        Self {
+            to: relay.to,
+            terminal: relay.terminal,
+            source: Mutex::new(Some(Arc::new(relay.source))),
+        }
     }
 
     /// Passes on and records until the stream ends at either side. Then both sides are closed: the job gets its
     /// `SIGPIPE` when nobody reads any more, and a reader its end of file when nobody writes any more.
     fn pass_on(&self, transcript: &Shared) {
-        let Some(source) = lock(&self.source).clone() else { return };
+        let Some(source) = lock(&self.source).clone() else {
+            return;
+        };
         let mut chunk = vec![0; CHUNK];
         while wait_for(source.as_fd(), PollFlags::POLLIN, PollTimeout::NONE) {
             let _passing = lock(&self.source);
@@ -223,7 +243,9 @@ impl Channel {
     fn drain(&self, deadline: Instant) {
         while Instant::now() < deadline {
             let passed_on = match self.source.try_lock() {
-                Ok(source) => source.as_ref().is_none_or(|source| !wait_for(source.as_fd(), PollFlags::POLLIN, PollTimeout::ZERO)),
+                Ok(source) => source
+                    .as_ref()
+                    .is_none_or(|source| !wait_for(source.as_fd(), PollFlags::POLLIN, PollTimeout::ZERO)),
                 Err(_) => false,
             };
             if passed_on {

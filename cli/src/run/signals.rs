@@ -59,7 +59,11 @@ impl Signals {
         let mut original_mask = SigSet::empty();
         sigprocmask(SigmaskHow::SIG_BLOCK, Some(&held), Some(&mut original_mask))?;
         let descriptor = SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC)?;
-        Ok(Self { descriptor, original_mask, original_child_action: before.handler() })
+        Ok(Self {
+            descriptor,
+            original_mask,
+            original_child_action: before.handler(),
+        })
     }
 
     /// Puts back what the caller of this program had set up. Safe between fork and exec.
@@ -78,9 +82,14 @@ impl Signals {
     /// Waits for the next signal.
     pub fn next(&self) -> nix::Result<Received> {
         loop {
-            let Some(info) = self.descriptor.read_signal()? else { continue };
+            let Some(info) = self.descriptor.read_signal()? else {
+                continue;
+            };
             if let Ok(signal) = Signal::try_from(info.ssi_signo as i32) {
-                return Ok(Received { signal, sender: info.ssi_pid });
+                return Ok(Received {
+                    signal,
+                    sender: info.ssi_pid,
+                });
             }
         }
     }

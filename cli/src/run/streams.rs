@@ -46,7 +46,9 @@ impl Output {
 
     /// Lets go of the stream, so that a reader of it sees its end once the job has closed it too.
     pub fn close(self) {
-        let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") else { return };
+        let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") else {
+            return;
+        };
         let _ = match self {
             Self::Out => nix::unistd::dup2_stdout(&nothing),
             Self::Err => nix::unistd::dup2_stderr(&nothing),
@@ -109,7 +111,11 @@ impl Streams {
         }
         let terminal = is_terminal(stream);
         let (source, job) = if terminal { pseudo_terminal(stream)? } else { pipe()? };
-        self.relays.push(Relay { source, to: stream, terminal });
+        self.relays.push(Relay {
+            source,
+            to: stream,
+            terminal,
+        });
         Ok(Some(job))
     }
 }
@@ -119,20 +125,27 @@ impl Direct {
     fn open(stream: Output) -> Option<Self> {
         use std::os::fd::AsRawFd as _;
         let descriptor = stream.descriptor();
-        let appends = rustix::fs::fcntl_getfl(descriptor).ok()?.contains(rustix::fs::OFlags::APPEND);
+        let appends = rustix::fs::fcntl_getfl(descriptor)
+            .ok()?
+            .contains(rustix::fs::OFlags::APPEND);
         let from = match appends {
             true => rustix::fs::fstat(descriptor).ok()?.st_size as u64,
             false => rustix::fs::seek(descriptor, SeekFrom::Current(0)).ok()?,
         };
         let path = PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()));
-        Some(Self { stream, file: File::open(path).ok()?, from })
+        Some(Self {
+            stream,
+            file: File::open(path).ok()?,
+            from,
+        })
     }
 
     /// What the job wrote; `limit` bytes at most, the last ones.
     pub fn written(&mut self, limit: u64) -> std::io::Result<Vec<u8>> {
         use std::io::{Read as _, Seek as _};
         let end = self.file.metadata()?.len();
-        self.file.seek(std::io::SeekFrom::Start(self.from.max(end.saturating_sub(limit))))?;
+        self.file
+            .seek(std::io::SeekFrom::Start(self.from.max(end.saturating_sub(limit))))?;
         let mut bytes = Vec::new();
         self.file.by_ref().take(limit).read_to_end(&mut bytes)?;
         Ok(bytes)
@@ -153,7 +166,8 @@ fn is_terminal(stream: Output) -> bool {
 }
 
 fn is_file(stream: Output) -> bool {
-    rustix::fs::fstat(stream.descriptor()).is_ok_and(|about| FileType::from_raw_mode(about.st_mode) == FileType::RegularFile)
+    rustix::fs::fstat(stream.descriptor())
+        .is_ok_and(|about| FileType::from_raw_mode(about.st_mode) == FileType::RegularFile)
 }
 
 /// Our end and the job's.

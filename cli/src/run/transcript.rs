@@ -51,7 +51,10 @@ mod tests {
             assert!(kept.starts_with(&numbered[..HEAD]), "chunks of {chunk}");
             assert!(kept.ends_with(&numbered[numbered.len() - TAIL..]), "chunks of {chunk}");
             let note = String::from_utf8_lossy(&kept[HEAD..kept.len() - TAIL]);
-            assert_eq!(note, "\n[whycrash: 5000 bytes of output left out here]\n", "chunks of {chunk}");
+            assert_eq!(
+                note, "\n[whycrash: 5000 bytes of output left out here]\n",
+                "chunks of {chunk}"
+            );
         }
     }
 

@@ -32,7 +32,11 @@ impl Agreement {
     }
 
     fn percent(self) -> f64 {
-        if self.expected == 0 { 100.0 } else { 100.0 * self.found as f64 / self.expected as f64 }
+        if self.expected == 0 {
+            100.0
+        } else {
+            100.0 * self.found as f64 / self.expected as f64
+        }
     }
 }
 
@@ -43,8 +47,14 @@ fn main() -> Result<()> {
     let unpacked = tempfile::tempdir()?;
     unpack(&made.join("bin"), unpacked.path())?;
     let folders = vec![unpacked.path().to_owned(), made.join("bin")];
-    let symbols = Symbols::new(Sources { folders, local_files: true });
-    println!("{:<44} {:>8} {:>10} {:>9} {:>7}", "core", "crashed", "all", "invented", "ms");
+    let symbols = Symbols::new(Sources {
+        folders,
+        local_files: true,
+    });
+    println!(
+        "{:<44} {:>8} {:>10} {:>9} {:>7}",
+        "core", "crashed", "all", "invented", "ms"
+    );
     let (mut crashed_sum, mut all_sum) = (Agreement::default(), Agreement::default());
     for core in cores(&made)? {
         let name = core.strip_prefix(&made)?.with_extension("").display().to_string();
@@ -53,7 +63,13 @@ fn main() -> Result<()> {
         }
         let truth: Value = serde_json::from_slice(&std::fs::read(core.with_extension("gdb.json"))?)?;
         let start = Instant::now();
-        let reading = symbols.read(&Artifact::new("core", &core), &Limits { frames: 100_000, ..Limits::default() });
+        let reading = symbols.read(
+            &Artifact::new("core", &core),
+            &Limits {
+                frames: 100_000,
+                ..Limits::default()
+            },
+        );
         let millis = start.elapsed().as_millis();
         let (crashed, all) = compare(&truth, &reading.evidence.threads, !wanted.is_empty());
         println!(
@@ -65,7 +81,13 @@ fn main() -> Result<()> {
         crashed_sum.add(crashed);
         all_sum.add(all);
     }
-    println!("{:<44} {:>7.1}% {:>9.1}% {:>9}", "all", crashed_sum.percent(), all_sum.percent(), all_sum.invented);
+    println!(
+        "{:<44} {:>7.1}% {:>9.1}% {:>9}",
+        "all",
+        crashed_sum.percent(),
+        all_sum.percent(),
+        all_sum.invented
+    );
     Ok(())
 }
 
@@ -86,7 +108,8 @@ fn cores(made: &Path) -> Result<Vec<PathBuf>> {
         let folder = folder?.path();
         for entry in std::fs::read_dir(&folder).into_iter().flatten() {
             let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "zst") && path.with_extension("gdb.json").exists() {
+            if path.extension().is_some_and(|extension| extension == "zst") && path.with_extension("gdb.json").exists()
+            {
                 cores.push(path);
             }
         }
@@ -98,12 +121,29 @@ fn cores(made: &Path) -> Result<Vec<PathBuf>> {
 /// Agreement on the crashed thread and on all threads.
 fn compare(truth: &Value, threads: &[Thread], show: bool) -> (Agreement, Agreement) {
     let (mut crashed, mut all) = (Agreement::default(), Agreement::default());
-    for (index, expected) in truth["threads"].as_array().into_iter().flatten().enumerate() {
-        let id = expected["tid"].as_u64().unwrap_or_default().to_string();
-        let expected: Vec<String> = expected["frames"].as_array().into_iter().flatten().map(|frame| comparable(frame["function"].as_str())).collect();
+    for (index, expected_thread) in truth["threads"].as_array().into_iter().flatten().enumerate() {
+        let id = expected_thread["tid"].as_u64().unwrap_or_default().to_string();
+        let expected: Vec<String> = frames_of(expected_thread)
+            .iter()
+            .map(|frame| comparable(frame["function"].as_str()))
+            .collect();
         let thread = threads.iter().find(|thread| thread.id.to_string() == id);
-        let frames = thread.into_iter().flat_map(|thread| &thread.frames).filter(|frame| frame.kind == FrameKind::Native);
-        let found: Vec<String> = frames.map(|frame| comparable(frame.function.as_deref())).collect();
+        let frames = thread
+            .into_iter()
+            .flat_map(|thread| &thread.frames)
+            .filter(|frame| frame.kind == FrameKind::Native);
+        // The stack of a runaway recursion is listed up to a limit.
+        let listed = expected_frames_listed(expected_thread);
+        let found: Vec<String> = frames
+            .take(listed)
+            .map(|frame| comparable(frame.function.as_deref()))
+            .collect();
+        let (expected, lost) = where_sane(expected, frames_of(expected_thread));
+        let found = if lost {
+            found.into_iter().take(expected.len()).collect()
+        } else {
+            found
+        };
         let agreement = agree(&expected, &found);
         if show && (agreement.found < agreement.expected || agreement.invented > 0) {
             show_difference(&id, &expected, &found);
@@ -116,6 +156,34 @@ fn compare(truth: &Value, threads: &[Thread], show: bool) -> (Agreement, Agreeme
     (crashed, all)
 }
 
+/// How many frames of a thread are to be compared: all, or those that the truth lists of more.
+fn expected_frames_listed(thread: &Value) -> usize {
+    let listed = thread["frames"].as_array().map_or(0, Vec::len);
+    let total = thread["frame_count"].as_u64().unwrap_or_default() as usize;
+    if total > listed { listed } else { usize::MAX }
+}
+
+/// A frame that gdb shows as `??`.
+const UNNAMED: &str = "??";
+
+/// Where gdb loses its way it goes on with addresses that are in no binary, or ends on a frame it can not name; what is
+/// found beyond that has nothing to be compared to. Gives the frames before, and whether there were such.
+fn where_sane(mut names: Vec<String>, frames: &[Value]) -> (Vec<String>, bool) {
+    let all = names.len();
+    let stray = |frame: &Value| frame["function"].is_null() && frame["module"].is_null();
+    let first_stray = frames.iter().skip(1).position(stray);
+    names.truncate(first_stray.map_or(all, |index| index + 1));
+    while names.last().is_some_and(|name| name == UNNAMED) {
+        names.pop();
+    }
+    let lost = names.len() < all;
+    (names, lost)
+}
+
+fn frames_of(thread: &Value) -> &[Value] {
+    thread["frames"].as_array().map_or(&[], Vec::as_slice)
+}
+
 /// Longest common subsequence: what both have, in the same order.
 fn agree(expected: &[String], found: &[String]) -> Agreement {
     let mut row = vec![0_usize; found.len() + 1];
@@ -123,12 +191,20 @@ fn agree(expected: &[String], found: &[String]) -> Agreement {
         let mut diagonal = 0;
         for (index, found) in found.iter().enumerate() {
             let above = row[index + 1];
-            row[index + 1] = if expected == found { diagonal + 1 } else { above.max(row[index]) };
+            row[index + 1] = if expected == found {
+                diagonal + 1
+            } else {
+                above.max(row[index])
+            };
             diagonal = above;
         }
     }
     let common = row[found.len()];
-    Agreement { expected: expected.len(), found: common, invented: found.len() - common }
+    Agreement {
+        expected: expected.len(),
+        found: common,
+        invented: found.len() - common,
+    }
 }
 
 fn show_difference(thread: &str, expected: &[String], found: &[String]) {
@@ -143,8 +219,24 @@ fn show_difference(thread: &str, expected: &[String], found: &[String]) {
     }
 }
 
-/// Names without parameters, return types and spacing: gdb leaves them on where its own parser gives up on a name.
+/// Names without parameters: gdb leaves them on where its own parser gives up on a name.
 fn comparable(name: Option<&str>) -> String {
-    let Some(name) = name else { return "??".to_owned() };
-    name.to_owned()
+    let Some(name) = name else { return UNNAMED.to_owned() };
+    let mut name = name;
+    while let Some(shorter) = [" const", " &&", " &"].iter().find_map(|tail| name.strip_suffix(tail)) {
+        name = shorter;
+    }
+    if !name.ends_with(')') || name.ends_with("operator()") {
+        return name.to_owned();
+    }
+    let mut depth = 0;
+    let start = name.char_indices().rev().find(|(_, character)| {
+        depth += match character {
+            ')' => 1,
+            '(' => -1,
+            _ => 0,
+        };
+        depth == 0
+    });
+    start.map_or(name, |(index, _)| &name[..index]).to_owned()
 }

@@ -1,5 +1,6 @@
 //! Functions and lines from DWARF, inlined ones included.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +8,8 @@ use std::sync::Arc;
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{Reader as _, SectionId};
 
-use crate::dwarf_names::Names;
+use crate::calls::{self, Calls};
+use crate::dwarf_names::{Names, UnitKey, key_of};
 use crate::object_file::ObjectFile;
 use crate::shared::{Reader, Shared};
 
@@ -15,6 +17,7 @@ use crate::shared::{Reader, Shared};
 pub(crate) struct Dwarf {
     context: Context<Reader>,
     names: Names,
+    calls: HashMap<(UnitKey, usize), Option<Arc<Calls>>>,
     /// Folder of the file, where split units may lie beside it.
     folder: PathBuf,
 }
@@ -45,6 +48,7 @@ impl Dwarf {
         Some(Self {
             context,
             names: Names::new(dwarf),
+            calls: HashMap::new(),
             folder,
         })
     }
@@ -52,6 +56,22 @@ impl Dwarf {
     /// The functions at an address of the file, the innermost inlined one first.
     pub(crate) fn functions_at(&mut self, address: u64) -> Vec<Function> {
         self.find_functions(address).unwrap_or_default()
+    }
+
+    /// The calls of the function that an address of the file is in.
+    pub(crate) fn calls_at(&mut self, address: u64) -> Option<Arc<Calls>> {
+        let mut frames = resolve(self.context.find_frames(address), &self.folder).ok()?;
+        let mut function = None;
+        while let Ok(Some(frame)) = frames.next() {
+            function = frame.dw_die_offset;
+        }
+        let unit = resolve(self.context.find_dwarf_and_unit(address), &self.folder)?;
+        let offset = function?;
+        let names = &mut self.names;
+        let known = self.calls.entry((key_of(&unit), offset.0));
+        known
+            .or_insert_with(|| calls::read(names, &unit, offset).map(Arc::new))
+            .clone()
     }
 
     fn find_functions(&mut self, address: u64) -> Option<Vec<Function>> {

@@ -15,7 +15,7 @@ const MAX_NESTING: usize = 64;
 
 type Unit = gimli::Unit<Reader>;
 /// A unit by its split-unit id (0 for none) and its offset.
-type UnitKey = (u64, usize);
+pub(crate) type UnitKey = (u64, usize);
 
 /// Names functions, and remembers them.
 pub(crate) struct Names {
@@ -65,6 +65,25 @@ impl Names {
         name
     }
 
+    /// Calls `read` with the entry that a reference leads to, in whichever unit it is.
+    pub(crate) fn with_entry<T>(
+        &mut self,
+        unit: &UnitRef<'_, Reader>,
+        reference: AttributeValue<Reader>,
+        read: impl FnOnce(&UnitRef<'_, Reader>, &gimli::DebuggingInformationEntry<Reader>) -> Option<T>,
+    ) -> Option<T> {
+        match reference {
+            AttributeValue::UnitRef(offset) => read(unit, &unit.entry(offset).ok()?),
+            AttributeValue::DebugInfoRef(offset) => {
+                let (unit, offset) = self.unit_with(offset.0)?;
+                let dwarf = Arc::clone(&self.dwarf);
+                let unit = unit.unit_ref(&dwarf);
+                read(&unit, &unit.entry(offset).ok()?)
+            }
+            _ => None,
+        }
+    }
+
     fn find(&mut self, unit: &UnitRef<'_, Reader>, offset: UnitOffset) -> Option<String> {
         let language = language(unit);
         let mut found = read_entry(unit, offset)?;
@@ -111,7 +130,12 @@ impl Names {
             Some(other) => self.prefix(&other.unit_ref(&dwarf), at),
             None => self.prefix(unit, at),
         };
-        Some(format!("{prefix}{name}"))
+        let qualified = format!("{prefix}{name}");
+        Some(if matches!(language, Language::Cpp) {
+            names::in_common_style(&qualified)
+        } else {
+            qualified
+        })
     }
 
     /// `namespace::Class::` of an entry.
@@ -224,7 +248,7 @@ fn language(unit: &UnitRef<'_, Reader>) -> Language {
     }
 }
 
-fn key_of(unit: &UnitRef<'_, Reader>) -> UnitKey {
+pub(crate) fn key_of(unit: &UnitRef<'_, Reader>) -> UnitKey {
     (unit.dwo_id.map_or(0, |id| id.0), unit.header.offset().0)
 }
 
@@ -237,14 +261,20 @@ fn unit_headers(dwarf: &gimli::Dwarf<Reader>) -> Vec<(usize, gimli::UnitHeader<R
     headers
 }
 
+/// A string attribute.
+pub(crate) fn text(unit: &UnitRef<'_, Reader>, value: AttributeValue<Reader>) -> Option<String> {
+    Some(unit.attr_string(value).ok()?.to_string_lossy().ok()?.into_owned())
+}
+
 fn read_entry(unit: &UnitRef<'_, Reader>, offset: UnitOffset) -> Option<Entry> {
     let mut found = Entry::default();
-    let text = |value| Some(unit.attr_string(value).ok()?.to_string_lossy().ok()?.into_owned());
     let entry = unit.entry(offset).ok()?;
     for attribute in entry.attrs() {
         match attribute.name() {
-            gimli::DW_AT_name => found.name = text(attribute.value()),
-            gimli::DW_AT_linkage_name | gimli::DW_AT_MIPS_linkage_name => found.linkage_name = text(attribute.value()),
+            gimli::DW_AT_name => found.name = text(unit, attribute.value()),
+            gimli::DW_AT_linkage_name | gimli::DW_AT_MIPS_linkage_name => {
+                found.linkage_name = text(unit, attribute.value())
+            }
             gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => found.link = Some(attribute.value()),
             _ => {}
         }

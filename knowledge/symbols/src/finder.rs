@@ -100,12 +100,15 @@ impl Finder {
         })
     }
 
-    /// Files of the symbol folders with this build id, then those with this name.
+    /// Files of the symbol folders with this build id, then those with this name; of several with the id, one with the
+    /// name first.
     fn in_folders(&self, build_id: Option<&str>, name: &str) -> Vec<PathBuf> {
         let index = self.folders.get_or_init(|| FolderIndex::of(&self.sources.folders));
         let by_id = build_id.and_then(|id| index.by_build_id.get(id));
-        let by_name = index.by_name.get(name);
-        by_id.into_iter().chain(by_name).flatten().cloned().collect()
+        let mut found = by_id.cloned().unwrap_or_default();
+        found.sort_by_key(|path| path.file_name().is_none_or(|found| found != name));
+        found.extend(index.by_name.get(name).into_iter().flatten().cloned());
+        found
     }
 
     fn open(&self, path: &Path) -> Option<Arc<ObjectFile>> {

@@ -3,29 +3,35 @@
 //! Unwinds the threads of a core dump and names their frames from the binaries and debug files it can find. This
 //! crate alone knows DWARF.
 
+mod calls;
 mod cfi;
 mod dwarf;
 mod dwarf_names;
 mod expression;
+mod fault;
 mod finder;
 mod memory;
 mod modules;
 mod names;
 mod object_file;
+mod python;
 mod registers;
 mod shared;
 mod signal_frame;
 mod stacks;
 mod symbol_table;
+mod tail_calls;
 mod unwind;
 
 use std::path::PathBuf;
 
 use whycrash_evidence::readers::elf_core::{self, CoreDump};
-use whycrash_evidence::{Artifact, Evidence, Limits, Reading};
+use whycrash_evidence::readers::{Input, detect};
+use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Reading};
 
 use crate::finder::Finder;
 use crate::memory::Memory;
+use crate::python::Interpreter;
 use crate::stacks::Namer;
 
 /// Where binaries and debug files are looked for.
@@ -54,10 +60,11 @@ impl Symbols {
 
     /// Reads one artifact like [`whycrash_evidence::read`], and names the frames of every stack in it.
     pub fn read(&self, artifact: &Artifact, limits: &Limits) -> Reading {
-        if !elf_core::recognize(&artifact.path) {
+        let input = Input::open(artifact, limits).ok();
+        let Some(input) = input.filter(|input| detect(input.head()) == ArtifactKind::ElfCore) else {
             return whycrash_evidence::read(artifact, limits);
-        }
-        let (mut reading, core) = elf_core::read_with_dump(artifact, limits);
+        };
+        let (mut reading, core) = elf_core::read_with_dump(&input, limits);
         if let Some(core) = core {
             self.name_stacks(&core, &mut reading.evidence, limits);
         }
@@ -70,9 +77,13 @@ impl Symbols {
             core,
             modules: &modules,
         };
+        if let Some(crash) = &mut evidence.crash {
+            fault::refine(crash, memory);
+        }
+        let interpreter = Interpreter::find(memory);
         let mut namer = Namer::new(memory);
         for (thread, found) in core.threads.iter().zip(&mut evidence.threads) {
-            let stack = namer.stack(thread, limits.frames);
+            let stack = namer.stack(thread, interpreter.as_ref(), limits.frames);
             found.frames = stack.frames;
             found.frames_omitted = stack.omitted;
         }

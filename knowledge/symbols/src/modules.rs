@@ -1,11 +1,13 @@
 //! The binaries of a crashed process, each with the files that were found for it.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use whycrash_evidence::readers::elf_core::CoreDump;
 
+use crate::calls::Calls;
 use crate::cfi::Row;
 use crate::object_file::ObjectFile;
+use crate::symbol_table::SymbolTable;
 
 /// A binary of the process.
 #[derive(Debug, Default)]
@@ -40,6 +42,10 @@ impl LoadedModule {
         self.debug.iter().chain(&self.binary)
     }
 
+    fn symbol_tables(&self) -> impl Iterator<Item = &SymbolTable> {
+        self.files().flat_map(|file| file.symbol_tables())
+    }
+
     /// Calls `use_row` with the unwinding rules at an address of the process.
     pub(crate) fn with_row<T>(&self, address: u64, use_row: &mut dyn FnMut(&Row<'_>) -> T) -> Option<T> {
         let address = self.file_address(address)?;
@@ -50,7 +56,29 @@ impl LoadedModule {
     /// Name of the function at an address of the process, from symbol tables.
     pub(crate) fn symbol_at(&self, address: u64) -> Option<String> {
         let address = self.file_address(address)?;
-        self.files().find_map(|file| file.symbols().function_at(address))
+        self.symbol_tables().find_map(|table| table.function_at(address))
+    }
+
+    /// First address (in the file) of the function that an address of the file is in, from symbol tables.
+    pub(crate) fn symbol_start(&self, address: u64) -> Option<u64> {
+        self.symbol_tables().find_map(|table| table.start_of(address))
+    }
+
+    /// Address (in the file) of the symbol with this mangled name.
+    pub(crate) fn address_of(&self, name: &str) -> Option<u64> {
+        self.symbol_tables().find_map(|table| table.address_of(name))
+    }
+
+    /// Address (in the process) of a variable.
+    pub(crate) fn data_address(&self, name: &str) -> Option<u64> {
+        let address = self.files().find_map(|file| file.data_symbol(name))?;
+        Some(address.wrapping_add(self.bias?))
+    }
+
+    /// The calls of the function that an address of the file is in.
+    pub(crate) fn calls_at(&self, address: u64) -> Option<Arc<Calls>> {
+        let mut files = self.files().filter_map(|file| file.dwarf());
+        files.find_map(|dwarf| dwarf.lock().unwrap_or_else(PoisonError::into_inner).calls_at(address))
     }
 
     /// Where symbols come from, in the words of [`whycrash_evidence::model::Module::symbols`].

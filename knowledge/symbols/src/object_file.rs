@@ -10,7 +10,7 @@ use whycrash_evidence::readers::elf_core::build_id_text;
 use crate::cfi::CallFrames;
 use crate::dwarf::Dwarf;
 use crate::shared::Shared;
-use crate::symbol_table::SymbolTable;
+use crate::symbol_table::{self, SymbolTable};
 
 /// A section, by where it is.
 #[derive(Clone, Debug)]
@@ -44,6 +44,7 @@ pub(crate) struct ObjectFile {
     pub(crate) segments: Vec<LoadSegment>,
     sections: Vec<Section>,
     symbols: OnceLock<SymbolTable>,
+    packed_symbols: OnceLock<SymbolTable>,
     call_frames: OnceLock<CallFrames>,
     dwarf: OnceLock<Option<Mutex<Dwarf>>>,
 }
@@ -98,6 +99,7 @@ impl ObjectFile {
             debug_link,
             segments,
             symbols: OnceLock::new(),
+            packed_symbols: OnceLock::new(),
             call_frames: OnceLock::new(),
             dwarf: OnceLock::new(),
             bytes: bytes.clone(),
@@ -147,9 +149,20 @@ impl ObjectFile {
             .any(|section| section.name == ".debug_info" && !section.data.is_empty())
     }
 
-    /// Its symbols.
-    pub(crate) fn symbols(&self) -> &SymbolTable {
-        self.symbols.get_or_init(|| SymbolTable::parse(&self.bytes))
+    /// Its symbol tables: its own, and the one that some distributions pack into `.gnu_debugdata`.
+    pub(crate) fn symbol_tables(&self) -> impl Iterator<Item = &SymbolTable> {
+        let own = || self.symbols.get_or_init(|| SymbolTable::parse(&self.bytes));
+        let packed = || {
+            let unpacked = || self.section(".gnu_debugdata").and_then(unpack);
+            self.packed_symbols
+                .get_or_init(|| unpacked().map_or_else(SymbolTable::default, |bytes| SymbolTable::parse(&bytes)))
+        };
+        std::iter::once_with(own).chain(std::iter::once_with(packed))
+    }
+
+    /// Address of the variable with this name.
+    pub(crate) fn data_symbol(&self, name: &str) -> Option<u64> {
+        symbol_table::find_data(&self.bytes, name)
     }
 
     /// Its call frame information.
@@ -177,6 +190,35 @@ impl ObjectFile {
         Some(bytes.get(..len).unwrap_or(bytes))
     }
 }
+
+/// `.gnu_debugdata`: an ELF file with a symbol table, compressed with xz.
+fn unpack(section: Shared) -> Option<Shared> {
+    let mut unpacked = Bounded { bytes: Vec::new() };
+    lzma_rs::xz_decompress(&mut &*section, &mut unpacked).ok()?;
+    Some(unpacked.bytes.into())
+}
+
+/// Takes bytes up to [`MAX_PACKED_SYMBOLS`].
+struct Bounded {
+    bytes: Vec<u8>,
+}
+
+impl std::io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.bytes.len().saturating_add(bytes.len()) > MAX_PACKED_SYMBOLS {
+            return Err(std::io::Error::other("too large"));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Longest unpacked `.gnu_debugdata`; libc's has a quarter of a MiB.
+const MAX_PACKED_SYMBOLS: usize = 256 << 20;
 
 /// Longest section that is decompressed: debug information beyond this does not fit a machine that reads cores.
 const MAX_SECTION: u64 = 4 << 30;

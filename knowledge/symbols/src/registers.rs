@@ -47,6 +47,14 @@ impl FrameRegisters {
         }
     }
 
+    /// As those of a thread; what is not known is 0.
+    pub(crate) fn to_registers(self) -> Registers {
+        Registers {
+            pc: self.pc,
+            general: self.general.map(Option::unwrap_or_default),
+        }
+    }
+
     pub(crate) fn get(&self, number: u16) -> Option<u64> {
         self.general.get(usize::from(number)).copied().flatten()
     }

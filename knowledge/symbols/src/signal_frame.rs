@@ -3,7 +3,7 @@
 //! Layouts: Linux `arch/x86/include/asm/sigframe.h`, `arch/x86/include/uapi/asm/sigcontext.h`,
 //! `arch/arm64/kernel/signal.c`, `arch/arm64/include/uapi/asm/sigcontext.h`.
 
-use whycrash_evidence::readers::elf_core::Machine;
+use whycrash_evidence::readers::elf_core::{Machine, Registers, SignalInfo};
 
 use crate::memory::Memory;
 use crate::registers::{Abi, FrameRegisters};
@@ -16,6 +16,11 @@ const AARCH64_TRAMPOLINE: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4];
 const X86_64_MCONTEXT: u64 = 40;
 /// DWARF numbers of the registers in the order of `struct sigcontext`.
 const X86_64_ORDER: [u16; 16] = [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7];
+/// Index of `err` in `struct sigcontext`, after 18 registers and the segment selectors; `trapno`, `oldmask` and `cr2`
+/// follow.
+const X86_64_ERROR_CODE: u64 = 19;
+/// The kernel's `struct ucontext`; `siginfo` follows it.
+const X86_64_UCONTEXT_SIZE: u64 = 304;
 /// `siginfo` (128 bytes), then flags, link, alternate stack and 128 bytes of signal mask; there `fault_address` is
 /// first.
 const AARCH64_REGISTERS: u64 = 128 + 176 + 8;
@@ -43,6 +48,53 @@ pub(crate) fn interrupted(memory: &Memory<'_>, abi: Abi, frame: &FrameRegisters)
         }
     }
     Some(registers)
+}
+
+/// What the kernel wrote down for a signal handler, besides the registers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interrupted {
+    pub(crate) registers: Registers,
+    /// Absent when the handler did not ask for it (`SA_SIGINFO`; Python's faulthandler does not).
+    pub(crate) signal: Option<SignalInfo>,
+    /// The last exception of the thread. Stale when the signal was sent and not raised by a fault.
+    pub(crate) exception: Option<Exception>,
+}
+
+/// An x86 exception.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exception {
+    /// Vector number: 0 `#DE`, 6 `#UD`, 13 `#GP`, 14 `#PF`.
+    pub(crate) vector: u64,
+    pub(crate) error_code: u64,
+    /// The address of a page fault.
+    pub(crate) address: u64,
+}
+
+/// What the kernel wrote down for a handler, when the frame is the trampoline that it returns to.
+pub(crate) fn details(memory: &Memory<'_>, abi: Abi, frame: &FrameRegisters) -> Option<Interrupted> {
+    let sp = frame.get(abi.stack_pointer)?;
+    let registers = interrupted(memory, abi, frame)?.to_registers();
+    let (info, exception) = match abi.machine {
+        Machine::X86_64 => (sp.checked_add(X86_64_UCONTEXT_SIZE)?, exception(memory, sp)),
+        Machine::Aarch64 => (sp, None),
+    };
+    let mut bytes = [0; 24];
+    let signal = memory.read(info, &mut bytes).and_then(|()| SignalInfo::parse(&bytes));
+    Some(Interrupted {
+        registers,
+        signal,
+        exception,
+    })
+}
+
+fn exception(memory: &Memory<'_>, context: u64) -> Option<Exception> {
+    let word = |index: u64| memory.word(context.checked_add(X86_64_MCONTEXT + index * 8)?);
+    let error_code = word(X86_64_ERROR_CODE)?;
+    Some(Exception {
+        error_code,
+        vector: word(X86_64_ERROR_CODE + 1)?,
+        address: word(X86_64_ERROR_CODE + 3)?,
+    })
 }
 
 fn is_at<const N: usize>(memory: &Memory<'_>, address: u64, code: [u8; N]) -> bool {

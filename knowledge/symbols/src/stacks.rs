@@ -3,17 +3,21 @@
 use std::collections::HashMap;
 use std::sync::PoisonError;
 
-use whycrash_evidence::model::Frame;
+use whycrash_evidence::model::{Frame, Trust};
 use whycrash_evidence::readers::elf_core::CoreThread;
 
 use crate::dwarf::Function;
 use crate::memory::Memory;
+use crate::python::{self, Interpreter};
+use crate::tail_calls;
 use crate::unwind::{RawFrame, Unwinder};
 
 /// Names addresses of one process, each once.
 pub(crate) struct Namer<'a> {
     memory: Memory<'a>,
     known: HashMap<(u64, bool), Vec<Function>>,
+    /// By return address in the caller and address in the callee.
+    tail_calls: HashMap<(u64, u64), Vec<u64>>,
 }
 
 /// A thread's frames, innermost first.
@@ -28,26 +32,56 @@ impl<'a> Namer<'a> {
         Self {
             memory,
             known: HashMap::new(),
+            tail_calls: HashMap::new(),
         }
     }
 
-    /// The stack of a thread, with at most `limit` frames.
-    pub(crate) fn stack(&mut self, thread: &CoreThread, limit: usize) -> Stack {
+    /// The stack of a thread, its Python frames merged in, with at most `limit` frames.
+    pub(crate) fn stack(&mut self, thread: &CoreThread, python: Option<&Interpreter<'_>>, limit: usize) -> Stack {
         let mut frames = Vec::new();
-        let mut interrupted = false;
+        let mut above: Option<RawFrame> = None;
         for raw in Unwinder::new(self.memory, &thread.registers) {
+            if let Some(above) = above.filter(|_| raw.trust == Trust::Cfi && !raw.is_exact) {
+                frames.extend(self.tail_called(&above, &raw));
+            }
+            let interrupted = above.is_some_and(|above| above.is_signal_trampoline);
             let named = self.frames(&raw, interrupted);
-            interrupted = raw.is_signal_trampoline;
+            above = Some(raw);
             // Debuggers end at `main` too: what called it is the same in every program.
-            let is_main = named
-                .last()
-                .is_some_and(|frame| frame.function.as_deref() == Some("main") && frame.file.is_some());
+            let is_main = |frame: &Frame| frame.function.as_deref() == Some("main") && frame.file.is_some();
+            let ends = named.last().is_some_and(is_main);
             frames.extend(named);
-            if is_main {
+            if ends {
                 break;
             }
         }
-        cut_middle(frames, limit)
+        let calls = python.map_or_else(Vec::new, |python| python.calls(thread));
+        cut_middle(python::merge(frames, calls), limit)
+    }
+
+    /// The frames that tail calls erased between two others.
+    fn tail_called(&mut self, above: &RawFrame, below: &RawFrame) -> Vec<Frame> {
+        let key = (below.registers.pc, above.lookup_address());
+        let memory = self.memory;
+        let known = self
+            .tail_calls
+            .entry(key)
+            .or_insert_with(|| tail_calls::between(memory, key.0, key.1));
+        let mut frames = Vec::new();
+        for address in known.clone() {
+            let raw = RawFrame {
+                trust: Trust::CallSite,
+                ..below.at(address)
+            };
+            // A jump is one frame, of whatever function it was written in.
+            frames.extend(
+                self.frames(&raw, false)
+                    .into_iter()
+                    .take(1)
+                    .map(|frame| Frame { inline: false, ..frame }),
+            );
+        }
+        frames
     }
 
     /// The frames of one place on the stack: the function, before it what was inlined into it.

@@ -10,7 +10,7 @@ use crate::shared::Shared;
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTable {
     bytes: Option<Shared>,
-    /// By address; of several at one address the preferred one last.
+    /// By address, then by name.
     symbols: Vec<Symbol>,
 }
 
@@ -21,8 +21,6 @@ struct Symbol {
     size: u64,
     /// Offset of the name in the file.
     name: usize,
-    /// Global symbols are preferred to local ones of the same address.
-    global: bool,
 }
 
 impl SymbolTable {
@@ -32,7 +30,11 @@ impl SymbolTable {
         for kind in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {
             symbols.extend(table(bytes, kind).unwrap_or_default());
         }
-        symbols.sort_by_key(|symbol| (symbol.address, symbol.size, symbol.global));
+        // Of several names of one function debuggers show the last in order: `nanosleep` rather than `__nanosleep`.
+        symbols.sort_by(|a: &Symbol, b| {
+            let by_name = || name_at(bytes, a.name).cmp(name_at(bytes, b.name));
+            a.address.cmp(&b.address).then_with(by_name)
+        });
         Self {
             bytes: Some(bytes.clone()),
             symbols,
@@ -43,6 +45,21 @@ impl SymbolTable {
     pub(crate) fn function_at(&self, address: u64) -> Option<String> {
         self.symbol_at(address)
             .map(|symbol| names::demangle(&self.name(symbol)))
+    }
+
+    /// First address of the function that an address is in.
+    pub(crate) fn start_of(&self, address: u64) -> Option<u64> {
+        self.symbol_at(address).map(|symbol| symbol.address)
+    }
+
+    /// Address of the symbol with this mangled name.
+    pub(crate) fn address_of(&self, name: &str) -> Option<u64> {
+        let bytes = self.bytes.as_deref()?;
+        let found = self
+            .symbols
+            .iter()
+            .find(|symbol| name_at(bytes, symbol.name) == name.as_bytes());
+        found.map(|symbol| symbol.address)
     }
 
     /// The nearest symbol at or below the address that covers it. Symbols written in assembly have no size: they
@@ -65,20 +82,40 @@ impl SymbolTable {
     }
 
     fn name(&self, symbol: &Symbol) -> String {
-        let bytes = self
-            .bytes
-            .as_deref()
-            .and_then(|bytes| bytes.get(symbol.name..))
-            .unwrap_or_default();
-        let end = bytes.iter().take(MAX_NAME).position(|byte| *byte == 0).unwrap_or(0);
-        String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()
+        let bytes = self.bytes.as_deref().unwrap_or_default();
+        String::from_utf8_lossy(name_at(bytes, symbol.name)).into_owned()
     }
+}
+
+/// The NUL-terminated name at an offset of a file.
+fn name_at(bytes: &[u8], offset: usize) -> &[u8] {
+    let bytes = bytes.get(offset..).unwrap_or_default();
+    let bytes = bytes.get(..MAX_NAME).unwrap_or(bytes);
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(0);
+    bytes.get(..end).unwrap_or_default()
 }
 
 /// How many symbols below an address are looked at for one that covers it.
 const MAX_CANDIDATES: usize = 16;
 /// Longest symbol name; template names of tens of KiB occur.
 const MAX_NAME: usize = 1 << 20;
+
+/// Address of the variable with this name in an ELF file.
+pub(crate) fn find_data(bytes: &Shared, name: &str) -> Option<u64> {
+    let file = ElfFile64::<LittleEndian, _>::parse(&**bytes).ok()?;
+    let sections = file.elf_header().sections(LittleEndian, &**bytes).ok()?;
+    [elf::SHT_DYNSYM, elf::SHT_SYMTAB].into_iter().find_map(|kind| {
+        let table = sections.symbols(LittleEndian, &**bytes, kind).ok()?;
+        let is_it = |symbol: &&elf::Sym64<LittleEndian>| {
+            symbol.st_type() == elf::STT_OBJECT
+                && symbol.st_shndx(LittleEndian) != elf::SHN_UNDEF
+                && table
+                    .symbol_name(LittleEndian, symbol)
+                    .is_ok_and(|found| found == name.as_bytes())
+        };
+        Some(table.iter().find(is_it)?.st_value(LittleEndian))
+    })
+}
 
 fn table(bytes: &Shared, kind: elf::SectionType) -> Option<Vec<Symbol>> {
     let file = ElfFile64::<LittleEndian, _>::parse(&**bytes).ok()?;
@@ -99,7 +136,6 @@ fn table(bytes: &Shared, kind: elf::SectionType) -> Option<Vec<Symbol>> {
                 address: symbol.st_value(LittleEndian),
                 size: symbol.st_size(LittleEndian),
                 name: names.saturating_add(symbol.st_name(LittleEndian) as usize),
-                global: symbol.st_bind() == elf::STB_GLOBAL,
             })
             .collect(),
     )

@@ -31,6 +31,18 @@ pub(crate) struct RawFrame {
 }
 
 impl RawFrame {
+    /// The same frame at another return address.
+    pub(crate) fn at(&self, pc: u64) -> Self {
+        let mut registers = self.registers;
+        registers.pc = pc;
+        Self {
+            registers,
+            is_signal_trampoline: false,
+            is_exact: false,
+            ..*self
+        }
+    }
+
     /// An address within the instruction that the frame was at: a return address may belong to the next function.
     pub(crate) fn lookup_address(&self) -> u64 {
         self.registers.pc.wrapping_sub(u64::from(!self.is_exact))

@@ -31,7 +31,11 @@ pub(crate) struct CaseArtifact {
 
 impl Case {
     pub(crate) fn new(artifacts: Vec<CaseArtifact>, evidence: Evidence) -> Self {
-        Self { artifacts, evidence, kinds: OnceLock::new() }
+        Self {
+            artifacts,
+            evidence,
+            kinds: OnceLock::new(),
+        }
     }
 
     pub(crate) fn artifact(&self, name: &str) -> Option<&CaseArtifact> {
@@ -50,7 +54,9 @@ impl Case {
             "events" => !evidence.timeline.is_empty(),
             "context" => !evidence.context.is_empty(),
             "text" => self.artifacts.iter().any(|artifact| artifact.text.is_some()),
-            _ => kind.strip_prefix("event:").is_some_and(|kind| self.kinds().iter().any(|k| k == kind)),
+            _ => kind
+                .strip_prefix("event:")
+                .is_some_and(|kind| self.kinds().iter().any(|k| k == kind)),
         }
     }
 
@@ -64,7 +70,8 @@ impl Case {
     }
 
     fn kinds(&self) -> &[String] {
-        self.kinds.get_or_init(|| self.evidence.timeline.iter().map(|event| kind(event)).collect())
+        self.kinds
+            .get_or_init(|| self.evidence.timeline.iter().map(kind).collect())
     }
 
     /// The value at a path into the evidence: dotted (`memory_snapshots.0.reserved`) or a JSON pointer.

@@ -73,7 +73,10 @@ impl Diagnoser {
 
     /// The installed plugins, by name; none when the program was built without them and there is no plugin folder.
     pub fn plugins(&self) -> Vec<PluginInfo> {
-        self.installed().iter().map(|installed| installed.info.clone()).collect()
+        self.installed()
+            .iter()
+            .map(|installed| installed.info.clone())
+            .collect()
     }
 
     /// Looks into the plugin folders again. Diagnoses that are under way end with the plugins they began with.
@@ -114,7 +117,11 @@ impl Diagnoser {
     }
 
     fn installed(&self) -> Vec<Arc<Installed>> {
-        self.registry.read().unwrap_or_else(std::sync::PoisonError::into_inner).plugins.clone()
+        self.registry
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .plugins
+            .clone()
     }
 
     fn run(&self, installed: &Installed, case: &Arc<Case>) -> (PluginRun, Verdict) {
@@ -136,12 +143,23 @@ impl Diagnoser {
             return (row(Outcome::Skipped, Some(absent)), Verdict::default());
         }
         let answer = plugin.run(case);
-        let judge = Judge { case, catalog: &self.catalog, limits: &self.plugin_limits };
+        let judge = Judge {
+            case,
+            catalog: &self.catalog,
+            limits: &self.plugin_limits,
+        };
         let verdict = match answer.diagnosis {
             Ok(diagnosis) => judge.judge(info, diagnosis),
-            Err(error) => Verdict { failure: Some(error.to_string()), ..Verdict::default() },
+            Err(error) => Verdict {
+                failure: Some(error.to_string()),
+                ..Verdict::default()
+            },
         };
-        let outcome = if verdict.failure.is_some() { Outcome::Failed } else { Outcome::Ok };
+        let outcome = if verdict.failure.is_some() {
+            Outcome::Failed
+        } else {
+            Outcome::Ok
+        };
         let usage = answer.usage;
         let row = PluginRun {
             fuel: usage.fuel,
@@ -166,5 +184,14 @@ fn absent(plugin: &Plugin, case: &Case) -> Option<String> {
 
 /// Events that follow from others, as the readers tied them.
 fn echoes(evidence: &Evidence) -> Vec<Echo> {
-    evidence.timeline.iter().filter_map(|event| Some(Echo { event: event.event, of: event.echo_of? })).collect()
+    evidence
+        .timeline
+        .iter()
+        .filter_map(|event| {
+            Some(Echo {
+                event: event.event,
+                of: event.echo_of?,
+            })
+        })
+        .collect()
 }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use whycrash_evidence::model::Place;
-use whycrash_evidence::{ArtifactKind, Evidence, Problem};
+use whycrash_evidence::{ArtifactKind, Evidence, Problem, Signature};
 
 /// Version of the document's form.
 pub const SCHEMA: u32 = 1;
@@ -44,20 +44,6 @@ pub struct ReportHead {
     pub exit: Exit,
     /// What it left.
     pub artifacts: Vec<ArtifactHead>,
-}
-
-/// The grouping key, with the reason for it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Signature {
-    /// Version of the rules that made the key.
-    pub version: u32,
-    /// Hash of `parts`.
-    pub key: String,
-    /// What the key is made of.
-    pub parts: Vec<String>,
-    /// Why these parts, in words.
-    pub why: String,
 }
 
 /// How the process ended.

@@ -35,7 +35,10 @@ impl io::Write for HashWriter {
 
 /// The id of a report: the same metadata and the same artifacts give the same id, in whatever order they come.
 pub(crate) fn report_id(metadata: &Map<String, Value>, artifacts: &[ArtifactHead]) -> String {
-    let mut names: Vec<[&str; 2]> = artifacts.iter().map(|artifact| [artifact.name.as_str(), artifact.sha256.as_str()]).collect();
+    let mut names: Vec<[&str; 2]> = artifacts
+        .iter()
+        .map(|artifact| [artifact.name.as_str(), artifact.sha256.as_str()])
+        .collect();
     names.sort_unstable();
     let mut hash = Sha256::new();
     hash.update(canonical(&Value::Object(metadata.clone())).to_string());
@@ -49,7 +52,12 @@ fn canonical(value: &Value) -> Value {
         Value::Object(members) => {
             let mut members: Vec<_> = members.iter().collect();
             members.sort_by_key(|(key, _)| *key);
-            Value::Object(members.into_iter().map(|(key, value)| (key.clone(), canonical(value))).collect())
+            Value::Object(
+                members
+                    .into_iter()
+                    .map(|(key, value)| (key.clone(), canonical(value)))
+                    .collect(),
+            )
         }
         Value::Array(items) => Value::Array(items.iter().map(canonical).collect()),
         other => other.clone(),

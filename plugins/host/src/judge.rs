@@ -25,10 +25,19 @@ pub(crate) struct Judge<'a> {
 
 impl Judge<'_> {
     pub(crate) fn judge(&self, plugin: &PluginInfo, diagnosis: types::Diagnosis) -> Verdict {
-        let counts = [("findings", diagnosis.findings.len()), ("things to collect", diagnosis.next.len())];
+        let counts = [
+            ("findings", diagnosis.findings.len()),
+            ("things to collect", diagnosis.next.len()),
+        ];
         if let Some((what, count)) = counts.into_iter().find(|(_, count)| *count > self.limits.findings) {
-            let failure = format!("it returned {count} {what}, more than the {} that are allowed", self.limits.findings);
-            return Verdict { failure: Some(failure), ..Verdict::default() };
+            let failure = format!(
+                "it returned {count} {what}, more than the {} that are allowed",
+                self.limits.findings
+            );
+            return Verdict {
+                failure: Some(failure),
+                ..Verdict::default()
+            };
         }
         let mut verdict = Verdict::default();
         for claim in diagnosis.findings {
@@ -54,7 +63,10 @@ impl Judge<'_> {
         let id = claim.cause;
         let cause = self.cause(plugin, &id)?;
         if !(0.0..=1.0).contains(&claim.confidence) {
-            return Err(format!("it gave {id:?} a confidence of {}, which is not between 0 and 1", claim.confidence));
+            return Err(format!(
+                "it gave {id:?} a confidence of {}, which is not between 0 and 1",
+                claim.confidence
+            ));
         }
         if claim.citations.is_empty() {
             return Err(format!("it named {id:?} without citing a place that proves it"));
@@ -66,7 +78,10 @@ impl Judge<'_> {
         Ok(Finding {
             title: if title.is_empty() { cause.title.clone() } else { title },
             confidence: claim.confidence,
-            plugin: PluginName { name: plugin.name.clone(), version: plugin.version.clone() },
+            plugin: PluginName {
+                name: plugin.name.clone(),
+                version: plugin.version.clone(),
+            },
             explanation: self.text(&id, claim.explanation)?,
             citations,
             contradictions,
@@ -79,14 +94,22 @@ impl Judge<'_> {
     /// The documented cause, if there is one by this id and the plugin said that it could name it.
     fn cause(&self, plugin: &PluginInfo, id: &str) -> Result<&Cause, String> {
         if !plugin.causes.iter().any(|cause| cause == id) {
-            return Err(format!("it named the cause {id:?}, which is not among those it says it can name"));
+            return Err(format!(
+                "it named the cause {id:?}, which is not among those it says it can name"
+            ));
         }
-        self.catalog.get(id).ok_or_else(|| format!("it named the cause {id:?}, which is not documented"))
+        self.catalog
+            .get(id)
+            .ok_or_else(|| format!("it named the cause {id:?}, which is not documented"))
     }
 
     fn citations(&self, cause: &str, claimed: &[types::Citation]) -> Result<Vec<Citation>, String> {
         if claimed.len() > self.limits.citations {
-            return Err(format!("it cited {} places for {cause:?}, more than the {} that are allowed", claimed.len(), self.limits.citations));
+            return Err(format!(
+                "it cited {} places for {cause:?}, more than the {} that are allowed",
+                claimed.len(),
+                self.limits.citations
+            ));
         }
         claimed
             .iter()
@@ -101,12 +124,20 @@ impl Judge<'_> {
         let what = "what to collect next";
         let mut decides_between = next.decides_between;
         decides_between.retain(|id| self.catalog.get(id).is_some());
-        Ok(CollectNext { artifact: self.text(what, next.artifact)?, how: self.text(what, next.how)?, decides_between })
+        Ok(CollectNext {
+            artifact: self.text(what, next.artifact)?,
+            how: self.text(what, next.how)?,
+            decides_between,
+        })
     }
 
     fn text(&self, of: &str, text: String) -> Result<String, String> {
         if text.len() > self.limits.text_bytes {
-            return Err(format!("it wrote a text of {} bytes for {of:?}, more than the {} that are allowed", text.len(), self.limits.text_bytes));
+            return Err(format!(
+                "it wrote a text of {} bytes for {of:?}, more than the {} that are allowed",
+                text.len(),
+                self.limits.text_bytes
+            ));
         }
         Ok(text)
     }
@@ -114,7 +145,10 @@ impl Judge<'_> {
 
 /// What to do: first what the plugin knows about this very case, then what is documented.
 fn fixes(first_step: Option<String>, cause: &Cause) -> Vec<Fix> {
-    let own = first_step.filter(|step| !step.is_empty()).map(|summary| Fix { summary, ..Fix::default() });
+    let own = first_step.filter(|step| !step.is_empty()).map(|summary| Fix {
+        summary,
+        ..Fix::default()
+    });
     let documented = cause.fixes.iter().map(|fix| Fix {
         summary: fix.summary.clone(),
         steps: fix.steps.clone(),

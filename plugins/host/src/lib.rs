@@ -20,3 +20,4 @@ pub use diagnose::{Diagnoser, Input, Settings};
 pub use document::*;
 pub use registry::PluginInfo;
 pub use sandbox::{PluginLimits, precompile};
+pub use whycrash_evidence::Signature;

@@ -65,5 +65,10 @@ fn directness(case: &Case, finding: &Finding) -> u8 {
         Some(ArtifactKind::Context) => 1,
         _ => 0,
     };
-    finding.citations.iter().map(|citation| direct(kind(&citation.artifact))).max().unwrap_or(0)
+    finding
+        .citations
+        .iter()
+        .map(|citation| direct(kind(&citation.artifact)))
+        .max()
+        .unwrap_or(0)
 }

@@ -1,7 +1,7 @@
 //! From the files of a report to a case.
 
-use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Problem, Reading};
 use whycrash_evidence::readers::Lines;
+use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Problem, Reading};
 use whycrash_symbols::Symbols;
 
 use crate::case::{Case, CaseArtifact};
@@ -23,16 +23,19 @@ pub(crate) fn read(symbols: &Symbols, limits: &Limits, input: &Input) -> Read {
         artifacts.push(read);
         evidences.push(evidence);
     }
-    let evidence = merge(evidences, input);
+    let evidence = whycrash_evidence::merge(evidences, input.metadata.clone());
     let heads: Vec<ArtifactHead> = artifacts.iter().map(|artifact| artifact.head.clone()).collect();
     let head = ReportHead {
         id: head::report_id(&input.metadata, &heads),
-        title: String::new(),
-        signature: crate::Signature::default(),
+        title: whycrash_evidence::title(&evidence),
+        signature: whycrash_evidence::signature(&evidence),
         exit: exit(&evidence),
         artifacts: heads,
     };
-    Read { head, case: Case::new(artifacts, evidence) }
+    Read {
+        head,
+        case: Case::new(artifacts, evidence),
+    }
 }
 
 fn case_artifact(artifact: &Artifact, reading: Reading, limits: &Limits) -> (CaseArtifact, Evidence) {
@@ -42,30 +45,35 @@ fn case_artifact(artifact: &Artifact, reading: Reading, limits: &Limits) -> (Cas
         String::new()
     });
     let kind = reading.kind.unwrap_or(ArtifactKind::Unknown);
-    let head = ArtifactHead { name: artifact.name.clone(), kind, bytes: reading.bytes, sha256, problems };
+    let head = ArtifactHead {
+        name: artifact.name.clone(),
+        kind,
+        bytes: reading.bytes,
+        sha256,
+        problems,
+    };
     let text = is_text(kind).then(|| Lines::open(artifact, limits).ok()).flatten();
-    (CaseArtifact { head, path: artifact.path.clone(), text }, reading.evidence)
+    (
+        CaseArtifact {
+            head,
+            path: artifact.path.clone(),
+            text,
+        },
+        reading.evidence,
+    )
 }
 
 /// Whether lines of such an artifact can be shown and cited.
 fn is_text(kind: ArtifactKind) -> bool {
-    matches!(kind, ArtifactKind::Log | ArtifactKind::ElasticError | ArtifactKind::Context)
-}
-
-fn merge(evidences: Vec<Evidence>, input: &Input) -> Evidence {
-    let mut merged = Evidence { context: input.metadata.clone(), ..Evidence::default() };
-    for evidence in evidences {
-        merged.crash = merged.crash.or(evidence.crash);
-        merged.threads.extend(evidence.threads);
-        merged.timeline.extend(evidence.timeline);
-        merged.memory_snapshots.extend(evidence.memory_snapshots);
-    }
-    for (number, event) in merged.timeline.iter_mut().enumerate() {
-        event.event = number;
-    }
-    merged
+    matches!(
+        kind,
+        ArtifactKind::Log | ArtifactKind::ElasticError | ArtifactKind::Context
+    )
 }
 
 fn exit(evidence: &Evidence) -> Exit {
-    evidence.crash.as_ref().map_or_else(Exit::default, |crash| Exit { signal: crash.signal.clone(), code: crash.exit_code })
+    evidence.crash.as_ref().map_or_else(Exit::default, |crash| Exit {
+        signal: crash.signal.clone(),
+        code: crash.exit_code,
+    })
 }

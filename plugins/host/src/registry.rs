@@ -68,7 +68,10 @@ impl Registry {
         files.retain(|file| file.extension().is_some_and(|extension| extension == "wasm"));
         files.sort();
         for file in files {
-            let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+            let stem = file
+                .file_stem()
+                .map(|stem| stem.to_string_lossy().into_owned())
+                .unwrap_or_default();
             let loaded = fs::read(&file)
                 .map_err(|error| PluginError::Refused(format!("its file can not be read: {error}")))
                 .and_then(|wasm| sandbox.load(&wasm));
@@ -102,7 +105,10 @@ fn usable(plugin: Plugin, source: &str) -> Installed {
         source: source.to_owned(),
         problem: None,
     };
-    Installed { info, plugin: Some(plugin) }
+    Installed {
+        info,
+        plugin: Some(plugin),
+    }
 }
 
 fn unusable(name: &str, source: &str, error: &PluginError) -> Installed {

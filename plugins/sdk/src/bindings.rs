@@ -1,5 +1,10 @@
 //! The plugin's side of `plugins/wit/v1`, generated.
-#![allow(missing_docs, missing_debug_implementations, clippy::pedantic, reason = "generated; documented in the interface itself")]
+#![allow(
+    missing_docs,
+    missing_debug_implementations,
+    clippy::pedantic,
+    reason = "generated; documented in the interface itself"
+)]
 
 wit_bindgen::generate!({
     path: "../wit/v1",

@@ -10,7 +10,10 @@ const QUOTE_BYTES: usize = 400;
 pub fn line(line: &Line) -> Citation {
     Citation {
         artifact: line.artifact.clone(),
-        at: Place::Line(LineRange { first: line.number, last: line.number }),
+        at: Place::Line(LineRange {
+            first: line.number,
+            last: line.number,
+        }),
         quote: short(&line.text),
     }
 }
@@ -20,7 +23,10 @@ pub fn lines(lines: &[Line]) -> Option<Citation> {
     let (first, last) = (lines.first()?, lines.last()?);
     Some(Citation {
         artifact: first.artifact.clone(),
-        at: Place::Line(LineRange { first: first.number, last: last.number }),
+        at: Place::Line(LineRange {
+            first: first.number,
+            last: last.number,
+        }),
         quote: lines.iter().map(|line| line.text.trim()).collect::<Vec<_>>().join("\n"),
     })
 }
@@ -29,19 +35,30 @@ pub fn lines(lines: &[Line]) -> Option<Citation> {
 pub fn frame(thread: &Thread, index: u32, frame: &Frame) -> Citation {
     Citation {
         artifact: thread.artifact.clone(),
-        at: Place::Frame(FramePlace { thread: thread.id.clone(), index }),
+        at: Place::Frame(FramePlace {
+            thread: thread.id.clone(),
+            index,
+        }),
         quote: frame.function.clone().unwrap_or_default(),
     }
 }
 
 /// An event of the timeline.
 pub fn event(event: &Event) -> Citation {
-    Citation { artifact: event.artifact.clone(), at: Place::Event(event.number), quote: short(&event.text) }
+    Citation {
+        artifact: event.artifact.clone(),
+        at: Place::Event(event.number),
+        quote: short(&event.text),
+    }
 }
 
 /// A fact of the evidence, by its dotted path, with its value as [`crate::Report::fact`] gave it.
 pub fn fact(path: &str, value: &str) -> Citation {
-    Citation { artifact: String::new(), at: Place::Fact(path.to_owned()), quote: short(value) }
+    Citation {
+        artifact: String::new(),
+        at: Place::Fact(path.to_owned()),
+        quote: short(value),
+    }
 }
 
 fn short(text: &str) -> String {

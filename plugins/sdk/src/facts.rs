@@ -25,6 +25,8 @@ pub struct Crash {
     pub address_kind: Option<String>,
     /// `read`, `write` or `execute`.
     pub access: Option<String>,
+    /// The bytes of code at the faulting instruction, as hex.
+    pub instruction: Option<String>,
     /// Process id.
     pub pid: Option<u32>,
     /// Name of the executable.
@@ -147,6 +149,148 @@ impl EventDetail for ProcessExit {
     const KIND: &'static str = "process-exit";
 }
 
+/// Native code that gave up on its own.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct NativeAbort {
+    /// `glibc`, `assertion`, `cpp-exception`, `pure-virtual`, `rust-panic`, `torch-check`, `pybind11` or `glog-fatal`.
+    pub family: String,
+    /// What it says.
+    pub message: String,
+    /// Type of the C++ exception.
+    pub exception: Option<String>,
+    /// Source file, where printed.
+    pub file: Option<String>,
+    /// Line in `file`.
+    pub line: Option<u32>,
+    /// Function, or for Rust the thread's name.
+    pub function: Option<String>,
+}
+
+impl EventDetail for NativeAbort {
+    const KIND: &'static str = "native-abort";
+}
+
+/// Host memory that could not be had.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct HostOom {
+    /// Bytes asked for, where printed.
+    pub requested: Option<u64>,
+    /// Who was refused: `DefaultCPUAllocator`, `numpy`, `pinned`, `malloc` or `mmap`.
+    pub allocator: String,
+}
+
+impl EventDetail for HostOom {
+    const KIND: &'static str = "host-oom";
+}
+
+/// A failure with shared memory, or with the file descriptors that carry it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct SharedMemory {
+    /// `open`, `mmap`, `resize`, `write`, `descriptors` or `bus-error`.
+    pub operation: String,
+    /// The object's name.
+    pub object: Option<String>,
+    /// Bytes asked for.
+    pub bytes: Option<u64>,
+    /// The system's reason, as printed.
+    pub reason: Option<String>,
+}
+
+impl EventDetail for SharedMemory {
+    const KIND: &'static str = "shared-memory";
+}
+
+/// A failed call into CUDA, HIP or one of their libraries.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct CudaError {
+    /// `cuda`, `hip`, `driver`, `cublas`, `cudnn`, …
+    pub api: String,
+    /// Number of the error.
+    pub code: Option<u32>,
+    /// Name, such as `cudaErrorIllegalAddress`.
+    pub name: Option<String>,
+    /// Text.
+    pub message: String,
+    /// The call that returned it.
+    pub call: Option<String>,
+}
+
+impl EventDetail for CudaError {
+    const KIND: &'static str = "cuda-error";
+}
+
+/// A line of the kernel's log.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Kernel {
+    /// `segfault`, `trap`, `oom-kill`, `soft-lockup`, `hung-task`, …
+    pub family: String,
+    /// Name of the process or task.
+    pub process: Option<String>,
+    /// Fault address, as hex.
+    pub address: Option<String>,
+    /// Instruction pointer, as hex.
+    pub ip: Option<String>,
+    /// `read`, `write` or `execute`.
+    pub access: Option<String>,
+    /// The object the instruction pointer is in.
+    pub object: Option<String>,
+    /// For an OOM kill: the victim's resident anonymous memory in bytes.
+    pub rss: Option<u64>,
+    /// For an OOM kill: true when a memory cgroup's limit was the reason.
+    pub cgroup: Option<bool>,
+    /// The line without its prefixes.
+    pub message: String,
+}
+
+impl EventDetail for Kernel {
+    const KIND: &'static str = "kernel";
+}
+
+/// An error a sanitizer reported.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Sanitizer {
+    /// `compute-sanitizer`, `asan`, `ubsan`, `tsan`, `lsan` or `msan`.
+    pub tool: String,
+    /// Such as `heap-use-after-free`.
+    pub error: String,
+    /// `read`, `write` or `atomic`.
+    pub access: Option<String>,
+    /// Bytes accessed or leaked.
+    pub size: Option<u64>,
+    /// How the address relates to memory, as printed.
+    pub relation: Option<String>,
+    /// Function.
+    pub function: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line in `file`.
+    pub line: Option<u32>,
+}
+
+impl EventDetail for Sanitizer {
+    const KIND: &'static str = "sanitizer";
+}
+
+/// A failed request as a memory snapshot recorded it. Sizes are exact bytes.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct SnapshotOom {
+    /// Device index.
+    pub gpu: u32,
+    /// Bytes asked for.
+    pub requested: u64,
+}
+
+impl EventDetail for SnapshotOom {
+    const KIND: &'static str = "snapshot-oom";
+}
+
 /// One device of one memory snapshot. All sizes are bytes; see the evidence model for what each counts.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
@@ -167,7 +311,32 @@ pub struct MemorySnapshot {
     pub private_pools: u64,
     pub expandable_segments: Option<bool>,
     pub oom: Option<OomRequest>,
+    pub oom_events: u64,
     pub clusters: Vec<Cluster>,
+    pub pools: Vec<Pool>,
+    pub settings: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Segments that one kind of request can be served from. Sizes are bytes.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Pool {
+    /// The stream whose requests may use it, as hex.
+    pub stream: String,
+    /// Private pool (CUDA graphs), or absent for the default one.
+    pub private_pool: Option<[u64; 2]>,
+    /// `small` or `large`.
+    pub size_class: String,
+    /// Held from the driver.
+    pub reserved: u64,
+    /// In allocated blocks.
+    pub allocated: u64,
+    /// Freed by the program, but another stream may still use it.
+    pub pending_free: u64,
+    /// In free blocks.
+    pub inactive: u64,
+    /// The largest free block.
+    pub largest_inactive: u64,
 }
 
 /// An allocation that the allocator could not serve. Sizes are bytes.
@@ -178,6 +347,12 @@ pub struct OomRequest {
     pub requested: u64,
     /// Free on the device at that moment.
     pub device_free: u64,
+    /// Allocated by the program at that moment.
+    pub allocated: u64,
+    /// Held by the allocator at that moment.
+    pub reserved: u64,
+    /// Stream the request was for, as hex.
+    pub stream: String,
     /// Inactive in segments that this request could have used (same stream, same pool).
     pub usable_inactive: u64,
     /// The largest of those blocks.
@@ -194,6 +369,8 @@ pub struct Cluster {
     pub bytes: u64,
     /// Blocks alive.
     pub count: u64,
+    /// Of `bytes`, how much was there when recording began, and after each further eighth of the trace.
+    pub growth: Vec<u64>,
     /// The allocating stack, innermost first, as `function (file:line)`.
     pub frames: Vec<String>,
 }

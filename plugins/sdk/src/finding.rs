@@ -73,7 +73,10 @@ impl Finding {
 impl Diagnosis {
     /// Nothing fits: the right answer more often than not.
     pub fn nothing() -> Self {
-        Self(types::Diagnosis { findings: Vec::new(), next: Vec::new() })
+        Self(types::Diagnosis {
+            findings: Vec::new(),
+            next: Vec::new(),
+        })
     }
 
     /// Adds a finding.
@@ -85,7 +88,12 @@ impl Diagnosis {
 
     /// Adds an artifact that would decide between causes, and how to get it.
     #[must_use]
-    pub fn collect<'a>(mut self, artifact: &str, how: &str, decides_between: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn collect<'a>(
+        mut self,
+        artifact: &str,
+        how: &str,
+        decides_between: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
         self.0.next.push(CollectNext {
             artifact: artifact.to_owned(),
             how: how.to_owned(),

@@ -19,7 +19,10 @@ impl Info {
             name: name.to_owned(),
             version: version.to_owned(),
             causes: Vec::new(),
-            needs: types::Needs { any_of: Vec::new(), all_of: Vec::new() },
+            needs: types::Needs {
+                any_of: Vec::new(),
+                all_of: Vec::new(),
+            },
         })
     }
 
@@ -41,12 +44,18 @@ impl Info {
 impl Needs {
     /// At least one of these kinds.
     pub fn any_of<'a>(kinds: impl IntoIterator<Item = &'a str>) -> Self {
-        Self(types::Needs { any_of: kinds.into_iter().map(str::to_owned).collect(), all_of: Vec::new() })
+        Self(types::Needs {
+            any_of: kinds.into_iter().map(str::to_owned).collect(),
+            all_of: Vec::new(),
+        })
     }
 
     /// Every one of these kinds.
     pub fn all_of<'a>(kinds: impl IntoIterator<Item = &'a str>) -> Self {
-        Self(types::Needs { any_of: Vec::new(), all_of: kinds.into_iter().map(str::to_owned).collect() })
+        Self(types::Needs {
+            any_of: Vec::new(),
+            all_of: kinds.into_iter().map(str::to_owned).collect(),
+        })
     }
 }
 

@@ -1,9 +1,10 @@
 //! Reading a report a page at a time, as Rust iterators and types.
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::facts::{Crash, EventDetail, MemorySnapshot};
-use crate::{Event, Frame, Line, Report, Thread, bindings};
+use crate::{Citation, Event, Frame, Line, Report, Thread, cite};
 
 /// Entries asked for at a time.
 const PAGE: u32 = 64;
@@ -47,7 +48,12 @@ impl Report {
     /// Events of one kind, oldest first, with their particulars.
     pub fn told<T: EventDetail>(&self) -> Vec<Told<T>> {
         pages(|first| self.events(Some(T::KIND), first, PAGE))
-            .filter_map(|event| Some(Told { detail: serde_json::from_str(&event.detail).ok()?, event }))
+            .filter_map(|event| {
+                Some(Told {
+                    detail: serde_json::from_str(&event.detail).ok()?,
+                    event,
+                })
+            })
             .collect()
     }
 
@@ -55,19 +61,44 @@ impl Report {
     pub fn walks(&self) -> impl Iterator<Item = Walk<'_>> {
         pages(|first| self.threads(first, PAGE))
             .zip(0..)
-            .map(|(thread, position)| Walk { report: self, position, thread })
+            .map(|(thread, position)| Walk {
+                report: self,
+                position,
+                thread,
+            })
+    }
+
+    /// A citation of an event: of the line that tells it where it comes from a text, so that it can be opened there.
+    pub fn cite(&self, event: &Event) -> Citation {
+        let line = event
+            .lines
+            .and_then(|(first, _)| self.lines(&event.artifact, first, 1).into_iter().next());
+        line.map_or_else(|| cite::event(event), |line| cite::line(&line))
+    }
+
+    /// A citation of a fact, if it is there.
+    pub fn cite_fact(&self, path: &str) -> Option<Citation> {
+        let value = self.fact(path)?;
+        match serde_json::from_str(&value).ok()? {
+            Value::Null => None,
+            Value::String(text) => Some(cite::fact(path, &text)),
+            _ => Some(cite::fact(path, &value)),
+        }
     }
 
     /// The memory snapshots, one for each device.
     pub fn snapshots(&self) -> Vec<MemorySnapshot> {
-        self.memory_snapshots().iter().filter_map(|text| serde_json::from_str(text).ok()).collect()
+        self.memory_snapshots()
+            .iter()
+            .filter_map(|text| serde_json::from_str(text).ok())
+            .collect()
     }
 
     /// The context's value at a dotted path, when it is a text or a number: as text.
     pub fn context_text(&self, path: &str) -> Option<String> {
         match serde_json::from_str(&self.context(path)?).ok()? {
-            serde_json::Value::String(text) => Some(text),
-            serde_json::Value::Null => None,
+            Value::String(text) => Some(text),
+            Value::Null => None,
             other => Some(other.to_string()),
         }
     }
@@ -76,12 +107,14 @@ impl Report {
 impl Walk<'_> {
     /// Its frames with their indices, innermost first.
     pub fn frames(&self) -> impl Iterator<Item = (u32, Frame)> {
-        pages(|first| self.report.frames(self.position, first, PAGE)).zip(0..).map(|(frame, index)| (index, frame))
+        pages(|first| self.report.frames(self.position, first, PAGE))
+            .zip(0..)
+            .map(|(frame, index)| (index, frame))
     }
 
     /// A citation of one of its frames.
-    pub fn cite(&self, index: u32, frame: &Frame) -> bindings::whycrash::plugin::types::Citation {
-        crate::cite::frame(&self.thread, index, frame)
+    pub fn cite(&self, index: u32, frame: &Frame) -> Citation {
+        cite::frame(&self.thread, index, frame)
     }
 }
 

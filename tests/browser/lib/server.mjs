@@ -71,7 +71,8 @@ export class Server {
     for (;;) {
       const document = await (await fetch(`${this.url}/api/v1/reports/${id}`)).json();
       if (document.state === 'done') return document;
-      if (document.state === 'failed' || Date.now() > deadline) throw new Error(`${id} was not read: ${document.state}, ${document.failure}`);
+      if (document.state === 'failed' || Date.now() > deadline)
+        throw new Error(`${id} was not read: ${document.state}, ${document.failure}`);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }

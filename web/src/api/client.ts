@@ -100,12 +100,22 @@ function parse<T>(text: string): T {
   try {
     return JSON.parse(text) as T;
   } catch {
-    throw new ApiError('the server answered something that is not JSON', 200, 'not-json', 'check that the address is that of whycrash-server, and not of a proxy that wants a login');
+    throw new ApiError(
+      'the server answered something that is not JSON',
+      200,
+      'not-json',
+      'check that the address is that of whycrash-server, and not of a proxy that wants a login',
+    );
   }
 }
 
 function unreachable(): ApiError {
-  return new ApiError('the server does not answer', 0, 'unreachable', 'check that whycrash-server is running and that this machine can reach it; this page tries again when you ask it to');
+  return new ApiError(
+    'the server does not answer',
+    0,
+    'unreachable',
+    'check that whycrash-server is running and that this machine can reach it; this page tries again when you ask it to',
+  );
 }
 
 interface ProblemDocument {

@@ -33,8 +33,10 @@ it.each([
 });
 
 it('keeps what is no time', () => expect(ago('yesterday')).toBe('yesterday'));
-it.each([['/usr/lib/libc.so.6', 'libc.so.6'], ['C:\\a\\b.dll', 'b.dll'], ['x', 'x'], ['/a/', '/a/']])(
-  'the name of %s is %s',
-  (path, name) => expect(fileName(path)).toBe(name),
-);
+it.each([
+  ['/usr/lib/libc.so.6', 'libc.so.6'],
+  ['C:\\a\\b.dll', 'b.dll'],
+  ['x', 'x'],
+  ['/a/', '/a/'],
+])('the name of %s is %s', (path, name) => expect(fileName(path)).toBe(name));
 it('counts', () => expect([plural(1, 'report'), plural(1200, 'report')]).toEqual(['1 report', '1,200 reports']));

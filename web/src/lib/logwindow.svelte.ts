@@ -12,9 +12,8 @@ export class LogWindow {
   /** Number of the first line of `lines`, counted from 1. */
   first = $state(1);
   lines = $state.raw<readonly string[]>([]);
-  /** Lines of the whole artifact, where the server knows. */
+  /** Lines of the whole artifact, once the server has said it. */
   total = $state<number>();
-  atEnd = $state(false);
   loading = $state(false);
   error = $state.raw<ApiError>();
   readonly #id: string;
@@ -29,6 +28,10 @@ export class LogWindow {
     return this.first + this.lines.length - 1;
   }
 
+  get atEnd(): boolean {
+    return this.total !== undefined && this.last >= this.total;
+  }
+
   has(line: number): boolean {
     return this.lines.length > 0 && line >= this.first && line <= this.last;
   }
@@ -37,11 +40,13 @@ export class LogWindow {
   async open(line: number): Promise<void> {
     if (this.has(line)) return;
     const from = Math.max(1, line - LEAD);
-    const lines = await this.#fetch(from, from + CHUNK - 1);
+    let lines = await this.#fetch(from, from + CHUNK - 1);
     if (!lines) return;
-    this.first = from;
-    this.lines = lines;
-    this.atEnd = lines.length < CHUNK;
+    this.#show(from, lines);
+    // Of long lines the server sends fewer than asked for, so that the one that is wanted may be missing.
+    if (this.has(line) || line > (this.total ?? line)) return;
+    lines = await this.#fetch(line, line + CHUNK - 1);
+    if (lines) this.#show(line, lines);
   }
 
   async earlier(): Promise<void> {
@@ -49,10 +54,8 @@ export class LogWindow {
     const from = Math.max(1, this.first - CHUNK);
     const lines = await this.#fetch(from, this.first - 1);
     if (!lines) return;
-    const all = [...lines, ...this.lines];
-    this.first = from;
-    this.lines = all.slice(0, HELD);
-    if (all.length > HELD) this.atEnd = false;
+    const adjacent = from + lines.length === this.first;
+    this.#show(from, adjacent ? [...lines, ...this.lines].slice(0, HELD) : lines);
   }
 
   async later(): Promise<void> {
@@ -61,9 +64,12 @@ export class LogWindow {
     if (!lines) return;
     const all = [...this.lines, ...lines];
     const surplus = Math.max(0, all.length - HELD);
-    this.first += surplus;
-    this.lines = all.slice(surplus);
-    this.atEnd = lines.length < CHUNK;
+    this.#show(this.first + surplus, all.slice(surplus));
+  }
+
+  #show(first: number, lines: readonly string[]): void {
+    this.first = first;
+    this.lines = lines;
   }
 
   async #fetch(from: number, to: number): Promise<string[] | undefined> {

@@ -14,16 +14,7 @@ export interface Target {
 }
 
 /** The parts of the evidence, each a tab of the report page. */
-export type Part =
-  | 'threads'
-  | 'logs'
-  | 'memory'
-  | 'collectives'
-  | 'gpu'
-  | 'timeline'
-  | 'context'
-  | 'artifacts'
-  | 'plugins';
+export type Part = 'threads' | 'logs' | 'memory' | 'collectives' | 'gpu' | 'timeline' | 'context' | 'artifacts' | 'plugins';
 
 /** A target as the value of `at` in an address; absent when the place is of a kind not known here. */
 export function formatTarget({ artifact, at }: Target): string | undefined {

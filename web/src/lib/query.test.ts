@@ -4,9 +4,21 @@ import { filters, hasFilter, quote, terms, toggleFilter, withFilter, withoutFilt
 describe('terms', () => {
   it.each([
     ['', []],
-    ['cuda oom', [[undefined, 'cuda'], [undefined, 'oom']]],
+    [
+      'cuda oom',
+      [
+        [undefined, 'cuda'],
+        [undefined, 'oom'],
+      ],
+    ],
     ['signal:SIGSEGV', [['signal', 'SIGSEGV']]],
-    ['host:"node 7" worker', [['host', 'node 7'], [undefined, 'worker']]],
+    [
+      'host:"node 7" worker',
+      [
+        ['host', 'node 7'],
+        [undefined, 'worker'],
+      ],
+    ],
     ['"killed by signal"', [[undefined, 'killed by signal']]],
     ['function:"a \\"b\\" c"', [['function', 'a "b" c']]],
     ['host:"never closed', [['host', 'never closed']]],

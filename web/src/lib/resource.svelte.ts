@@ -1,4 +1,5 @@
 /** Something loaded from the server, with what to show until it is here and when it does not come. */
+import { untrack } from 'svelte';
 import { ApiError } from '../api/client';
 
 /** Answers kept so that going back shows a page at once and at its old scroll position. */
@@ -16,14 +17,18 @@ export class Resource<T> {
     this.#fetch = fetcher;
   }
 
-  /** Loads anew whenever what `source` reads changes. The key names the answer in the cache. Call during set-up. */
-  static of<T>(source: () => { key: string; fetch: () => Promise<T> }): Resource<T> {
+  /**
+   * Loads anew whenever what `source` reads changes. The key names the answer in the cache; with `stay` the answer
+   * before is shown until the new one comes. Call during set-up.
+   */
+  static of<T>(source: () => { key: string; fetch: () => Promise<T>; stay?: boolean }): Resource<T> {
     const resource = new Resource<T>(() => Promise.reject(new Error('not started')));
     $effect.pre(() => {
-      const { key, fetch } = source();
+      const { key, fetch, stay } = source();
       resource.#fetch = fetch;
       resource.#key = key;
-      resource.data = cache.get(key) as T | undefined;
+      const before = stay ? untrack(() => resource.data) : undefined;
+      resource.data = (cache.get(key) as T | undefined) ?? before;
       void resource.reload();
     });
     return resource;
@@ -41,6 +46,8 @@ export class Resource<T> {
       this.error = undefined;
     } catch (error) {
       if (key !== this.#key) return;
+      // What is shown must be an answer to this very question.
+      this.data = cache.get(key) as T | undefined;
       this.error = error instanceof ApiError ? error : new ApiError(String(error), 0);
     }
     this.loading = false;

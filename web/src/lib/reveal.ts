@@ -3,6 +3,7 @@
  * itself moves only if `movePage` says so: a reader who asked for nothing stays where they are.
  */
 export function reveal(element: HTMLElement, movePage: boolean): void {
+  for (let around = element.closest('details'); around; around = around.parentElement?.closest('details') ?? null) around.open = true;
   const scroller = element.closest<HTMLElement>('[data-scroller]');
   if (!scroller || scroller.scrollHeight <= scroller.clientHeight + 1) {
     if (movePage) element.scrollIntoView({ block: 'center' });

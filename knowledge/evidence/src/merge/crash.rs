@@ -13,12 +13,19 @@ pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Th
             .iter()
             .filter(|event| event.primary || matches!(event.what, What::FatalPythonError(_)))
     };
+    // An abort that only carries out what a watchdog decided is still how the process ended.
+    let consequences = || {
+        timeline
+            .iter()
+            .filter(|event| event.echo_of.is_some() && !event.survived)
+    };
     let faulted = told().find_map(|event| fault(event, threads));
     let mut crash = best
         .or(faulted)
         .or_else(|| reported.into_iter().next())
         .or_else(|| told().find_map(|event| ended(event, threads)))
-        .or_else(|| timeline.iter().find_map(|event| uncaught(event, threads)))?;
+        .or_else(|| timeline.iter().find_map(|event| uncaught(event, threads)))
+        .or_else(|| consequences().find_map(|event| ended(event, threads)))?;
     if crash.message.is_none() {
         crash.message = told().find_map(|event| last_words(event, &crash));
     }
@@ -111,6 +118,15 @@ fn ended(event: &Event, threads: &[Thread]) -> Option<Crash> {
                 signal,
                 process: kernel.process.clone(),
                 message: Some(kernel.message.clone()),
+                ..crash
+            })
+        }
+        What::Sanitizer(report) if ["asan", "msan"].contains(&report.tool.as_str()) => {
+            let message = format!("{}: {}", report.tool, report.error);
+            Some(Crash {
+                message: Some(message),
+                thread: report.stack.clone(),
+                address: report.address,
                 ..crash
             })
         }

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use crate::model::{Crash, Event, Place, Thread, ThreadId, What};
+use crate::model::{Crash, Event, Place, PythonException, Thread, ThreadId, What};
 
 pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread]) {
     let own = own_ids(timeline, crashes, threads);
@@ -78,16 +78,13 @@ fn origin(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
     let failures = || before.iter().filter(|earlier| earlier.primary);
     let number = |found: Option<&Event>| found.map(|found| found.event);
     match &event.what {
+        What::PythonException(exception) if is_launcher(&exception.exception) => {
+            number(failures().next()).or_else(|| number(after.iter().find(|later| is_elastic_root(later))))
+        }
         What::PythonException(exception) => chained(event, before)
             .or_else(|| brought_from_worker(event, after))
-            .or_else(|| {
-                let launcher = exception.exception.ends_with("ChildFailedError");
-                if launcher {
-                    number(failures().next())
-                } else {
-                    lost_peer(event, &exception.message, before, after)
-                }
-            }),
+            .or_else(|| lost_worker(event, exception, before, after))
+            .or_else(|| lost_peer(event, &exception.message, before, after)),
         What::FatalPythonError(error) if error.signal.as_deref() == Some("SIGABRT") => number(
             failures().rfind(|earlier| same_process(earlier, event) && matches!(earlier.what, What::NativeAbort(_))),
         ),
@@ -126,8 +123,21 @@ fn origin(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
         What::ElasticFailure(failure) => elastic(event, failure.root, failure.signal.as_deref(), before, after),
         What::ProcessExit(_) => number(failures().find(|earlier| same_process(earlier, event))),
         What::Xid(xid) if [43, 45, 154].contains(&xid.code) => number(failures().next_back()),
+        // compute-sanitizer reports the failed call after the access that made it fail.
+        What::Sanitizer(report) if report.error.starts_with("Program hit ") => number(failures().rfind(|earlier| {
+            same_process(earlier, event) && matches!(&earlier.what, What::Sanitizer(first) if first.tool == report.tool)
+        })),
         _ => None,
     }
+}
+
+/// The exception with which torchrun itself ends.
+fn is_launcher(exception: &str) -> bool {
+    exception.ends_with("ChildFailedError")
+}
+
+fn is_elastic_root(event: &Event) -> bool {
+    matches!(&event.what, What::ElasticFailure(failure) if failure.root)
 }
 
 /// `cause` and `context` tie an exception to the one printed before it.
@@ -159,6 +169,17 @@ fn brought_from_worker(event: &Event, after: &[Event]) -> Option<usize> {
         matches!(later.what, What::PythonException(_)) && later.artifact == event.artifact && later.rank == event.rank
     });
     next.map(|next| next.event)
+}
+
+/// A parent that waits for a `DataLoader` worker sees the pipe break before it knows why.
+fn lost_worker(event: &Event, exception: &PythonException, before: &[Event], after: &[Event]) -> Option<usize> {
+    let broken = ["ConnectionResetError", "EOFError", "BrokenPipeError"].contains(&exception.exception.as_str());
+    let mut around = before
+        .iter()
+        .chain(after)
+        .filter(|other| other.artifact == event.artifact);
+    let worker = around.find(|other| matches!(other.what, What::DataloaderWorker(_)));
+    worker.filter(|_| broken).map(|worker| worker.event)
 }
 
 /// How ends of connections report that the other end is gone.
@@ -198,7 +219,7 @@ fn is_failure_of_its_own(event: &Event) -> bool {
     let says_peer = |message: &str| LOST_PEER.iter().any(|words| message.contains(words));
     match &event.what {
         What::PythonException(exception) => {
-            !exception.ignored && !exception.exception.ends_with("ChildFailedError") && !says_peer(&exception.message)
+            !exception.ignored && !is_launcher(&exception.exception) && !says_peer(&exception.message)
         }
         What::NativeAbort(abort) => !says_peer(&abort.message),
         What::ElasticFailure(failure) => failure.root || failure.signal.as_deref() != Some("SIGTERM"),
@@ -227,9 +248,7 @@ fn elastic(event: &Event, root: bool, signal: Option<&str>, before: &[Event], af
             .map(|f| f.event);
     }
     if signal == Some("SIGTERM") {
-        let root = after
-            .iter()
-            .find(|later| matches!(&later.what, What::ElasticFailure(failure) if failure.root));
+        let root = after.iter().find(|later| is_elastic_root(later));
         return failures().next().or(root).map(|first| first.event);
     }
     None

@@ -11,6 +11,7 @@ mod ranks;
 use serde_json::{Map, Value};
 
 use crate::Evidence;
+use crate::readers::flight_recorder::match_ranks;
 
 /// Merges what the artifacts of one report say, in the order of the artifacts; `metadata` is what was sent with them.
 ///
@@ -24,6 +25,7 @@ pub fn merge(parts: Vec<Evidence>, metadata: Map<String, Value>) -> Evidence {
     };
     let mut timelines = Vec::new();
     let mut crashes = Vec::new();
+    let mut recorders = Vec::new();
     for mut part in parts {
         merged.context.append(&mut part.context);
         crashes.extend(part.crash.take());
@@ -32,8 +34,10 @@ pub fn merge(parts: Vec<Evidence>, metadata: Map<String, Value>) -> Evidence {
         merged.modules.append(&mut part.modules);
         merged.memory_snapshots.append(&mut part.memory_snapshots);
         merged.gpu_cores.append(&mut part.gpu_cores);
-        merge_collectives(&mut merged, part.collectives.take());
+        recorders.extend(part.collectives.take().into_iter().flat_map(|part| part.recorders));
     }
+    // One rank's recorder says little: verdicts are made of all of them together.
+    merged.collectives = (!recorders.is_empty()).then(|| match_ranks(recorders));
     ranks::join(&merged.context, &mut timelines, &mut merged.threads);
     merged.timeline = order::one_order(timelines, &merged.context);
     echo::mark(&mut merged.timeline, &crashes, &merged.threads);
@@ -41,13 +45,4 @@ pub fn merge(parts: Vec<Evidence>, metadata: Map<String, Value>) -> Evidence {
     merged.crash = crash::most_direct(crashes, &merged.timeline, &merged.threads);
     crash::crashed_first(&mut merged);
     merged
-}
-
-fn merge_collectives(merged: &mut Evidence, part: Option<crate::model::Collectives>) {
-    let Some(mut part) = part else { return };
-    let all = merged.collectives.get_or_insert_default();
-    all.ranks.append(&mut part.ranks);
-    all.ranks.sort_unstable();
-    all.ranks.dedup();
-    all.verdicts.append(&mut part.verdicts);
 }

@@ -27,6 +27,9 @@ pub struct Crash {
     /// `read`, `write` or `execute`, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<String>,
+    /// The bytes of code at the faulting instruction as lower-case hex (16 at most), where the core or a binary has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruction: Option<String>,
     /// The thread the signal was delivered to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<ThreadId>,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Hex;
 
-/// One device of one GPU core dump.
+/// One device of one GPU core dump. The members about a fault are those of the first fault.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GpuCore {
@@ -26,4 +26,73 @@ pub struct GpuCore {
     pub block: Option<[u32; 3]>,
     /// Thread index within its block.
     pub thread: Option<[u32; 3]>,
+    /// Address of the faulting instruction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pc: Option<Hex>,
+    /// What the launch asked for: blocks of the grid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grid_size: Option<[u32; 3]>,
+    /// Threads of a block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_size: Option<[u32; 3]>,
+    /// Product name, such as `NVIDIA H100 80GB HBM3`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Architecture, such as `sm_90`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub architecture: Option<String>,
+    /// Driver version, such as `575.57`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    /// All faults: one per warp that stopped with an exception (bounded), in order of multiprocessor and warp.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<GpuFault>,
+    /// What all resident warps were doing, most warps first (bounded).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warps: Vec<WarpGroup>,
+}
+
+/// One warp that stopped with an exception.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GpuFault {
+    /// Exception name without the `CUDBG_EXCEPTION_` prefix.
+    pub exception: Option<String>,
+    /// Streaming multiprocessor.
+    pub sm: u32,
+    /// Warp on that multiprocessor.
+    pub warp: u32,
+    /// Lane in the warp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lane: Option<u32>,
+    /// Block index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<[u32; 3]>,
+    /// Thread index within its block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<[u32; 3]>,
+    /// Address of the instruction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pc: Option<Hex>,
+    /// Demangled kernel name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Offset of the instruction in the kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Hex>,
+}
+
+/// Warps that were at the same place of the same kernel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WarpGroup {
+    /// Demangled kernel name.
+    pub kernel: Option<String>,
+    /// Offset in the kernel of the first active lane.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Hex>,
+    /// Number of warps.
+    pub count: u64,
+    /// Number of these that stopped with an exception.
+    pub faulted: u64,
 }

@@ -86,6 +86,8 @@ pub enum Trust {
     Context,
     /// By call frame information (`.eh_frame`, `.debug_frame`).
     Cfi,
+    /// Not on the stack at all: the only path of tail calls that leads from its caller to its callee.
+    CallSite,
     /// By following frame pointers.
     FramePointer,
     /// A return address found by scanning the stack: a guess.

@@ -3,11 +3,15 @@
 pub mod context;
 pub mod elastic;
 pub mod elf_core;
+pub mod flight_recorder;
+pub mod gpu_core;
 pub mod input;
 mod kind;
 pub mod lines;
 pub mod memory_snapshot;
+pub mod minidump;
 pub mod pickle;
+mod py_spy;
 pub mod text;
 
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};
@@ -55,13 +59,16 @@ pub fn read(artifact: &Artifact, limits: &Limits) -> Reading {
 fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Limits) -> Reading {
     match kind {
         ArtifactKind::ElfCore => elf_core::read(artifact, limits),
+        ArtifactKind::Minidump => streamed(input, |stream| minidump::read(stream, input.name(), limits)),
         ArtifactKind::MemorySnapshot => streamed(input, |stream| memory_snapshot::read(stream, input.name(), limits)),
+        ArtifactKind::FlightRecorder => streamed(input, |stream| flight_recorder::read(stream, input.name(), limits)),
+        ArtifactKind::Log if py_spy::is_dump(input.head()) => py_spy::read(input, limits),
+        ArtifactKind::GpuCore => gpu_core::read(input, limits),
         ArtifactKind::Log => text::read(input, limits),
         ArtifactKind::ElasticError => elastic::read(input, limits),
         ArtifactKind::Context => context::read(input, limits),
         ArtifactKind::Empty => empty(input),
         ArtifactKind::Unknown => unknown(input),
-        _ => Reading::default(),
     }
 }
 

@@ -20,6 +20,17 @@ pub(super) fn meaningful(thread: &Thread, count: usize) -> Vec<String> {
     parts
 }
 
+/// The innermost frames of the program itself: no library's and not the standard library's.
+pub(super) fn own(thread: &Thread, count: usize) -> Vec<String> {
+    let is_own = |frame: &&Frame| {
+        let file = frame.file.as_deref().unwrap_or_default();
+        !["/site-packages/", "/dist-packages/", "/lib/python3"]
+            .iter()
+            .any(|marker| file.contains(marker))
+    };
+    interesting(thread).filter(is_own).map(part).take(count).collect()
+}
+
 /// Frames that are not machinery, innermost first; what a signal handler put on top is left out.
 pub(super) fn interesting(thread: &Thread) -> impl Iterator<Item = &Frame> {
     let handler = thread.frames.iter().position(|frame| frame.signal).unwrap_or(0);
@@ -80,20 +91,26 @@ pub fn plain_function(function: &str) -> String {
     let name = regex!(r"::h[0-9a-f]{16}$|\[[0-9a-f]{16}\]").replace_all(function, "");
     let mut depth = 0_i32;
     for (at, c) in name.char_indices() {
+        let (before, rest) = name.split_at(at);
         match c {
+            '<' | '>' if is_operator_name(before) => {}
+            '(' if before.ends_with("operator") => {}
             '<' | '{' => depth += 1,
             '>' | '}' => depth -= 1,
-            '(' if depth <= 0
-                && at > 0
-                && !name[at..].starts_with("(anonymous namespace)")
-                && !name[..at].ends_with("operator") =>
-            {
-                return name[..at].trim_start_matches("void ").to_owned();
+            '(' if depth <= 0 && at > 0 && !rest.starts_with("(anonymous namespace)") => {
+                return before.trim_start_matches("void ").to_owned();
             }
             _ => {}
         }
     }
     name.into_owned()
+}
+
+/// True when what follows is still part of the name of an operator, such as `operator<<`.
+fn is_operator_name(before: &str) -> bool {
+    let symbols = before.rsplit_once("operator").map(|(_, symbols)| symbols);
+    symbols
+        .is_some_and(|symbols| symbols.is_empty() || symbols.chars().all(|c| "<>=-".contains(c)) && symbols.len() < 3)
 }
 
 /// Drops everything in `<…>` and `(…)`, but keeps names that are made of them: `(anonymous namespace)`, `operator<`,

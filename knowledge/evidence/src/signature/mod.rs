@@ -41,10 +41,7 @@ pub struct Signature {
 pub fn signature(evidence: &Evidence) -> Signature {
     let subject = Subject::of(evidence);
     let mut parts = vec![subject.failure()];
-    let frames = subject
-        .thread()
-        .map(|thread| frames::meaningful(thread, FRAMES))
-        .unwrap_or_default();
+    let frames = subject.frames(FRAMES);
     let why = match frames.len() {
         0 => format!("{}; no stack names it", subject.reason()),
         1 => format!(

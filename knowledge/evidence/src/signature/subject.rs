@@ -2,7 +2,7 @@
 
 use crate::Evidence;
 use crate::model::{Crash, Event, FrameKind, NativeAbort, Thread, ThreadId, What};
-use crate::signature::frames::normalized_message;
+use crate::signature::frames::{self, module_name, normalized_function, normalized_message};
 
 /// The one failure a report is known by.
 #[derive(Debug)]
@@ -39,7 +39,8 @@ impl<'a> Subject<'a> {
     pub(super) fn of(evidence: &'a Evidence) -> Self {
         let first = evidence.timeline.iter().find(|event| event.primary && !is_exit(event));
         let fault = evidence.crash.as_ref().filter(|crash| {
-            crash.signal.as_deref().is_some_and(|signal| FAULTS.contains(&signal)) && !told_by_echo(crash, evidence)
+            crash.signal.as_deref().is_some_and(|signal| FAULTS.contains(&signal))
+                && !is_consequence(crash, first, evidence)
         });
         match (fault, first) {
             (Some(crash), _) => Self::fault(crash, evidence),
@@ -82,10 +83,14 @@ impl<'a> Subject<'a> {
                 .and_then(|id| by_id(id, &event.artifact, evidence));
             return Self::Abort { abort, thread };
         }
-        let (event, carrier) = specific(event, evidence);
+        let (event, carrier) = specific(uncaught_of_chain(event, evidence), evidence);
         let thread = match (&carrier.unwrap_or(event).what, &event.what) {
-            // The handler that notices a dead worker interrupts the parent anywhere: only who iterates tells something.
             (_, What::DataloaderWorker(_)) => uncaught_thread(&event.artifact, evidence),
+            // A timer had all stacks printed: the main thread's is the last.
+            (_, What::FatalPythonError(_)) => evidence
+                .threads
+                .iter()
+                .rfind(|thread| thread.artifact == event.artifact && !thread.frames.is_empty()),
             (What::PythonException(exception), _) => exception
                 .thread
                 .as_ref()
@@ -99,7 +104,17 @@ impl<'a> Subject<'a> {
         Self::Event { event, carrier, thread }
     }
 
-    pub(super) fn thread(&self) -> Option<&'a Thread> {
+    /// The functions that go into the key.
+    pub(super) fn frames(&self, count: usize) -> Vec<String> {
+        let Some(thread) = self.thread() else { return Vec::new() };
+        match self {
+            // The handler that notices a dead worker interrupts the parent anywhere: only who iterates tells something.
+            Self::Event { event, .. } if matches!(event.what, What::DataloaderWorker(_)) => frames::own(thread, count),
+            _ => frames::meaningful(thread, count),
+        }
+    }
+
+    fn thread(&self) -> Option<&'a Thread> {
         match self {
             Self::Signal { thread, .. } | Self::Abort { thread, .. } | Self::Event { thread, .. } => *thread,
             Self::Exit(_) | Self::Nothing => None,
@@ -142,17 +157,25 @@ fn is_exit(event: &Event) -> bool {
     matches!(event.what, What::ProcessExit(_))
 }
 
-/// True when the crash is only what an echo says: a peer's failure came first.
-fn told_by_echo(crash: &Crash, evidence: &Evidence) -> bool {
-    let Some(at) = &crash.at else { return false };
+/// True when the process only ended the way it did because of something else that is known: a peer's failure, or what
+/// a watchdog or CUDA reported before it was aborted.
+fn is_consequence(crash: &Crash, first: Option<&Event>, evidence: &Evidence) -> bool {
+    let aborted = crash.signal.as_deref() == Some("SIGABRT");
+    let reported = first.is_some_and(|first| {
+        matches!(
+            first.what,
+            What::Watchdog(_) | What::NcclError(_) | What::CudaError(_) | What::DeviceAssert(_) | What::GpuException(_)
+        )
+    });
     let mut tellers = evidence
         .timeline
         .iter()
-        .filter(|event| event.artifact == crash.artifact && event.at.as_ref() == Some(at));
-    tellers.any(|event| {
+        .filter(|event| event.artifact == crash.artifact && event.at.is_some() && event.at == crash.at);
+    let of_a_peer = tellers.any(|event| {
         let root = event.echo_of.and_then(|of| evidence.timeline.get(of));
         root.is_some_and(|root| root.rank != event.rank || root.pid != event.pid)
-    })
+    });
+    aborted && reported || of_a_peer
 }
 
 fn crashed_thread<'a>(crash: &Crash, evidence: &'a Evidence) -> Option<&'a Thread> {
@@ -166,6 +189,25 @@ fn crashed_thread<'a>(crash: &Crash, evidence: &'a Evidence) -> Option<&'a Threa
             .iter()
             .find(|thread| thread.crashed && !thread.frames.is_empty())
     })
+}
+
+/// People know a chain of exceptions by the one that nobody caught, which is printed last.
+fn uncaught_of_chain<'a>(event: &'a Event, evidence: &'a Evidence) -> &'a Event {
+    let linked = |event: &Event| {
+        matches!(&event.what, What::PythonException(exception)
+            if matches!(exception.relation.as_deref(), Some("cause" | "context")))
+    };
+    if !linked(event) || !matches!(specific(event, evidence).0.what, What::PythonException(_)) {
+        return event;
+    }
+    let consequences = evidence
+        .timeline
+        .iter()
+        .filter(|later| later.echo_of == Some(event.event) && later.artifact == event.artifact && !linked(later));
+    consequences
+        .filter(|later| matches!(later.what, What::PythonException(_)))
+        .next_back()
+        .unwrap_or(event)
 }
 
 fn uncaught_thread<'a>(artifact: &str, evidence: &'a Evidence) -> Option<&'a Thread> {
@@ -226,6 +268,7 @@ fn event_part(event: &Event) -> String {
             format!("RuntimeError: {}", start.join(" "))
         }
         What::PythonException(exception) => exception.exception.clone(),
+        What::FatalPythonError(error) if error.error.starts_with("Timeout") => "hang".to_owned(),
         What::FatalPythonError(error) => error.signal.clone().unwrap_or_else(|| error.error.clone()),
         What::CudaOom(oom) => format!("{} out of memory", oom.backend),
         What::HostOom(oom) => format!("{} out of memory", oom.allocator),
@@ -257,12 +300,14 @@ fn event_part(event: &Event) -> String {
         What::Autograd(autograd) => format!("autograd {}", autograd.family),
         What::Xid(xid) => format!("{} {}", if xid.nvswitch { "SXid" } else { "Xid" }, xid.code),
         What::Kernel(kernel) => {
-            let object = kernel
-                .object
-                .as_deref()
-                .map(super::frames::module_name)
-                .unwrap_or_default();
+            let object = kernel.object.as_deref().map(module_name).unwrap_or_default();
             format!("kernel {} {object}", kernel.family).trim_end().to_owned()
+        }
+        What::Sanitizer(report) if report.tool == "compute-sanitizer" => {
+            let function = report.function.as_deref().map(normalized_function).unwrap_or_default();
+            format!("{} {} {function}", report.tool, report.error)
+                .trim_end()
+                .to_owned()
         }
         What::Sanitizer(report) => format!("{} {}", report.tool, report.error),
         What::ElasticFailure(failure) => failure

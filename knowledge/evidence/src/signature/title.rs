@@ -72,6 +72,10 @@ fn of_event(event: &Event, carrier: Option<&Event>) -> String {
             xid.code,
             xid.message
         ),
+        What::Sanitizer(report) => match &report.function {
+            Some(function) => format!("{}: {} in {}", report.tool, report.error, plain_function(function)),
+            None => format!("{}: {}", report.tool, report.error),
+        },
         _ => carrier
             .unwrap_or(event)
             .text

@@ -1,19 +1,57 @@
-//! Why a `DataLoader` worker died.
+//! Why memory ran out: on the GPU, from the allocator's message and from the memory snapshot, each alone or both together; and on
+//! the host, where the allocator of CPU tensors says so.
 
-use whycrash_plugin::{Diagnosis, Finding, Info, Needs, Plugin, Report, cite};
+mod messages;
+mod request;
+mod rules;
+mod size;
 
-struct X;
+use whycrash_plugin::{Diagnosis, Info, Needs, Plugin, Report};
 
-impl Plugin for X {
+struct CudaOom;
+
+/// Every cause it can name.
+const CAUSES: [&str; 15] = [
+    "leak-loss-history",
+    "oom-all-ranks-on-gpu0",
+    "oom-exhaustion",
+    "oom-fragmentation",
+    "oom-fragmentation-hint-wrong",
+    "oom-host-allocator",
+    "oom-memory-fraction-limit",
+    "oom-non-pytorch-memory",
+    "oom-other-process",
+    "oom-private-pools",
+    "oom-raw-cudamalloc",
+    "oom-side-stream-retention",
+    "oom-size-overflow",
+    "oom-stream-or-pool-split",
+    "oom-va-exhausted",
+];
+
+impl Plugin for CudaOom {
     fn about() -> Info {
-        Info::new("cuda-oom", env!("CARGO_PKG_VERSION")).names(["dl-shm-bus-error"]).needs(Needs::any_of(["text"]))
+        Info::new("cuda-oom", env!("CARGO_PKG_VERSION"))
+            .names(CAUSES)
+            .needs(Needs::any_of([
+                "memory-snapshots",
+                "event:cuda-oom",
+                "event:cuda-error",
+                "event:host-oom",
+                "event:python-exception",
+            ]))
     }
 
     fn diagnose(report: &Report) -> Result<Diagnosis, String> {
-        let lines = report.find(r"DataLoader worker \(pid \d+\) is killed by signal: Bus error")?;
-        let Some(line) = lines.first() else { return Ok(Diagnosis::nothing()) };
-        Ok(Finding::new("dl-shm-bus-error", 0.9).because("A worker ran out of shared memory.").cite(cite::line(line)).into())
+        let requests = request::Request::all(report);
+        if let Some(finding) = messages::rule(report, &requests) {
+            return Ok(finding.into());
+        }
+        let Some(request) = requests.first() else {
+            return Ok(Diagnosis::nothing());
+        };
+        Ok(rules::judge(report, request, &requests))
     }
 }
 
-whycrash_plugin::export!(X);
+whycrash_plugin::export!(CudaOom);

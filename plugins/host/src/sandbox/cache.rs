@@ -29,7 +29,10 @@ impl CodeCache {
     pub(crate) fn new(folder: Option<PathBuf>, engine: &Engine) -> Self {
         let mut hasher = std::hash::DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut hasher);
-        Self { folder, engine: hasher.finish() }
+        Self {
+            folder,
+            engine: hasher.finish(),
+        }
     }
 
     /// The compiled form of a component that passed inspection.
@@ -64,7 +67,9 @@ fn read(engine: &Engine, path: &Path) -> Option<Component> {
         return None;
     }
     deserialize(engine, code)
-        .inspect_err(|error| tracing::debug!(path = %path.display(), %error, "compiled plugin does not load; compiling it anew"))
+        .inspect_err(
+            |error| tracing::debug!(path = %path.display(), %error, "compiled plugin does not load; compiling it anew"),
+        )
         .ok()
 }
 
@@ -76,7 +81,9 @@ pub(crate) fn deserialize(engine: &Engine, code: &[u8]) -> wasmtime::Result<Comp
 }
 
 fn write(component: &Component, path: &Path) -> anyhow::Result<()> {
-    let folder = path.parent().ok_or_else(|| anyhow::anyhow!("{} has no folder", path.display()))?;
+    let folder = path
+        .parent()
+        .ok_or_else(|| anyhow::anyhow!("{} has no folder", path.display()))?;
     fs::create_dir_all(folder)?;
     let code = component.serialize()?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;

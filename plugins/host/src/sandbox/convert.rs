@@ -29,7 +29,11 @@ pub(super) fn artifact(artifact: &CaseArtifact) -> evidence::Artifact {
 }
 
 pub(super) fn line(artifact: &str, number: u64, text: String) -> evidence::Line {
-    evidence::Line { artifact: artifact.to_owned(), number, text }
+    evidence::Line {
+        artifact: artifact.to_owned(),
+        number,
+        text,
+    }
 }
 
 pub(super) fn thread(thread: &model::Thread) -> evidence::Thread {
@@ -75,5 +79,6 @@ pub(super) fn event(kind: &str, event: &model::Event) -> evidence::Event {
         pid: event.pid,
         time: event.time.clone(),
         primary: event.primary,
+        survived: event.survived,
     }
 }

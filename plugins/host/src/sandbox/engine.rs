@@ -7,10 +7,10 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllo
 use super::PluginLimits;
 
 /// Time between two ticks of the epoch: how late a run may be stopped.
-pub(crate) const TICK: Duration = Duration::from_millis(10);
+pub(super) const TICK: Duration = Duration::from_millis(10);
 
 /// Runs that the pool holds at once; the address space it reserves grows with it.
-const POOLED_RUNS: u32 = 32;
+pub(super) const POOLED_RUNS: u32 = 32;
 
 /// Core instances, memories and tables of one component. One that was made from an interpreted language has dozens.
 const CORE_INSTANCES: u32 = 64;
@@ -25,8 +25,9 @@ const RESERVED_PER_MEMORY: u64 = 4 << 30;
 /// Instances come from a pool where the address space allows for one (containers and `ulimit -v` may not), and are
 /// made on demand elsewhere. Compiled code is the same for both.
 pub(crate) fn engine(limits: &PluginLimits) -> wasmtime::Result<Engine> {
-    let pooled = config()
-        .and_then(|mut config| Engine::new(config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits)))));
+    let pooled = config().and_then(|mut config| {
+        Engine::new(config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits))))
+    });
     let engine = match pooled {
         Ok(engine) => engine,
         Err(error) => {
@@ -76,12 +77,14 @@ fn pool(limits: &PluginLimits) -> PoolingAllocationConfig {
 /// by itself once the engine is gone.
 fn start_ticking(engine: &Engine) -> wasmtime::Result<()> {
     let engine = engine.weak();
-    std::thread::Builder::new().name("plugin-epoch".to_owned()).spawn(move || {
-        while let Some(engine) = engine.upgrade() {
-            engine.increment_epoch();
-            drop(engine);
-            std::thread::sleep(TICK);
-        }
-    })?;
+    std::thread::Builder::new()
+        .name("plugin-epoch".to_owned())
+        .spawn(move || {
+            while let Some(engine) = engine.upgrade() {
+                engine.increment_epoch();
+                drop(engine);
+                std::thread::sleep(TICK);
+            }
+        })?;
     Ok(())
 }

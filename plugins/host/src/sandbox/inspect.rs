@@ -3,9 +3,7 @@
 //! The compiler is not hardened against hostile input the way that execution is, so everything about a file that can be told
 //! by validating it is told first, in words that its author can act on.
 
-use wasmparser::{
-    ComponentExternalKind, ComponentTypeRef, Encoding, Parser, Payload, Validator, WasmFeatures,
-};
+use wasmparser::{ComponentExternalKind, ComponentTypeRef, Encoding, Parser, Payload, Validator, WasmFeatures};
 
 use super::{PluginError, PluginLimits};
 
@@ -48,7 +46,10 @@ fn check_outermost(bytes: &[u8]) -> Result<(), PluginError> {
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(bytes) {
         match payload.map_err(|error| PluginError::Refused(format!("the file is damaged: {error}")))? {
-            Payload::Version { encoding: Encoding::Component | Encoding::Module, .. } => depth += 1,
+            Payload::Version {
+                encoding: Encoding::Component | Encoding::Module,
+                ..
+            } => depth += 1,
             Payload::End(_) => depth = depth.saturating_sub(1),
             Payload::ComponentImportSection(section) if depth == 1 => {
                 for import in section.into_iter().flatten() {
@@ -76,9 +77,9 @@ fn check_outermost(bytes: &[u8]) -> Result<(), PluginError> {
 fn check_import(name: &str, kind: ComponentTypeRef) -> Result<(), PluginError> {
     let allowed = match kind {
         ComponentTypeRef::Func(_) => name == LOG,
-        ComponentTypeRef::Instance(_) => {
-            name.strip_prefix(PACKAGE).is_some_and(|rest| rest == format!("types@{VERSION}") || rest == format!("evidence@{VERSION}"))
-        }
+        ComponentTypeRef::Instance(_) => name
+            .strip_prefix(PACKAGE)
+            .is_some_and(|rest| rest == format!("types@{VERSION}") || rest == format!("evidence@{VERSION}")),
         // A type that the world itself names.
         ComponentTypeRef::Type(_) => true,
         _ => false,
@@ -93,5 +94,7 @@ fn check_import(name: &str, kind: ComponentTypeRef) -> Result<(), PluginError> {
     } else {
         "a plugin may import the plugin interface alone"
     };
-    Err(PluginError::Refused(format!("it imports `{name}`, which no plugin may have; {advice}")))
+    Err(PluginError::Refused(format!(
+        "it imports `{name}`, which no plugin may have; {advice}"
+    )))
 }

@@ -69,7 +69,11 @@ const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();
 
 impl Meter {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, used: 0, peak: 0 }
+        Self {
+            limit,
+            used: 0,
+            peak: 0,
+        }
     }
 
     /// The most memory that was in use, in bytes.
@@ -82,7 +86,10 @@ impl Meter {
         if self.used > self.limit {
             // An error and not a refusal: a refusal reaches the plugin as a failed allocation, and the reason would be
             // lost in whatever it does then.
-            return Err(wasmtime::Error::msg(format!("it asked for more than {} bytes of memory", self.limit)));
+            return Err(wasmtime::Error::msg(format!(
+                "it asked for more than {} bytes of memory",
+                self.limit
+            )));
         }
         self.peak = self.peak.max(self.used);
         Ok(true)

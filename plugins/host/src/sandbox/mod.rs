@@ -7,6 +7,7 @@ mod engine;
 mod inspect;
 mod limits;
 mod run;
+mod slots;
 mod view;
 
 use std::fmt::Write as _;
@@ -14,13 +15,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use wasmtime::Engine;
-use wasmtime::component::{HasSelf, Linker};
+use wasmtime::component::{Component, HasSelf, Linker};
 
 pub(crate) use self::bindings::types;
 pub(crate) use self::cache::CodeCache;
 pub use self::limits::PluginLimits;
 pub(crate) use self::run::Plugin;
 use self::run::Run;
+use self::slots::Slots;
 pub(crate) use self::view::cut;
 
 /// Why a plugin can not be used, or why its run does not count.
@@ -47,11 +49,14 @@ pub(crate) struct Sandbox {
     linker: Linker<Run>,
     cache: CodeCache,
     limits: Arc<PluginLimits>,
+    slots: Arc<Slots>,
 }
 
 impl std::fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sandbox").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("Sandbox")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 
@@ -61,22 +66,38 @@ impl Sandbox {
         let mut linker = Linker::new(&engine);
         bindings::Plugin::add_to_linker::<_, HasSelf<Run>>(&mut linker, |run| run).map_err(anyhow::Error::from)?;
         let cache = CodeCache::new(cache, &engine);
-        Ok(Self { engine, linker, cache, limits: Arc::new(limits) })
+        let slots = Arc::new(Slots::new(engine::POOLED_RUNS));
+        Ok(Self {
+            engine,
+            linker,
+            cache,
+            limits: Arc::new(limits),
+            slots,
+        })
     }
 
     /// Loads a component from anybody: inspects it before anything else, compiles it, and asks what it is.
     pub(crate) fn load(&self, wasm: &[u8]) -> Result<Plugin, PluginError> {
         inspect::inspect(wasm, &self.limits)?;
         let component = self.cache.load(&self.engine, wasm)?;
-        Plugin::new(&self.engine, &self.linker, &component, &self.limits)
+        self.prepare(&component)
     }
 
     /// Loads a component that was compiled when this program was built, or compiles it if that does not fit this machine.
     pub(crate) fn load_compiled(&self, wasm: &[u8], code: &[u8]) -> Result<Plugin, PluginError> {
         match cache::deserialize(&self.engine, code) {
-            Ok(component) => Plugin::new(&self.engine, &self.linker, &component, &self.limits),
+            Ok(component) => self.prepare(&component),
             Err(_) => self.load(wasm),
         }
+    }
+
+    fn prepare(&self, component: &Component) -> Result<Plugin, PluginError> {
+        let ready = self
+            .linker
+            .instantiate_pre(component)
+            .and_then(bindings::PluginPre::new)
+            .map_err(|error| PluginError::Refused(format!("it does not fit the plugin interface: {error:#}")))?;
+        Plugin::new(ready, self.limits.clone(), self.slots.clone())
     }
 }
 
@@ -90,8 +111,10 @@ pub fn precompile(wasm: &[u8]) -> anyhow::Result<Vec<u8>> {
 
 /// Bytes as lower-case hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }

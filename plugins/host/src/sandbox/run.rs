@@ -3,26 +3,29 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use wasmtime::component::{Component, Linker, Resource};
+use wasmtime::component::Resource;
 use wasmtime::{Engine, Store, Trap};
 
 use super::bindings::{self, types};
 use super::engine::TICK;
 use super::limits::Meter;
+use super::slots::Slots;
 use super::{PluginError, PluginLimits, cut};
 use crate::case::Case;
 
 /// A compiled plugin that said what it is.
 pub(crate) struct Plugin {
-    engine: Engine,
     ready: bindings::PluginPre<Run>,
     limits: Arc<PluginLimits>,
+    slots: Arc<Slots>,
     pub(crate) info: types::PluginInfo,
 }
 
 impl std::fmt::Debug for Plugin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Plugin").field("info", &self.info).finish_non_exhaustive()
+        f.debug_struct("Plugin")
+            .field("info", &self.info)
+            .finish_non_exhaustive()
     }
 }
 
@@ -55,31 +58,34 @@ pub(crate) struct Run {
 }
 
 impl Plugin {
+    /// Asks a component what it is.
     pub(super) fn new(
-        engine: &Engine,
-        linker: &Linker<Run>,
-        component: &Component,
-        limits: &Arc<PluginLimits>,
+        ready: bindings::PluginPre<Run>,
+        limits: Arc<PluginLimits>,
+        slots: Arc<Slots>,
     ) -> Result<Self, PluginError> {
-        let ready = linker
-            .instantiate_pre(component)
-            .and_then(bindings::PluginPre::new)
-            .map_err(|error| PluginError::Refused(format!("it does not fit the plugin interface: {error:#}")))?;
-        let mut store = store(engine, limits, Arc::default())?;
-        let info = ready
-            .instantiate(&mut store)
-            .and_then(|plugin| plugin.call_about(&mut store))
-            .map_err(|error| PluginError::Refused(format!("it does not say what it is: {}", reason(&error, limits))))?;
+        let info = ask(&ready, &limits, &slots)?;
         check_info(&info)?;
-        Ok(Self { engine: engine.clone(), ready, limits: limits.clone(), info })
+        Ok(Self {
+            ready,
+            limits,
+            slots,
+            info,
+        })
     }
 
     /// Runs the plugin on a case. Whatever it does, this returns within its limits.
     pub(crate) fn run(&self, case: &Arc<Case>) -> Answer {
+        let _slot = self.slots.take();
         let started = Instant::now();
-        let mut store = match store(&self.engine, &self.limits, case.clone()) {
+        let mut store = match store(self.ready.engine(), &self.limits, case.clone()) {
             Ok(store) => store,
-            Err(error) => return Answer { diagnosis: Err(error), usage: Usage::default() },
+            Err(error) => {
+                return Answer {
+                    diagnosis: Err(error),
+                    usage: Usage::default(),
+                };
+            }
         };
         let result = self
             .ready
@@ -102,6 +108,19 @@ impl Plugin {
     }
 }
 
+fn ask(
+    ready: &bindings::PluginPre<Run>,
+    limits: &Arc<PluginLimits>,
+    slots: &Slots,
+) -> Result<types::PluginInfo, PluginError> {
+    let _slot = slots.take();
+    let mut store = store(ready.engine(), limits, Arc::default())?;
+    ready
+        .instantiate(&mut store)
+        .and_then(|plugin| plugin.call_about(&mut store))
+        .map_err(|error| PluginError::Refused(format!("it does not say what it is: {}", reason(&error, limits))))
+}
+
 fn store(engine: &Engine, limits: &Arc<PluginLimits>, case: Arc<Case>) -> Result<Store<Run>, PluginError> {
     let run = Run {
         case,
@@ -116,14 +135,20 @@ fn store(engine: &Engine, limits: &Arc<PluginLimits>, case: Arc<Case>) -> Result
     store.limiter(|run| &mut run.meter);
     store.set_hostcall_fuel(limits.answer_bytes);
     store.set_epoch_deadline(limits.millis.div_ceil(TICK.as_millis() as u64).max(1));
-    store.set_fuel(limits.fuel).map_err(|error| PluginError::Stopped(format!("{error:#}")))?;
+    store
+        .set_fuel(limits.fuel)
+        .map_err(|error| PluginError::Stopped(format!("{error:#}")))?;
     Ok(store)
 }
 
 /// Names and ids end up in documents and pages, so they are held to their form.
 fn check_info(info: &types::PluginInfo) -> Result<(), PluginError> {
     let kebab = |text: &str| {
-        !text.is_empty() && text.len() <= 64 && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        !text.is_empty()
+            && text.len() <= 64
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     };
     if !kebab(&info.name) {
         return Err(PluginError::Refused(format!(
@@ -132,12 +157,15 @@ fn check_info(info: &types::PluginInfo) -> Result<(), PluginError> {
         )));
     }
     if info.version.is_empty() || info.version.len() > 64 || info.version.chars().any(char::is_control) {
-        return Err(PluginError::Refused("its version is empty, too long or not printable".to_owned()));
+        return Err(PluginError::Refused(
+            "its version is empty, too long or not printable".to_owned(),
+        ));
     }
     match info.causes.iter().find(|cause| !kebab(cause)) {
-        Some(cause) => {
-            Err(PluginError::Refused(format!("it names the cause {:?}, which is no id", cut(cause, 80))))
-        }
+        Some(cause) => Err(PluginError::Refused(format!(
+            "it names the cause {:?}, which is no id",
+            cut(cause, 80)
+        ))),
         None => Ok(()),
     }
 }

@@ -30,7 +30,9 @@ impl evidence::Host for Run {}
 impl evidence::HostReport for Run {
     fn artifacts(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<Vec<evidence::Artifact>> {
         let case = self.case.clone();
-        self.page(case.artifacts.iter().map(convert::artifact), |artifact| artifact.name.len() + artifact.kind.len())
+        self.page(case.artifacts.iter().map(convert::artifact), |artifact| {
+            artifact.name.len() + artifact.kind.len()
+        })
     }
 
     fn fact(&mut self, _: Resource<ReportHandle>, path: String) -> wasmtime::Result<Option<String>> {
@@ -38,15 +40,28 @@ impl evidence::HostReport for Run {
         self.json(value)
     }
 
-    fn lines(&mut self, _: Resource<ReportHandle>, artifact: String, first: u64, count: u32) -> wasmtime::Result<Vec<evidence::Line>> {
+    fn lines(
+        &mut self,
+        _: Resource<ReportHandle>,
+        artifact: String,
+        first: u64,
+        count: u32,
+    ) -> wasmtime::Result<Vec<evidence::Line>> {
         let case = self.case.clone();
         let Some(text) = case.artifact(&artifact).and_then(|artifact| artifact.text.as_ref()) else {
             return Ok(Vec::new());
         };
         let first = first.max(1);
-        let last = first.saturating_add(u64::from(count).min(PAGE as u64)).saturating_sub(1);
+        let last = first
+            .saturating_add(u64::from(count).min(PAGE as u64))
+            .saturating_sub(1);
         let lines = text.range(first, last).map_err(|error| unreadable(&artifact, &error))?;
-        self.page((first..).zip(lines).map(|(number, text)| convert::line(&artifact, number, text)), line_bytes)
+        self.page(
+            (first..)
+                .zip(lines)
+                .map(|(number, text)| convert::line(&artifact, number, text)),
+            line_bytes,
+        )
     }
 
     fn search(
@@ -67,29 +82,57 @@ impl evidence::HostReport for Run {
         let case = self.case.clone();
         let limit = (limit as usize).min(PAGE);
         let mut hits = Vec::new();
-        let wanted = case.artifacts.iter().filter(|one| artifact.as_ref().is_none_or(|name| *name == one.head.name));
+        let wanted = case
+            .artifacts
+            .iter()
+            .filter(|one| artifact.as_ref().is_none_or(|name| *name == one.head.name));
         for (head, text) in wanted.filter_map(|one| Some((&one.head, one.text.as_ref()?))) {
             if hits.len() >= limit {
                 break;
             }
             self.pay_search(head.bytes)?;
-            let found = text.search(&regex, 1, limit - hits.len()).map_err(|error| unreadable(&head.name, &error))?;
-            hits.extend(found.into_iter().map(|(number, line)| convert::line(&head.name, number, line)));
+            let found = text
+                .search(&regex, 1, limit - hits.len())
+                .map_err(|error| unreadable(&head.name, &error))?;
+            hits.extend(
+                found
+                    .into_iter()
+                    .map(|(number, line)| convert::line(&head.name, number, line)),
+            );
         }
         self.page(hits, line_bytes).map(Ok)
     }
 
-    fn threads(&mut self, _: Resource<ReportHandle>, first: u32, count: u32) -> wasmtime::Result<Vec<evidence::Thread>> {
+    fn threads(
+        &mut self,
+        _: Resource<ReportHandle>,
+        first: u32,
+        count: u32,
+    ) -> wasmtime::Result<Vec<evidence::Thread>> {
         let case = self.case.clone();
         let threads = range(&case.evidence.threads, first, count).iter().map(convert::thread);
         self.page(threads, |thread| thread.id.len() + thread.artifact.len())
     }
 
-    fn frames(&mut self, _: Resource<ReportHandle>, thread: u32, first: u32, count: u32) -> wasmtime::Result<Vec<evidence::Frame>> {
+    fn frames(
+        &mut self,
+        _: Resource<ReportHandle>,
+        thread: u32,
+        first: u32,
+        count: u32,
+    ) -> wasmtime::Result<Vec<evidence::Frame>> {
         let case = self.case.clone();
-        let frames = case.evidence.threads.get(thread as usize).map_or(&[][..], |thread| &thread.frames);
+        let frames = case
+            .evidence
+            .threads
+            .get(thread as usize)
+            .map_or(&[][..], |thread| &thread.frames);
         self.page(range(frames, first, count).iter().map(convert::frame), |frame| {
-            [&frame.function, &frame.file, &frame.module].into_iter().flatten().map(String::len).sum()
+            [&frame.function, &frame.file, &frame.module]
+                .into_iter()
+                .flatten()
+                .map(String::len)
+                .sum()
         })
     }
 
@@ -106,7 +149,9 @@ impl evidence::HostReport for Run {
             .skip(first as usize)
             .take((count as usize).min(PAGE))
             .map(|(kind, event)| convert::event(kind, event));
-        self.page(events, |event| event.detail.len() + event.text.len() + event.artifact.len())
+        self.page(events, |event| {
+            event.detail.len() + event.text.len() + event.artifact.len()
+        })
     }
 
     fn memory_snapshots(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<Vec<String>> {
@@ -116,7 +161,11 @@ impl evidence::HostReport for Run {
 
     fn collectives(&mut self, _: Resource<ReportHandle>, rank: Option<u32>) -> wasmtime::Result<Vec<String>> {
         let case = self.case.clone();
-        let verdicts = case.evidence.collectives.iter().flat_map(|collectives| &collectives.verdicts);
+        let verdicts = case
+            .evidence
+            .collectives
+            .iter()
+            .flat_map(|collectives| &collectives.verdicts);
         let wanted = verdicts.filter(|verdict| rank.is_none_or(|rank| verdict.ranks.contains(&rank)));
         self.page(wanted.map(convert::json), String::len)
     }
@@ -139,7 +188,10 @@ impl Run {
                 self.read_left = left;
                 Ok(())
             }
-            None => Err(stop(format!("it read more than {} bytes of evidence", self.limits.read_bytes))),
+            None => Err(stop(format!(
+                "it read more than {} bytes of evidence",
+                self.limits.read_bytes
+            ))),
         }
     }
 
@@ -150,12 +202,19 @@ impl Run {
                 self.search_left = left;
                 Ok(())
             }
-            None => Err(stop(format!("it searched more than {} bytes of text", self.limits.search_bytes))),
+            None => Err(stop(format!(
+                "it searched more than {} bytes of text",
+                self.limits.search_bytes
+            ))),
         }
     }
 
     /// Collects at most a page of entries, paying for each before the next is made.
-    fn page<T>(&mut self, entries: impl IntoIterator<Item = T>, weight: impl Fn(&T) -> usize) -> wasmtime::Result<Vec<T>> {
+    fn page<T>(
+        &mut self,
+        entries: impl IntoIterator<Item = T>,
+        weight: impl Fn(&T) -> usize,
+    ) -> wasmtime::Result<Vec<T>> {
         let mut page = Vec::new();
         for entry in entries.into_iter().take(PAGE) {
             self.pay(size_of::<T>() + weight(&entry))?;

@@ -1,11 +1,12 @@
 //! A core as a whole: its threads, what was mapped, and its memory by address.
 
-use std::path::Path;
+use std::io::{self, Read};
 
 use super::headers::{HEADER_SIZE, Header, Machine, PROGRAM_HEADER_SIZE, PT_LOAD, PT_NOTE, ProgramHeader};
 use super::image::Image;
 use super::modules::{CoreModule, modules};
 use super::notes::{CoreThread, Mapping, Notes, Process, SignalInfo};
+use crate::readers::Input;
 use crate::{Limits, Problem};
 
 /// More mappings than any process has: the kernel's own default limit is 65 530 (`vm.max_map_count`).
@@ -67,16 +68,25 @@ pub enum Auxiliary {
 }
 
 impl CoreDump {
-    /// Opens the core at `path`, compressed or not. Problems are defects that leave something to read; the error is
-    /// one that leaves nothing.
-    pub fn open(path: &Path, limits: &Limits) -> Result<(Self, Vec<Problem>), Problem> {
-        let (image, mut problems) = Image::open(path, limits)
-            .map_err(|error| Problem::new("unreadable", format!("the core can not be read: {error}")))?;
-        let core = Self::from_image(image, limits, &mut problems)?;
-        Ok((core, problems))
+    /// Opens a core, compressed or not. Problems are defects that leave something to read; the error is one that
+    /// leaves nothing.
+    pub fn open(input: &Input, limits: &Limits) -> Result<(Self, Vec<Problem>), Problem> {
+        Self::from_image(Image::open(input, limits), limits)
     }
 
-    fn from_image(image: Image, limits: &Limits, problems: &mut Vec<Problem>) -> Result<Self, Problem> {
+    /// Reads a core from a stream that can not be rewound, such as the kernel's pipe to a core handler, without
+    /// writing it down.
+    pub fn from_stream(stream: impl Read, limits: &Limits) -> Result<(Self, Vec<Problem>), Problem> {
+        Self::from_image(Image::keep(stream, limits), limits)
+    }
+
+    fn from_image(
+        image: io::Result<(Image, Option<Problem>)>,
+        limits: &Limits,
+    ) -> Result<(Self, Vec<Problem>), Problem> {
+        let (image, damage) =
+            image.map_err(|error| Problem::new("unreadable", format!("the core can not be read: {error}")))?;
+        let mut problems = Vec::from_iter(damage);
         let header = Header::parse(&image.bytes(0, HEADER_SIZE)).filter(Header::is_core);
         let header = header.ok_or_else(|| {
             Problem::new(
@@ -90,10 +100,10 @@ impl CoreDump {
                 "the core is of another processor than x86-64 and aarch64; it is not read",
             )
         })?;
-        let program_headers = program_headers(&image, &header, problems);
-        let notes = read_notes(&image, &program_headers, machine, limits, problems);
+        let program_headers = program_headers(&image, &header, &mut problems);
+        let notes = read_notes(&image, &program_headers, machine, limits, &mut problems);
         let segments = segments(&program_headers);
-        check_complete(&image, &segments, problems);
+        check_complete(&image, &segments, &mut problems);
         let mut core = Self {
             machine,
             process: notes.process,
@@ -108,7 +118,7 @@ impl CoreDump {
         };
         core.mappings.sort_by_key(|mapping| mapping.start);
         core.modules = modules(&core);
-        Ok(core)
+        Ok((core, problems))
     }
 
     /// A value of the auxiliary vector.

@@ -104,7 +104,7 @@ impl CoreDump {
             "beyond-file"
         } else if !is_canonical(address, self.machine) {
             "non-canonical"
-        } else if address.abs_diff(stack) <= STACK_REACH && !segment.is_some_and(|segment| segment.readable) {
+        } else if self.is_stack_overflow(address, stack) {
             "stack-overflow"
         } else if address == fault.registers.pc {
             "not-code"
@@ -118,6 +118,14 @@ impl CoreDump {
                 None => "unmapped",
             }
         }
+    }
+
+    /// True when an access close to the stack pointer went beyond the stack's end, which the pointer is near or beyond.
+    fn is_stack_overflow(&self, address: u64, stack: u64) -> bool {
+        let usable = |at| self.segment_at(at).filter(|segment| segment.readable);
+        let near_end =
+            usable(stack).is_none_or(|segment| address < segment.start && stack - segment.start <= STACK_REACH);
+        address.abs_diff(stack) <= STACK_REACH && usable(address).is_none() && near_end
     }
 
     fn access(&self, fault: &Fault) -> Option<&'static str> {

@@ -3,10 +3,9 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
-use super::compression::Compression;
 use super::pages::{PAGE, Pages};
+use crate::readers::{Input, read_problem};
 use crate::{Limits, Problem};
 
 /// Random access to the (decompressed) bytes of a core, within a bounded amount of memory.
@@ -19,28 +18,31 @@ pub(super) enum Image {
 }
 
 impl Image {
-    /// Opens the bytes at `path`. A regular uncompressed file is not read at all, a compressed one or a pipe is read
-    /// to its end once.
-    pub(super) fn open(path: &Path, limits: &Limits) -> io::Result<(Self, Vec<Problem>)> {
-        let mut file = File::open(path)?;
-        let metadata = file.metadata()?;
-        let head = read_head(&mut file)?;
-        let compression = Compression::of(&head);
-        if compression.is_none() && metadata.is_file() {
-            return Ok((
+    /// The bytes of an artifact. An uncompressed file is not read at all, a compressed one to its end once.
+    pub(super) fn open(input: &Input, limits: &Limits) -> io::Result<(Self, Option<Problem>)> {
+        match input.plain_file() {
+            Some(file) => Ok((
                 Self::File {
-                    file,
-                    len: metadata.len(),
+                    file: file.try_clone()?,
+                    len: input.stored_bytes(),
                 },
-                Vec::new(),
-            ));
+                None,
+            )),
+            None => Self::keep(input.stream()?, limits),
         }
-        let stream = head.as_slice().chain(file);
-        let (pages, problems) = match compression {
-            Some(compression) => keep(compression.decoder(stream)?, Some(compression), limits)?,
-            None => keep(stream, None, limits)?,
-        };
-        Ok((Self::Pages(pages), problems))
+    }
+
+    /// What is worth keeping of a stream, read to its end. Damage ends the reading, not the core.
+    pub(super) fn keep(mut stream: impl Read, limits: &Limits) -> io::Result<(Self, Option<Problem>)> {
+        let mut pages = Pages::new(limits.resident_bytes);
+        let mut buffer = vec![0; 64 * PAGE];
+        loop {
+            let (filled, damage) = fill(&mut stream, &mut buffer);
+            pages.push(buffer.get(..filled).unwrap_or_default())?;
+            if filled < buffer.len() || damage.is_some() {
+                return Ok((Self::Pages(pages), damage.as_ref().map(read_problem)));
+            }
+        }
     }
 
     /// Length in bytes, decompressed.
@@ -69,88 +71,18 @@ impl Image {
     }
 }
 
-/// The first bytes of an artifact as the core reader sees them: decompressed when they are compressed.
-pub(super) fn decompressed_head(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
-    let head = read_head(&mut file)?;
-    let Some(compression) = Compression::of(&head) else {
-        return Ok(head);
-    };
-    let mut decompressed = Vec::new();
-    compression
-        .decoder(head.as_slice().chain(file))?
-        .take(HEAD)
-        .read_to_end(&mut decompressed)?;
-    Ok(decompressed)
-}
-
-/// Enough to see a magic number and an ELF header.
-const HEAD: u64 = 64;
-
-fn read_head(file: &mut File) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    file.by_ref().take(HEAD).read_to_end(&mut head)?;
-    Ok(head)
-}
-
-/// Reads a stream to its end and keeps its non-zero pages. Damage ends the reading, not the core.
-fn keep(mut stream: impl Read, compression: Option<Compression>, limits: &Limits) -> io::Result<(Pages, Vec<Problem>)> {
-    let mut pages = Pages::new(limits.resident_bytes);
-    let mut problems = Vec::new();
-    let mut buffer = vec![0; 64 * PAGE];
-    loop {
-        let filled = match fill(&mut stream, &mut buffer) {
-            Ok(filled) => filled,
-            Err((filled, error)) => {
-                problems.push(damaged_stream(compression, pages.len() + filled as u64, &error));
-                pages.push(buffer.get(..filled).unwrap_or_default())?;
-                break;
-            }
-        };
-        pages.push(buffer.get(..filled).unwrap_or_default())?;
-        if filled < buffer.len() {
-            break;
-        }
-        if pages.len() > limits.decompressed_bytes {
-            problems.push(Problem::new(
-                "limit-decompressed-bytes",
-                format!(
-                    "the core is larger than {} bytes; the rest was not read",
-                    limits.decompressed_bytes
-                ),
-            ));
-            break;
-        }
-    }
-    Ok((pages, problems))
-}
-
-fn damaged_stream(compression: Option<Compression>, good: u64, error: &io::Error) -> Problem {
-    let stream = compression.map_or("input", Compression::name);
-    if error.kind() == io::ErrorKind::UnexpectedEof {
-        return Problem::new(
-            "truncated",
-            format!("the {stream} stream ends early, after {good} decompressed bytes; upload the whole file"),
-        );
-    }
-    Problem::new(
-        "damaged-compression",
-        format!("the {stream} stream is damaged after {good} decompressed bytes ({error}); upload the file again"),
-    )
-}
-
-/// Fills the buffer as far as the stream goes. An error comes with the number of bytes read before it.
-fn fill(stream: &mut impl Read, buffer: &mut [u8]) -> Result<usize, (usize, io::Error)> {
+/// Fills the buffer as far as the stream goes; says how far that was, and what ended it.
+fn fill(stream: &mut impl Read, buffer: &mut [u8]) -> (usize, Option<io::Error>) {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match stream.read(rest) {
             Ok(0) => break,
             Ok(read) => filled += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err((filled, error)),
+            Err(error) => return (filled, Some(error)),
         }
     }
-    Ok(filled)
+    (filled, None)
 }
 
 /// `pread` until the buffer is full, the file ends or an error ends it.

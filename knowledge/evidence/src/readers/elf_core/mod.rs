@@ -4,7 +4,6 @@
 //! `coredump_filter` let it: mostly what the program wrote, and the first page of each binary. Code is not in it.
 //! [`CoreDump`] gives all of that; stacks and names are the business of the crate that knows DWARF.
 
-mod compression;
 mod dump;
 mod fault;
 mod headers;
@@ -15,8 +14,6 @@ mod notes;
 mod pages;
 mod signals;
 
-use std::path::Path;
-
 pub use dump::{Auxiliary, CoreDump, Segment};
 pub use fault::{Fault, FaultDetail};
 pub use headers::Machine;
@@ -25,44 +22,33 @@ pub use notes::{CoreThread, Mapping, Process, Registers, SignalInfo};
 pub use signals::{code_name, signal_name};
 
 use crate::model::{Crash, Frame, Module, Thread, ThreadId, Trust};
+use crate::readers::{Input, read_problem};
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Reading};
-
-/// True when the artifact, decompressed if it is compressed, starts like a core of a host process. GPU cores are of
-/// another machine and are not meant.
-pub fn recognize(path: &Path) -> bool {
-    let head = image::decompressed_head(path).unwrap_or_default();
-    headers::Header::parse(&head).is_some_and(|header| header.is_core() && header.machine().is_some())
-}
 
 /// Reads a core without symbols: how the process ended, its modules, and the innermost frame of every thread.
 pub fn read(artifact: &Artifact, limits: &Limits) -> Reading {
-    read_with_dump(artifact, limits).0
+    match Input::open(artifact, limits) {
+        Ok(input) => read_with_dump(&input, limits).0,
+        Err(error) => Reading::problem(read_problem(&error)),
+    }
 }
 
 /// The same, with the opened core for whoever can read more from it; nothing when it can not be opened.
-pub fn read_with_dump(artifact: &Artifact, limits: &Limits) -> (Reading, Option<CoreDump>) {
-    let bytes = std::fs::metadata(&artifact.path).map_or(0, |metadata| metadata.len());
+pub fn read_with_dump(input: &Input, limits: &Limits) -> (Reading, Option<CoreDump>) {
+    let (evidence, problems, core) = match CoreDump::open(input, limits) {
+        Ok((core, problems)) => (core.evidence(input.name()), problems, Some(core)),
+        Err(problem) => (Evidence::default(), vec![problem], None),
+    };
     let kind = Some(ArtifactKind::ElfCore);
-    match CoreDump::open(&artifact.path, limits) {
-        Ok((core, problems)) => (
-            Reading {
-                kind,
-                bytes,
-                evidence: core.evidence(&artifact.name),
-                problems,
-            },
-            Some(core),
-        ),
-        Err(problem) => (
-            Reading {
-                kind,
-                bytes,
-                evidence: Evidence::default(),
-                problems: vec![problem],
-            },
-            None,
-        ),
-    }
+    (
+        Reading {
+            kind,
+            bytes: input.stored_bytes(),
+            evidence,
+            problems,
+        },
+        core,
+    )
 }
 
 impl CoreDump {

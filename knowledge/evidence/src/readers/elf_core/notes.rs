@@ -61,6 +61,7 @@ pub struct Registers {
 /// Where in `user_regs_struct` (x86-64) the DWARF registers 0 to 15 are, in words.
 const X86_64_SLOTS: [usize; 16] = [10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0];
 const X86_64_RIP: usize = 16;
+const X86_64_FS_BASE: usize = 21;
 const AARCH64_PC: usize = 32;
 
 impl Registers {
@@ -94,6 +95,8 @@ pub struct CoreThread {
     pub signal: u16,
     /// Its registers.
     pub registers: Registers,
+    /// The thread pointer (`fs_base`), which is also the thread's pthread handle; 0 where it is not known (aarch64).
+    pub thread_pointer: u64,
 }
 
 /// What `siginfo_t` says about the fatal signal.
@@ -174,10 +177,15 @@ impl Notes {
 }
 
 fn thread(bytes: &[u8], machine: Machine) -> Option<CoreThread> {
+    let registers = bytes.get(PRSTATUS_REGISTERS..)?;
     Some(CoreThread {
         id: u32_at(bytes, 32)?,
         signal: u16_at(bytes, 12)?,
-        registers: Registers::parse(bytes.get(PRSTATUS_REGISTERS..)?, machine)?,
+        registers: Registers::parse(registers, machine)?,
+        thread_pointer: match machine {
+            Machine::X86_64 => u64_at(registers, X86_64_FS_BASE * 8)?,
+            Machine::Aarch64 => 0,
+        },
     })
 }
 

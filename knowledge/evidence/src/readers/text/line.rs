@@ -38,6 +38,20 @@ impl<'a> Line<'a> {
     }
 }
 
+/// The line inside a line of JSON, as journald (`journalctl -o json`) and container runtimes write them, with its time
+/// in front like any other prefix.
+fn unwrap_json(text: &str) -> Option<String> {
+    let members: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
+    let member = |name: &str| members.get(name).and_then(serde_json::Value::as_str);
+    if let Some(message) = member("MESSAGE") {
+        let micros = member("__REALTIME_TIMESTAMP").and_then(|micros| micros.parse().ok());
+        let time = micros.and_then(|micros| jiff::Timestamp::from_microsecond(micros).ok());
+        return Some(time.map_or_else(|| message.to_owned(), |time| format!("{time} {message}")));
+    }
+    let message = member("log")?.trim_end_matches('\n');
+    Some(member("time").map_or_else(|| message.to_owned(), |time| format!("{time} {message}")))
+}
+
 /// A raw line as text: bytes that are no UTF-8 replaced, colours removed, and of a line that a progress bar wrote
 /// over and over (`\r`) only the last state.
 pub fn clean(raw: &[u8]) -> Cow<'_, str> {
@@ -46,6 +60,11 @@ pub fn clean(raw: &[u8]) -> Cow<'_, str> {
         None => raw,
     };
     let text = String::from_utf8_lossy(kept);
+    if text.starts_with('{')
+        && let Some(inner) = unwrap_json(&text)
+    {
+        return Cow::Owned(inner);
+    }
     if memchr::memchr(0x1b, kept).is_some() {
         Cow::Owned(without_escapes(&text))
     } else {

@@ -12,7 +12,7 @@ mod rules;
 mod sink;
 mod time;
 
-pub mod grammar;
+mod grammar;
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};

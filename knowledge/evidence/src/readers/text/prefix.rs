@@ -56,10 +56,10 @@ fn candidates(first: u8) -> Vec<(&'static Regex, Apply)> {
         b'[' => vec![
             // torch's exception hook and torchrun: `[rank0]: Traceback …`, glog of c10d: `[rank1]:[E1003 …`.
             (regex!(r"^\[rank(\d+)\]:[ ]?"), rank_tag),
-            // torchrun's tee: `[default0]:`, `[trainer3]:` (role and local rank).
-            (regex!(r"^\[[a-z_]+\d+\]:[ ]?"), stream_tag),
+            // torchrun's tee: `[default0]:`, `[trainer3]:` (role and local rank), with no space behind.
+            (regex!(r"^\[[a-z_]+\d+\]:"), stream_tag),
             // mpirun --tag-output: `[1,3]<stderr>:`.
-            (regex!(r"^\[\d+,(\d+)\]<(?:stderr|stdout)>:[ ]?"), rank_tag),
+            (regex!(r"^\[\d+,(\d+)\]<(?:stderr|stdout)>:"), rank_tag),
             (regex!(GLOG), glog),
             (regex!(DATED), dated),
             // Kernel ring buffer: seconds since boot.
@@ -96,9 +96,9 @@ fn candidates(first: u8) -> Vec<(&'static Regex, Apply)> {
 /// `[E1003 18:37:01.832146912 File.cpp:607] `, `W1121 09:53:46.407000 29074 path/api.py:1028] `.
 const GLOG: &str = r"^\[?[IWEF](?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{1,9})\s+(?:(?P<pid>\d+)\s+)?(?P<file>[^\s\]]+:\d+)\] ?";
 /// ISO 8601 and Python logging: `2026-11-21 09:53:46,123 `, `[2026-11-21T09:53:46.123+00:00] `.
-const DATED: &str = r"^\[?(?P<date>\d{4}-\d\d-\d\d)[T_ ](?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?) ?(?P<zone>Z|[+-]\d\d:?\d\d)?\]?(?: -| \||,|:)? ?";
+const DATED: &str = r"^\[?(?P<date>\d{4}-\d\d-\d\d)[T_ ](?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(?P<zone>Z|[+-]\d\d:?\d\d))?\]?(?: -| \||,|:)? ?";
 /// `Nov 21 09:53:46 host kernel: `, `Nov 21 09:53:46 host python[123]: `.
-const SYSLOG: &str = r"^(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d(?:\.\d+)?) (?P<host>\S+) (?P<program>[\w./@-]+?)(?:\[(?P<pid>\d+)\])?: ?";
+const SYSLOG: &str = r"^(?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d(?:\.\d+)?) (?P<host>\S+) (?P<program>[\w./@-]+?)(?:\[(?P<pid>\d+)\])?: ?";
 
 fn number(found: &Captures, name: &str) -> Option<u32> {
     found.name(name)?.as_str().parse().ok()

@@ -73,6 +73,7 @@ fn last_line(event: &Event) -> u64 {
 fn can_be_survived(what: &What) -> bool {
     match what {
         What::CudaError(error) => !error.sticky,
+        What::FatalPythonError(error) => error.signal.is_none() && error.error.starts_with("Timeout"),
         What::PythonException(_)
         | What::CudaOom(_)
         | What::HostOom(_)

@@ -85,6 +85,16 @@ impl<'a> Sink<'a> {
         None
     }
 
+    /// Completes the event that was recorded last, if it was not dropped.
+    pub fn amend_last(&mut self, what: What, lines: [u64; 2]) {
+        if self.events_dropped == 0
+            && let Some((event, _)) = self.events.last_mut()
+        {
+            event.what = what;
+            event.at = Some(Place::Line(lines));
+        }
+    }
+
     /// Records a stack and gives it a name of its own, such as `traceback-2`.
     pub fn stack(&mut self, stem: &'static str, thread: Thread) -> ThreadId {
         let count = self.labels.entry(stem).or_default();

@@ -17,7 +17,11 @@ impl Plugin for Misbehaving {
         let how = report.context_text("misbehave").ok_or("nothing to do")?;
         whycrash_plugin::log!("about to {how}");
         let first_line = lines("train.log", 1, 1, "step 1");
-        let honest = || Finding::new(CAUSE, 0.5).because("An honest finding.").cite(first_line.clone());
+        let honest = || {
+            Finding::new(CAUSE, 0.5)
+                .because("An honest finding.")
+                .cite(first_line.clone())
+        };
         let finding = match how.as_str() {
             "behave" => honest(),
             "loop" => endless_loop(),
@@ -36,11 +40,11 @@ impl Plugin for Misbehaving {
             },
             "use-a-huge-pattern" => return Err(report.find(r"(\w{1000}){1000}").expect_err("it is too big")),
             "return-a-huge-text" => honest().because("x".repeat(1 << 20)),
-            "return-a-huge-answer" => honest().because("x".repeat(100 << 20)),
+            "return-a-huge-answer" => honest().because("x".repeat(8 << 20)),
             "return-many-findings" => {
                 return Ok((0..1000).fold(Diagnosis::nothing(), |diagnosis, _| diagnosis.with(honest())));
             }
-            "cite-many-places" => honest().cite_all((1..1000).map(|n| lines("train.log", 1, n, ""))),
+            "cite-many-places" => honest().cite_all((1..100).map(|n| lines("train.log", 1, n, ""))),
             "be-surer-than-sure" => Finding::new(CAUSE, 1.5).cite(first_line),
             "be-sure-of-nothing" => Finding::new(CAUSE, f64::NAN).cite(first_line),
             "name-an-undocumented-cause" => Finding::new("never-heard-of", 0.9).cite(first_line),
@@ -53,7 +57,10 @@ impl Plugin for Misbehaving {
             "cite-an-absent-artifact" => Finding::new(CAUSE, 0.9).cite(lines("other.log", 1, 1, "")),
             "cite-an-absent-frame" => Finding::new(CAUSE, 0.9).cite(Citation {
                 artifact: "train.log".to_owned(),
-                at: Place::Frame(FramePlace { thread: "4711".to_owned(), index: 0 }),
+                at: Place::Frame(FramePlace {
+                    thread: "4711".to_owned(),
+                    index: 0,
+                }),
                 quote: String::new(),
             }),
             "cite-an-absent-event" => Finding::new(CAUSE, 0.9).cite(Citation {
@@ -61,7 +68,9 @@ impl Plugin for Misbehaving {
                 at: Place::Event(4711),
                 quote: String::new(),
             }),
-            "misstate-a-fact" => Finding::new(CAUSE, 0.9).cite(whycrash_plugin::cite::fact("context.misbehave", "behave")),
+            "misstate-a-fact" => {
+                Finding::new(CAUSE, 0.9).cite(whycrash_plugin::cite::fact("context.misbehave", "behave"))
+            }
             "contradict-falsely" => honest().against(lines("train.log", 1, 1, "all is well")),
             _ => return Ok(Diagnosis::nothing()),
         };
@@ -70,7 +79,11 @@ impl Plugin for Misbehaving {
 }
 
 fn lines(artifact: &str, first: u64, last: u64, quote: &str) -> Citation {
-    Citation { artifact: artifact.to_owned(), at: Place::Line(LineRange { first, last }), quote: quote.to_owned() }
+    Citation {
+        artifact: artifact.to_owned(),
+        at: Place::Line(LineRange { first, last }),
+        quote: quote.to_owned(),
+    }
 }
 
 fn endless_loop() -> Finding {
@@ -87,6 +100,7 @@ fn allocate_without_end() -> Finding {
     }
 }
 
+#[expect(unconditional_recursion, reason = "its purpose")]
 fn recurse(depth: u64) -> u64 {
     let frame = std::hint::black_box([depth; 64]);
     recurse(depth + 1) + frame[depth as usize % 64]

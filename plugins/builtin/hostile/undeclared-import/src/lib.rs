@@ -24,12 +24,18 @@ impl Guest for WantsAClock {
             name: format!("clock-{}", whycrash_hostile::now()),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             causes: Vec::new(),
-            needs: whycrash::plugin::types::Needs { any_of: Vec::new(), all_of: Vec::new() },
+            needs: whycrash::plugin::types::Needs {
+                any_of: Vec::new(),
+                all_of: Vec::new(),
+            },
         }
     }
 
     fn diagnose(_: &Report) -> Result<Diagnosis, String> {
-        Ok(Diagnosis { findings: Vec::new(), next: Vec::new() })
+        Ok(Diagnosis {
+            findings: Vec::new(),
+            next: Vec::new(),
+        })
     }
 }
 

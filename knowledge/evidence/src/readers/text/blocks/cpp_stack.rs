@@ -32,7 +32,7 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
     }
     let mut abort = Abort::new(line);
     if let Some(found) = regex!(
-        r"terminate called (?:after throwing an instance of '(?P<type>.*)'|(?P<how>without an active exception|recursively))|terminat(?:ing due to|ing with) uncaught exception(?: of type (?P<clang>[^:]+?))?(?:: (?P<what>.*))?$"
+        r"terminate called (?:after throwing an instance of '(?P<type>.*)'|(?P<how>without an active exception|recursively))|terminat(?:ing due to|ing with) uncaught exception(?: of type (?P<clang>\S+?))?(?:: (?P<what>.*))?$"
     )
     .captures(line.text)
     {

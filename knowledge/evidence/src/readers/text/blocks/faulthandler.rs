@@ -137,7 +137,11 @@ impl Block for Dump {
             );
         }
         if let Some(error) = head {
-            let text = format!("Fatal Python error: {error}");
+            let text = if crashed {
+                format!("Fatal Python error: {error}")
+            } else {
+                error.clone()
+            };
             let signal = signal_of(&error).map(str::to_owned);
             let what = FatalPythonError {
                 error,

@@ -97,8 +97,10 @@ struct Chain {
     blanks: usize,
     /// A `cause` or `context` line has come, its traceback has not.
     linked: bool,
-    /// The line that numbers a member of an exception group has come, the member has not.
+    /// The line that numbers a member of an exception group has come, the member itself has not.
     member: bool,
+    /// The exception so far is a group: its first member comes next.
+    is_group: bool,
 }
 
 impl Chain {
@@ -116,6 +118,7 @@ impl Chain {
             blanks: 0,
             linked: false,
             member: false,
+            is_group: false,
         }
     }
 
@@ -172,12 +175,13 @@ impl Chain {
         if trimmed.ends_with(HEADER) {
             return self.another_traceback(line, trimmed);
         }
-        if regex!(r"^\+-[+-]* \d+ -+$").is_match(trimmed) {
+        if let Some(found) = regex!(r"^\+-[+-]* (\d+) -+$").captures(trimmed) {
             self.member = true;
+            self.is_group = found.get(1).is_some_and(|number| number.as_str() == "1");
             return Next::Quoted;
         }
         if std::mem::take(&mut self.member) {
-            self.next_raised(line, "group");
+            self.next_raised(line, None);
             return self.stack_line(line);
         }
         if self.linked || !(self.continues_message(text) || is_group_line(line.text)) {
@@ -201,13 +205,18 @@ impl Chain {
         if !(self.linked || original || member) {
             return Next::Ended;
         }
-        self.next_raised(line, if original { "original" } else { "group" });
+        self.next_raised(line, original.then_some("original"));
         Next::Quoted
     }
 
-    /// The exception so far is complete; unless a link said how the next one follows from it, it is `relation`.
-    fn next_raised(&mut self, line: &Line, relation: &str) {
-        self.now.relation.get_or_insert_with(|| relation.to_owned());
+    /// The exception so far is complete. A link may have said already how the next one follows from it.
+    fn next_raised(&mut self, line: &Line, relation: Option<&str>) {
+        let relation = if std::mem::take(&mut self.is_group) {
+            Some("group")
+        } else {
+            relation
+        };
+        self.now.relation = self.now.relation.take().or(relation.map(str::to_owned));
         let next = Raised {
             first: line.number,
             last: line.number,
@@ -283,9 +292,14 @@ impl Block for Chain {
             return;
         }
         done.push(now);
-        let uncaught = done
-            .iter()
-            .rposition(|raised| !raised.exception.is_empty() && raised.relation.is_none());
+        // The last of a chain; of a group, the first member.
+        let ends_chain = |raised: &Raised| !raised.exception.is_empty() && raised.relation.is_none();
+        let is_group = done.iter().any(|raised| raised.relation.as_deref() == Some("group"));
+        let uncaught = if is_group {
+            done.iter().position(ends_chain)
+        } else {
+            done.iter().rposition(ends_chain)
+        };
         for (index, raised) in done.into_iter().enumerate() {
             raised.finish(&origin, &preface, Some(index) == uncaught, sink);
         }
@@ -310,7 +324,7 @@ impl Raised {
             return;
         }
         let message = self.message.join("\n");
-        let text = match message.lines().next().filter(|line| !line.is_empty()) {
+        let text = match message.lines().map(str::trim).find(|line| !line.is_empty()) {
             Some(first) => format!("{}: {first}", self.exception),
             None => self.exception.clone(),
         };

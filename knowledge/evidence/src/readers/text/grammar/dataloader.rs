@@ -64,17 +64,15 @@ fn by_parent(text: &str) -> Option<DataloaderWorker> {
 /// `ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).`
 fn by_handler(text: &str) -> Option<DataloaderWorker> {
     let parts = Parts::of(regex!(r"Unexpected (?P<signal>[\w -]+?) encountered in worker\."), text)?;
-    let signal = parts.text("signal").map(|name| {
-        let mut letters = name.chars();
-        letters
-            .next()
-            .map(|first| first.to_ascii_uppercase())
-            .into_iter()
-            .chain(letters)
-            .collect()
-    });
+    let signal = match parts.text("signal")?.as_str() {
+        "bus error" => "Bus error",
+        "segmentation fault" => "Segmentation fault",
+        "floating-point exception" => "Floating point exception",
+        other => other,
+    }
+    .to_owned();
     Some(DataloaderWorker {
-        signal,
+        signal: Some(signal),
         shared_memory: text.contains("shared memory"),
         ..DataloaderWorker::default()
     })

@@ -1,13 +1,19 @@
 //! Grammars of single lines.
 
 mod abort;
+mod autograd;
+mod cuda;
 mod dataloader;
-mod exit;
+mod distributed;
+pub mod exit;
+mod kernel;
+mod nccl;
 mod oom;
 
 use regex::{Captures, Regex};
 
 use super::rules::Rule;
+use crate::Hex;
 
 /// Every grammar's rule.
 pub(super) fn rules() -> impl Iterator<Item = Rule> {
@@ -18,6 +24,15 @@ pub(super) fn rules() -> impl Iterator<Item = Rule> {
         dataloader::SHARED_MEMORY_RULE,
         abort::RULE,
         exit::RULE,
+        cuda::RULE,
+        cuda::ASSERT_RULE,
+        nccl::RULE,
+        distributed::RULE,
+        distributed::MISMATCH_RULE,
+        distributed::RENDEZVOUS_RULE,
+        autograd::RULE,
+        kernel::XID_RULE,
+        kernel::RULE,
     ]
     .into_iter()
 }
@@ -38,9 +53,24 @@ impl<'t> Parts<'t> {
         self.0.name(name)?.as_str().parse().ok()
     }
 
+    fn hex(&self, name: &str) -> Option<Hex> {
+        u64::from_str_radix(self.0.name(name)?.as_str(), 16).ok().map(Hex)
+    }
+
+    /// `12,0,3`.
+    fn triple(&self, name: &str) -> Option<[u32; 3]> {
+        triple(self.0.name(name)?.as_str())
+    }
+
     fn bytes(&self, name: &str) -> Option<u64> {
         bytes(self.0.name(name)?.as_str())
     }
+}
+
+/// Three indices, as in `12,0,3`.
+pub(super) fn triple(text: &str) -> Option<[u32; 3]> {
+    let mut parts = text.split(',').map(|part| part.trim().parse());
+    Some([parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?])
 }
 
 /// Bytes of a size as torch prints it: `512 bytes`, `2.00 GiB`.

@@ -1,0 +1,204 @@
+//! The server, as this program talks to it.
+
+mod upload;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use reqwest::StatusCode;
+use reqwest::blocking::{RequestBuilder, Response};
+use reqwest::header::RETRY_AFTER;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+pub use upload::Progress;
+
+use crate::config::Config;
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long an answer may take, once the request has been sent.
+const ANSWER: Duration = Duration::from_secs(60);
+/// How often a request is sent again, and how long the first pause is; each further one is twice as long.
+const RETRIES: (u32, Duration) = (5, Duration::from_millis(250));
+/// A server may ask for more patience than this; nobody has it.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// A connection to a server.
+#[derive(Debug)]
+pub struct Client {
+    http: reqwest::blocking::Client,
+    server: String,
+    token: Option<String>,
+}
+
+/// What the server says when it says no: a problem document (RFC 9457).
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Problem {
+    title: String,
+    detail: String,
+    hint: String,
+}
+
+impl Client {
+    /// A client of the server that flags, environment and settings name.
+    pub fn new(server: Option<&str>, config: &Config) -> anyhow::Result<Self> {
+        let server = config.server(server);
+        let http = reqwest::blocking::Client::builder()
+            .connect_timeout(CONNECT)
+            .timeout(ANSWER)
+            .build();
+        let http = http.context("can not set up HTTP")?;
+        let token = std::env::var("WHYCRASH_TOKEN").ok().or_else(|| config.token.clone());
+        Ok(Self { http, server, token })
+    }
+
+    /// The server's address, without a slash at its end.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Asks for JSON below `/api/v1/`.
+    pub fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> anyhow::Result<T> {
+        let query: Vec<String> = query
+            .iter()
+            .map(|(name, value)| format!("{name}={}", encode(value)))
+            .collect();
+        let address = self.address(&format!("{path}?{}", query.join("&")));
+        let answer = self.send(|http| http.get(&address))?;
+        answer
+            .json()
+            .with_context(|| format!("{} answered what this program does not understand", self.server))
+    }
+
+    /// The document of a report.
+    pub fn report(&self, id: &str) -> anyhow::Result<Value> {
+        self.get(&format!("reports/{}", encode(id)), &[])
+    }
+
+    /// Asks whether the server is there, once.
+    pub fn is_up(&self) -> anyhow::Result<()> {
+        let address = format!("{}/healthz", self.server);
+        let answer = self
+            .http
+            .get(address)
+            .timeout(CONNECT)
+            .send()
+            .map_err(|error| self.unreachable(&error))?;
+        if answer.status().is_success() {
+            Ok(())
+        } else {
+            Err(self.refusal(answer))
+        }
+    }
+
+    fn address(&self, path: &str) -> String {
+        format!("{}/api/v1/{path}", self.server)
+    }
+
+    /// Sends a request, again and again where that may help: when the server can not be reached, is busy, or failed.
+    fn send(&self, request: impl Fn(&reqwest::blocking::Client) -> RequestBuilder) -> anyhow::Result<Response> {
+        let mut pause = RETRIES.1;
+        for retries_left in (0..=RETRIES.0).rev() {
+            let mut request = request(&self.http);
+            if let Some(token) = &self.token {
+                request = request.bearer_auth(token);
+            }
+            match request.send() {
+                Ok(answer) if answer.status().is_success() => return Ok(answer),
+                Ok(answer) if retries_left > 0 && is_passing(answer.status()) => {
+                    pause = asked_pause(&answer).unwrap_or(pause).min(LONGEST_PAUSE);
+                }
+                Ok(answer) => return Err(self.refusal(answer)),
+                Err(error) if retries_left > 0 && !error.is_builder() && !is_refused(&error) => {
+                    tracing::debug!("{} did not answer, trying again: {error}", self.server);
+                }
+                Err(error) => return Err(self.unreachable(&error)),
+            }
+            std::thread::sleep(pause);
+            pause *= 2;
+        }
+        bail!("{} is busy and stays so: try again later", self.server)
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> anyhow::Error {
+        let reason = innermost(error);
+        anyhow::anyhow!(
+            "can not reach {}: {reason}; start whycrash-server there, or name another with --server",
+            self.server
+        )
+    }
+
+    fn refusal(&self, answer: Response) -> anyhow::Error {
+        let status = answer.status();
+        let problem: Problem = answer.json().unwrap_or_default();
+        let said = [problem.detail, problem.title]
+            .into_iter()
+            .find(|text| !text.is_empty());
+        let said = said.unwrap_or_else(|| status.to_string());
+        let hint = if problem.hint.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", problem.hint)
+        };
+        anyhow::anyhow!("{} says: {said}{hint}", self.server)
+    }
+}
+
+/// Whether the same request may get another answer later.
+fn is_passing(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+            | StatusCode::INTERNAL_SERVER_ERROR
+    )
+}
+
+/// Nobody listens there: that does not change within seconds.
+fn is_refused(error: &reqwest::Error) -> bool {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = cause {
+        if error
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused)
+        {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+fn asked_pause(answer: &Response) -> Option<Duration> {
+    let seconds = answer.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// The reason at the end of the chain: what comes before it repeats the address.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+/// A path segment of an address.
+fn encode(segment: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    segment
+        .bytes()
+        .map(|byte| {
+            if plain(byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,68 @@
+//! `whycrash show`: a report on a server, as `diagnose` would show it.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use serde::Deserialize as _;
+use serde_json::Value;
+use whycrash_plugin_host::Document;
+
+use crate::client::Client;
+use crate::config::Config;
+use crate::output::{self, Format};
+use crate::render;
+
+/// Show a report that is on a server
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The report's id
+    id: String,
+    /// The server's address [default: http://127.0.0.1:7311]
+    #[arg(long, value_name = "URL", env = "WHYCRASH_SERVER", hide_env = true)]
+    server: Option<String>,
+    /// How to answer
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Gets the report's document and prints it; as JSON exactly as the server gave it.
+pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
+    let client = Client::new(args.server.as_deref(), config)?;
+    let report = client.report(&args.id)?;
+    let document =
+        Document::deserialize(&report).with_context(|| format!("{} gave no report document", client.server()))?;
+    let seen = seen(&client, &document);
+    output::answer(args.format, &report, |report| {
+        let notes = [state(report), seen].into_iter().flatten().collect::<Vec<_>>();
+        render::document_with(&document, &render::Files::default(), &notes, output::width())
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How far the server has come with the report, unless it is done.
+fn state(report: &Value) -> Option<String> {
+    let text = |member: &str| report.get(member).and_then(Value::as_str);
+    match (text("state")?, text("failure")) {
+        ("done", _) => None,
+        ("failed", reason) => Some(format!(
+            "the server could not process it: {}",
+            reason.unwrap_or("no reason given")
+        )),
+        ("uploading", _) => Some("not all of its artifacts have arrived: upload it again to go on".to_owned()),
+        (state, _) => Some(format!("{state}: ask again in a moment")),
+    }
+}
+
+/// How often the server has seen this crash.
+fn seen(client: &Client, document: &Document) -> Option<String> {
+    let query = format!("signature:{}", document.report.signature.key);
+    let found: Value = client
+        .get("search", &[("q", &query), ("limit", "1"), ("facet_values", "0")])
+        .ok()?;
+    let total = found.get("total")?.as_u64().filter(|total| *total > 0)?;
+    Some(if total == 1 {
+        "seen once, this time".to_owned()
+    } else {
+        format!("seen {total} times")
+    })
+}

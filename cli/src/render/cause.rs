@@ -1,0 +1,70 @@
+//! Pages of the catalogue.
+
+use whycrash_catalog::Cause;
+
+use super::markdown;
+use super::page::{Page, style};
+
+/// One cause in full.
+pub fn cause(cause: &Cause, width: usize) -> String {
+    let mut page = Page::new(width);
+    page.title(&cause.title);
+    page.title_note(&format!("{} · {}", cause.id, cause.severity));
+    page.section("What");
+    page.paragraph(0, &cause.summary);
+    list(&mut page, "Signs", &cause.signs);
+    if !cause.fixes.is_empty() {
+        page.section("Fix");
+    }
+    for (number, fix) in (1..).zip(&cause.fixes) {
+        page.item(0, &format!("{number}."), &fix.summary);
+        fix.steps.iter().for_each(|step| page.item(3, "-", step));
+        if let Some(not_when) = &fix.not_when {
+            page.item(3, "not when:", not_when);
+        }
+    }
+    list(&mut page, "Applies", &cause.applies_to);
+    if let Some(version) = &cause.fixed_in {
+        page.section("Fixed in");
+        page.paragraph(0, version);
+    }
+    markdown::render(&mut page, &cause.body);
+    let seen = cause
+        .verified
+        .iter()
+        .map(|seen| format!("{}, {}: {}", seen.date, seen.on, seen.observed));
+    list(&mut page, "Seen", &seen.collect::<Vec<_>>());
+    if let Some(reproducer) = &cause.reproducer {
+        page.section("Try it");
+        page.line(0, reproducer);
+    }
+    if !cause.references.is_empty() {
+        page.section("More");
+        cause.references.iter().for_each(|reference| page.line(0, reference));
+    }
+    page.finish()
+}
+
+/// A line or two for each of several causes.
+pub fn causes(causes: &[&Cause], width: usize) -> String {
+    let mut text = String::new();
+    let widest = causes.iter().map(|cause| cause.id.len()).max().unwrap_or(0);
+    let room = width.saturating_sub(widest + 2).max(20);
+    for cause in causes {
+        let lines = textwrap::wrap(&cause.title, room);
+        for (index, line) in lines.iter().enumerate() {
+            let id = if index == 0 { cause.id.as_str() } else { "" };
+            let line = format!("{}{id:<widest$}{:#}  {line}", style::STRONG, style::STRONG);
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn list(page: &mut Page, label: &'static str, items: &[String]) {
+    if !items.is_empty() {
+        page.section(label);
+    }
+    items.iter().for_each(|item| page.item(0, "-", item));
+}

@@ -1,0 +1,67 @@
+//! Search results.
+
+use serde_json::Value;
+
+use super::page::{Page, count, cut, style};
+
+/// A table of hits, and what they have in common.
+pub fn hits(found: &Value, width: usize) -> String {
+    let mut page = Page::new(width);
+    let hits = found
+        .get("hits")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let total = found.get("total").and_then(Value::as_u64).unwrap_or(0);
+    page.title(&format!("{} found", count(total as usize, "report")));
+    for hit in hits {
+        let text = |member: &str| hit.get(member).and_then(Value::as_str).unwrap_or_default();
+        page.section("");
+        page.line(
+            0,
+            &format!(
+                "{}{}{:#}",
+                style::STRONG,
+                cut(text("title"), page.room()),
+                style::STRONG
+            ),
+        );
+        let times = hit.get("count").and_then(Value::as_u64).filter(|count| *count > 1);
+        let times = times.map(|times| format!("seen {times} times")).unwrap_or_default();
+        let facts = [
+            text("cause"),
+            text("signal"),
+            text("exception"),
+            text("host"),
+            text("time"),
+            &times,
+        ];
+        let facts: Vec<&str> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
+        page.line(0, &cut(&facts.join(" · "), page.room()));
+        page.line(0, &format!("{}{}{:#}", style::FAINT, text("id"), style::FAINT));
+    }
+    facets(&mut page, found);
+    page.finish()
+}
+
+fn facets(page: &mut Page, found: &Value) {
+    let facets = found.get("facets").and_then(Value::as_object).into_iter().flatten();
+    let mut first = true;
+    for (field, values) in facets {
+        let value = |value: &Value| Some(format!("{} ({})", value.get("value")?.as_str()?, value.get("count")?));
+        let values: Vec<String> = values
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(value)
+            .take(6)
+            .collect();
+        if values.is_empty() {
+            continue;
+        }
+        if std::mem::take(&mut first) {
+            page.section("Among");
+        }
+        page.item(0, &format!("{field}:"), &values.join(", "));
+    }
+}

@@ -1,0 +1,118 @@
+//! Process groups across ranks: who is in them, and how far each rank is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::{Recorder, RecorderEntry};
+
+/// What makes a group the same on two ranks. Names alone do not: the default group is `""` in one place of a dump and
+/// `"0"` in another, and two jobs' dumps may be in one folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct GroupKey {
+    pub name: String,
+    pub ranks: Vec<u32>,
+}
+
+/// One rank's part in one group.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Member<'a> {
+    /// Collectives the ring still holds, by sequence number. A coalesced call has several under one number.
+    pub calls: BTreeMap<u64, Vec<&'a RecorderEntry>>,
+    /// The last collective this rank is known to have entered.
+    pub reach: Option<u64>,
+    /// The last one it is known to have completed.
+    pub completed: Option<u64>,
+}
+
+/// A group with the ranks whose recorders know it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Group<'a> {
+    pub description: String,
+    pub members: BTreeMap<u32, Member<'a>>,
+    /// True when sends and receives were made in it: they count in the same status numbers.
+    point_to_point: bool,
+}
+
+/// All groups that any recorder knows.
+pub(super) fn groups(recorders: &[Recorder]) -> BTreeMap<GroupKey, Group<'_>> {
+    let mut groups: BTreeMap<GroupKey, Group> = BTreeMap::new();
+    for recorder in recorders {
+        if let Some(rank) = recorder.rank {
+            add(&mut groups, recorder, rank);
+        }
+    }
+    for group in groups.values_mut().filter(|group| group.point_to_point) {
+        for member in group.members.values_mut() {
+            // Status numbers of such a group count sends and receives: only entries tell how far collectives are.
+            member.reach = member.calls.keys().next_back().copied();
+            member.completed = None;
+        }
+    }
+    groups
+}
+
+fn add<'a>(groups: &mut BTreeMap<GroupKey, Group<'a>>, recorder: &'a Recorder, rank: u32) {
+    let names = names_by_number(recorder);
+    for (number, config_name) in &names {
+        let config = recorder.groups.get(*config_name).cloned().unwrap_or_default();
+        let entries = recorder.entries.iter().filter(|entry| entry.group_number == *number);
+        let entry_name = entries.clone().next().map(|entry| entry.group.to_string());
+        let name = entry_name.unwrap_or_else(|| default_name(config_name));
+        let group = groups
+            .entry(GroupKey {
+                name,
+                ranks: config.ranks,
+            })
+            .or_default();
+        let member = group.members.entry(rank).or_default();
+        for entry in entries {
+            if group.description.is_empty() {
+                group.description = entry.group_description.to_string();
+            }
+            if entry.point_to_point {
+                group.point_to_point = true;
+            } else {
+                member.calls.entry(entry.sequence).or_default().push(entry);
+            }
+        }
+        if group.description.is_empty() {
+            group.description = config.description;
+        }
+        let progress = recorder.progress.get(number).copied().unwrap_or_default();
+        member.reach = member.calls.keys().next_back().copied().max(progress.enqueued);
+        member.completed = progress.completed;
+    }
+}
+
+/// In `pg_config` the default group has no name; entries call it `0`.
+fn default_name(config_name: &str) -> String {
+    if config_name.is_empty() {
+        "0".to_owned()
+    } else {
+        config_name.to_owned()
+    }
+}
+
+/// Which name of `pg_config` each of the process's group numbers stands for. Entries tell, where there are any whose
+/// name is in `pg_config`; the rest follows from order: both names and numbers count up as groups are made.
+fn names_by_number(recorder: &Recorder) -> BTreeMap<u64, &str> {
+    let mut names: BTreeMap<u64, &str> = BTreeMap::new();
+    for entry in &recorder.entries {
+        if let Some((name, _)) = recorder.groups.get_key_value(&*entry.group) {
+            names.insert(entry.group_number, name);
+        }
+    }
+    let numbers: BTreeSet<u64> = recorder.entries.iter().map(|entry| entry.group_number).collect();
+    let numbers: BTreeSet<u64> = numbers.into_iter().chain(recorder.progress.keys().copied()).collect();
+    let mut by_age: Vec<&str> = recorder.groups.keys().map(String::as_str).collect();
+    by_age.sort_by_key(|name| (name.parse::<u64>().unwrap_or(0), *name));
+    if numbers.len() == by_age.len() {
+        for (number, name) in numbers.iter().zip(by_age) {
+            names.entry(*number).or_insert(name);
+        }
+    }
+    // A group that only entries know still matches by its name.
+    for entry in &recorder.entries {
+        names.entry(entry.group_number).or_insert(&entry.group);
+    }
+    names
+}

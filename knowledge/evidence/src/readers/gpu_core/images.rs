@@ -1,0 +1,119 @@
+//! The cubins embedded in a dump: which kernel an address is in.
+
+use std::collections::BTreeMap;
+
+use object::elf::FileHeader64;
+use object::read::elf::ElfFile;
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolKind};
+
+use super::sections::{Kind, Sections};
+
+/// Functions kept of all images together.
+const FUNCTIONS: usize = 1 << 20;
+
+/// A function of a relocated image.
+#[derive(Clone, Debug)]
+struct Function {
+    size: u64,
+    mangled: String,
+}
+
+/// A place in device code.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Site {
+    /// As in the image's symbol table.
+    pub mangled: String,
+    pub offset: u64,
+}
+
+/// Functions by the address they were loaded at.
+#[derive(Debug, Default)]
+pub(super) struct Images {
+    functions: BTreeMap<u64, Function>,
+    /// Of images that were not relocated: names only.
+    names: Vec<String>,
+}
+
+impl Images {
+    pub fn read(sections: &Sections) -> Self {
+        let mut images = Self::default();
+        for section in &sections.all {
+            match section.kind {
+                Kind::RelocatedImage => images.add(section.data, true),
+                Kind::ElfImage => images.add(section.data, false),
+                _ => {}
+            }
+        }
+        images
+    }
+
+    fn add(&mut self, image: &[u8], relocated: bool) {
+        let Ok(file) = ElfFile::<FileHeader64<Endianness>>::parse(image) else {
+            return;
+        };
+        for symbol in file
+            .symbols()
+            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+        {
+            let Ok(name) = symbol.name() else { continue };
+            if self.functions.len() + self.names.len() >= FUNCTIONS {
+                return;
+            }
+            if !relocated {
+                self.names.push(name.to_owned());
+                continue;
+            }
+            let section = symbol
+                .section_index()
+                .and_then(|index| file.section_by_index(index).ok());
+            let base = section.map_or(0, |section| section.address());
+            // A relocated image gives each code section its address on the device; symbols in it are counted from
+            // there, or hold the whole address, depending on the driver.
+            let address = if symbol.address() < base {
+                base + symbol.address()
+            } else {
+                symbol.address()
+            };
+            self.functions.insert(
+                address,
+                Function {
+                    size: symbol.size(),
+                    mangled: name.to_owned(),
+                },
+            );
+        }
+    }
+
+    /// The function that covers `pc`, or the one entered at `entry` when none does.
+    pub fn site(&self, pc: u64, entry: Option<u64>) -> Option<Site> {
+        let covering = self
+            .functions
+            .range(..=pc)
+            .next_back()
+            .filter(|(start, function)| pc - **start < function.size);
+        let entered = || self.functions.get_key_value(&entry?).filter(|(start, _)| **start <= pc);
+        if let Some((start, function)) = covering.or_else(entered) {
+            return Some(Site {
+                mangled: function.mangled.clone(),
+                offset: pc - start,
+            });
+        }
+        // Light dumps may leave relocated images out; a lone kernel in the others needs no address.
+        match (self.names.as_slice(), entry) {
+            ([name], Some(entry)) if self.functions.is_empty() => Some(Site {
+                mangled: name.clone(),
+                offset: pc.checked_sub(entry)?,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// The name a person knows a kernel by.
+pub(super) fn demangled(mangled: &str) -> String {
+    let options = cpp_demangle::DemangleOptions::default().no_return_type();
+    let symbol = cpp_demangle::Symbol::new(mangled).ok();
+    symbol
+        .and_then(|symbol| symbol.demangle_with_options(&options).ok())
+        .unwrap_or_else(|| mangled.to_owned())
+}

@@ -1,0 +1,205 @@
+//! Reads GPU core dumps as the CUDA driver writes them (r400 to r575), light and full.
+//!
+//! A light dump has no memory, and still names the kernel, the block, the thread, the exception and the instruction.
+//! Source lines are the business of the crate that knows DWARF: [`images`] gives it the cubins.
+
+mod exceptions;
+mod fault;
+mod images;
+mod sections;
+mod tables;
+
+use std::fs::File;
+
+use object::read::ReadCache;
+
+use crate::model::{Event, Evidence, Frame, FrameKind, GpuCore, GpuException, Thread, ThreadId, Trust, What};
+use crate::readers::{Input, Reading, read_problem};
+use crate::{ArtifactKind, Hex, Limits, Problem};
+use fault::Found;
+use images::{Images, demangled};
+use sections::{Kind, Sections};
+use tables::Device;
+
+/// Warps reported that stopped with an exception.
+const FAULTS: usize = 64;
+/// Groups of warps reported.
+const WARP_GROUPS: usize = 32;
+
+/// Reads a GPU core dump, compressed or not.
+pub fn read(input: &Input, limits: &Limits) -> Reading {
+    match input.seekable() {
+        Ok((file, torn)) => {
+            let mut reading = read_file(file, input.name(), limits);
+            reading.problems.extend(torn.iter().map(read_problem));
+            reading
+        }
+        Err(error) => Reading::problem(read_problem(&error)),
+    }
+}
+
+/// Reads a GPU core dump from its uncompressed file.
+pub fn read_file(file: File, name: &str, limits: &Limits) -> Reading {
+    let cache = ReadCache::new(file);
+    let (sections, mut problems) = Sections::read(&cache, limits.resident_bytes);
+    let images = Images::read(&sections);
+    let mut evidence = Evidence::default();
+    for device in tables::devices(&sections) {
+        add_device(&mut evidence, &sections, &images, &device, name, limits);
+    }
+    if evidence.gpu_cores.is_empty() {
+        let message =
+            "the GPU core dump lists no device: it was cut off, or written by a driver older than this reader knows";
+        problems.push(Problem::new("no-device", message));
+    }
+    Reading {
+        kind: Some(ArtifactKind::GpuCore),
+        evidence,
+        problems,
+        ..Reading::default()
+    }
+}
+
+fn add_device(
+    evidence: &mut Evidence,
+    sections: &Sections,
+    images: &Images,
+    device: &Device,
+    name: &str,
+    limits: &Limits,
+) {
+    let grids = tables::grids(sections, device);
+    let warps = tables::warps(sections, device, limits.threads);
+    let found: Vec<Found> = warps
+        .iter()
+        .filter_map(|warp| Found::new(sections, images, &grids, warp))
+        .collect();
+    let core = core(sections, images, device, &grids, &warps, &found, name);
+    evidence.timeline.extend(found.first().map(|found| Event {
+        event: evidence.timeline.len(),
+        ..event(&core, found)
+    }));
+    evidence.threads.extend(
+        found
+            .first()
+            .map(|found| thread(&core, found, sections, images, limits)),
+    );
+    evidence.gpu_cores.push(core);
+}
+
+fn core(
+    sections: &Sections,
+    images: &Images,
+    device: &Device,
+    grids: &[tables::Grid],
+    warps: &[tables::Warp],
+    found: &[Found],
+    name: &str,
+) -> GpuCore {
+    let first = found.first();
+    let faults: Vec<_> = found.iter().take(FAULTS).map(Found::model).collect();
+    let leading = faults.first().cloned().unwrap_or_default();
+    let grid = first.and_then(|found| grids.iter().find(|grid| grid.id == found.warp.grid));
+    GpuCore {
+        artifact: name.to_owned(),
+        device: device.number,
+        exception: leading.exception,
+        kernel: leading.kernel,
+        offset: leading.offset,
+        file: None,
+        line: None,
+        block: leading.block,
+        thread: leading.thread,
+        pc: leading.pc,
+        grid_size: grid.map(|grid| grid.size),
+        block_size: grid.map(|grid| grid.block_size),
+        name: device.name.clone(),
+        architecture: device.architecture.clone(),
+        driver: tables::driver(sections),
+        faults,
+        warps: fault::groups(sections, images, grids, warps, WARP_GROUPS),
+    }
+}
+
+fn event(core: &GpuCore, found: &Found) -> Event {
+    let exception = core.exception.clone().unwrap_or_else(|| "an exception".to_owned());
+    let kernel = core.kernel.as_deref().unwrap_or("an unknown kernel");
+    let text = format!(
+        "device {}: {exception} in {kernel}, block {:?}, thread {:?}",
+        core.device,
+        core.block.unwrap_or_default(),
+        core.thread.unwrap_or_default()
+    );
+    let what = What::GpuException(GpuException {
+        exception,
+        code: found.exception,
+        device: Some(core.device),
+        sm: Some(found.warp.multiprocessor),
+        warp: Some(found.warp.number),
+        pc: core.pc,
+        kernel: core.kernel.clone(),
+        core: None,
+    });
+    Event {
+        text,
+        artifact: core.artifact.clone(),
+        ..Event::new(what)
+    }
+}
+
+/// The first faulting thread as a stack.
+fn thread(core: &GpuCore, found: &Found, sections: &Sections, images: &Images, limits: &Limits) -> Thread {
+    let callers = found
+        .thread
+        .iter()
+        .flat_map(|thread| tables::backtrace(sections, thread));
+    let addresses = found
+        .pc
+        .into_iter()
+        .chain(callers.filter(|address| Some(*address) != found.pc));
+    let frames = addresses.take(limits.frames).enumerate().map(|(level, address)| {
+        let site = images.site(address, found.entry);
+        Frame {
+            kind: FrameKind::Gpu,
+            function: site.as_ref().map(|site| demangled(&site.mangled)),
+            offset: site.map(|site| Hex(site.offset)),
+            address: Some(Hex(address)),
+            trust: if level == 0 { Trust::Context } else { Trust::Reported },
+            ..Frame::default()
+        }
+    });
+    let lane = found.thread.as_ref().map_or(0, |thread| thread.lane);
+    Thread {
+        id: ThreadId::Label(format!(
+            "gpu{}-sm{}-warp{}-lane{lane}",
+            core.device, found.warp.multiprocessor, found.warp.number
+        )),
+        name: None,
+        rank: None,
+        pid: None,
+        crashed: true,
+        artifact: core.artifact.clone(),
+        frames: frames.collect(),
+        frames_omitted: None,
+    }
+}
+
+/// A cubin of a dump, for whoever knows DWARF.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// True when its sections have the addresses they were loaded at.
+    pub relocated: bool,
+    /// The ELF file.
+    pub data: Vec<u8>,
+}
+
+/// The cubins of a dump, relocated ones first.
+pub fn images(file: File, limits: &Limits) -> Vec<Image> {
+    let cache = ReadCache::new(file);
+    let (sections, _) = Sections::read(&cache, limits.resident_bytes);
+    let of = |kind| sections.of(kind).map(|(_, section)| section.data.to_vec());
+    let relocated = of(Kind::RelocatedImage).map(|data| Image { relocated: true, data });
+    relocated
+        .chain(of(Kind::ElfImage).map(|data| Image { relocated: false, data }))
+        .collect()
+}

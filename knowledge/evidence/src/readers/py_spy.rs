@@ -1,0 +1,90 @@
+//! `py-spy dump --json`: the stacks of a process that hangs. (The text form is read with the other texts.)
+
+use std::io::Read;
+
+use serde::Deserialize;
+
+use super::{Input, Reading, read_problem};
+use crate::model::{Frame, FrameKind, Thread, ThreadId};
+use crate::{Limits, Problem};
+
+#[derive(Deserialize)]
+struct DumpedThread {
+    pid: Option<u32>,
+    os_thread_id: Option<u32>,
+    thread_id: Option<u64>,
+    thread_name: Option<String>,
+    #[serde(default)]
+    frames: Vec<DumpedFrame>,
+}
+
+#[derive(Deserialize)]
+struct DumpedFrame {
+    name: Option<String>,
+    filename: Option<String>,
+    module: Option<String>,
+    line: Option<u32>,
+}
+
+/// True for text that starts like such a dump.
+pub fn is_dump(head: &[u8]) -> bool {
+    head.trim_ascii_start().starts_with(b"[") && memchr::memmem::find(head, b"\"owns_gil\"").is_some()
+}
+
+/// Reads a dump. Its frames have no lines of their own, because they stand in JSON.
+pub fn read(input: &Input, limits: &Limits) -> Reading {
+    let mut text = Vec::new();
+    let stream = input
+        .stream()
+        .and_then(|stream| stream.take(limits.json_bytes).read_to_end(&mut text));
+    if let Err(error) = stream {
+        return Reading::problem(read_problem(&error));
+    }
+    let threads: Vec<DumpedThread> = match serde_json::from_slice(&text) {
+        Ok(threads) => threads,
+        Err(error) => {
+            return Reading::problem(Problem::new(
+                "bad-json",
+                format!("the py-spy dump does not parse ({error}): it may have been cut"),
+            ));
+        }
+    };
+    let mut reading = Reading::default();
+    reading.evidence.threads = threads
+        .into_iter()
+        .take(limits.threads)
+        .map(|thread| named_thread(thread, input.name(), limits))
+        .collect();
+    reading
+}
+
+fn named_thread(thread: DumpedThread, artifact: &str, limits: &Limits) -> Thread {
+    let handle = || ThreadId::Label(format!("{:#x}", thread.thread_id.unwrap_or_default()));
+    Thread {
+        id: thread.os_thread_id.map_or_else(handle, ThreadId::Os),
+        name: thread.thread_name,
+        rank: None,
+        pid: thread.pid,
+        crashed: false,
+        artifact: artifact.to_owned(),
+        frames: thread.frames.into_iter().take(limits.frames).map(named_frame).collect(),
+        frames_omitted: None,
+    }
+}
+
+/// A frame with a module is native (`--native`); its "file" is then the library.
+fn named_frame(frame: DumpedFrame) -> Frame {
+    let kind = if frame.module.is_some() {
+        FrameKind::Native
+    } else {
+        FrameKind::Python
+    };
+    Frame {
+        kind,
+        function: frame.name,
+        file: frame.filename,
+        module: frame.module,
+        line: frame.line.filter(|line| *line > 0),
+        ..Frame::default()
+    }
+}

@@ -1,0 +1,156 @@
+//! torchelastic's report on the console: every worker that failed, then the one that failed first.
+//!
+//! `@record` is not needed for it, so it is often all that is left of a worker that a signal killed. torchrun sends
+//! the others SIGTERM itself: their −15 is its own doing.
+
+use crate::model::{ElasticFailure, What};
+use crate::readers::text::grammar::exit::signal_of_exit;
+use crate::readers::text::line::Line;
+use crate::readers::text::prefix::Origin;
+use crate::readers::text::rules::Rule;
+use crate::readers::text::sink::Sink;
+use crate::readers::text::time::Stamp;
+use crate::readers::text::{Block, Next, regex};
+
+/// Opens a report.
+pub const RULE: Rule = Rule {
+    literals: &["Root Cause (first observed failure):", "Failures:"],
+    read,
+};
+
+fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
+    let text = line.text.trim();
+    if text != "Failures:" && text != "Root Cause (first observed failure):" {
+        return None;
+    }
+    let root = text.starts_with("Root");
+    Some(Box::new(Report {
+        origin: line.origin.clone(),
+        failures: Vec::new(),
+        root,
+    }))
+}
+
+#[derive(Debug)]
+struct Report {
+    origin: Origin,
+    failures: Vec<Failure>,
+    /// The items that follow are the first failure.
+    root: bool,
+}
+
+#[derive(Debug, Default)]
+struct Failure {
+    lines: [u64; 2],
+    rank: Option<u32>,
+    pid: Option<u32>,
+    stamp: Option<Stamp>,
+    in_traceback: bool,
+    what: ElasticFailure,
+}
+
+impl Block for Report {
+    fn next(&mut self, line: &Line) -> Next {
+        let text = line.text.trim_end();
+        if text.starts_with("====") {
+            return Next::Last;
+        }
+        if text.starts_with("----") || text.trim() == "<NO_OTHER_FAILURES>" {
+            return Next::More;
+        }
+        if text == "Root Cause (first observed failure):" {
+            self.root = true;
+            return Next::More;
+        }
+        if regex!(r"^\[\d+\]:$").is_match(text) {
+            let what = ElasticFailure {
+                root: self.root,
+                ..ElasticFailure::default()
+            };
+            self.failures.push(Failure {
+                lines: [line.number; 2],
+                what,
+                ..Failure::default()
+            });
+            return Next::More;
+        }
+        match self.failures.last_mut() {
+            Some(failure) if text.starts_with("  ") || failure.in_traceback => {
+                failure.lines[1] = line.number;
+                failure.field(text)
+            }
+            _ => Next::Ended,
+        }
+    }
+
+    fn finish(self: Box<Self>, sink: &mut Sink) {
+        for failure in self.failures {
+            let text = failure.in_words();
+            let origin = Origin {
+                rank: failure.rank,
+                pid: failure.pid,
+                stamp: failure.stamp.or_else(|| self.origin.stamp.clone()),
+                ..self.origin.clone()
+            };
+            sink.event(What::ElasticFailure(failure.what), &origin, failure.lines, &text);
+        }
+    }
+}
+
+impl Failure {
+    fn in_words(&self) -> String {
+        let who = self
+            .rank
+            .map_or_else(|| "a worker".to_owned(), |rank| format!("rank {rank}"));
+        let how = match (&self.what.signal, self.what.exit_code) {
+            (Some(signal), _) => format!("was killed by {signal}"),
+            (None, Some(code)) => format!("exited with code {code}"),
+            (None, None) => "failed".to_owned(),
+        };
+        // Without an error file torchelastic only has advice to give.
+        let said = Some(&self.what.message).filter(|said| !said.is_empty() && !said.starts_with("To enable traceback"));
+        said.map_or_else(|| format!("{who} {how}"), |said| format!("{who} {how}: {said}"))
+    }
+
+    fn field(&mut self, text: &str) -> Next {
+        if self.in_traceback {
+            // The worker's traceback is repeated here, margin and all; its last line names the exception.
+            if !text.trim().is_empty() && !text.starts_with("   ") {
+                text.trim().clone_into(&mut self.what.message);
+            }
+            return Next::Quoted;
+        }
+        let Some(found) = regex!(r"^  (\w+)\s*: ?(.*)$").captures(text) else {
+            return Next::More;
+        };
+        let value = found.get(2).map_or("", |value| value.as_str()).trim();
+        match found.get(1).map_or("", |name| name.as_str()) {
+            "time" => {
+                self.stamp = value
+                    .split_once('_')
+                    .and_then(|(date, clock)| Stamp::dated(date, clock, None))
+            }
+            "host" => self.what.host = Some(value.to_owned()),
+            "rank" => {
+                let ranks = regex!(r"^(\d+) \(local_rank: (\d+)\)").captures(value);
+                let number = |index| ranks.as_ref()?.get(index)?.as_str().parse().ok();
+                self.rank = number(1);
+                self.what.local_rank = number(2);
+            }
+            "exitcode" => {
+                let code = regex!(r"^(-?\d+) \(pid: (\d+)\)").captures(value);
+                let number = |index| code.as_ref()?.get(index)?.as_str().parse::<i32>().ok();
+                self.what.exit_code = number(1);
+                self.pid = number(2).and_then(|pid| u32::try_from(pid).ok());
+                self.what.signal = self.what.exit_code.and_then(signal_of_exit).map(str::to_owned);
+            }
+            "error_file" => self.what.error_file = (value != "<N/A>").then(|| value.to_owned()),
+            "traceback" => {
+                value.clone_into(&mut self.what.message);
+                self.in_traceback = value.starts_with("Traceback");
+            }
+            _ => {}
+        }
+        if self.in_traceback { Next::Quoted } else { Next::More }
+    }
+}

@@ -1,0 +1,239 @@
+//! The kernel's log: the NVIDIA driver's Xids, faults, the OOM killer, stuck processors.
+
+use super::Parts;
+use crate::Hex;
+use crate::model::{Kernel, What, Xid};
+use crate::readers::text::line::Line;
+use crate::readers::text::rules::Rule;
+use crate::readers::text::sink::Sink;
+use crate::readers::text::{Block, regex};
+
+/// Xids and `SXid`s.
+pub const XID_RULE: Rule = Rule {
+    literals: &["NVRM: Xid (", "SXid ("],
+    read: read_xid,
+};
+
+/// Everything else.
+pub const RULE: Rule = Rule {
+    literals: &[
+        ": segfault at ",
+        "general protection",
+        " trap divide error",
+        " trap invalid opcode",
+        " trap int3",
+        "out of memory: Kill",
+        "Out of memory: Kill",
+        "soft lockup - CPU",
+        "hard LOCKUP",
+        "blocked for more than",
+        "fallen off the bus",
+        "NVRM: ",
+        "[Hardware Error]",
+    ],
+    read,
+};
+
+fn read_xid(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
+    if line.is_quoted() {
+        return None;
+    }
+    let (pid, xid) = xid(line.text).or_else(|| sxid(line.text))?;
+    let mut origin = line.origin.clone();
+    origin.pid = pid;
+    // One fault of one process is reported once per processor that saw it.
+    let key = format!("xid\0{}\0{}\0{pid:?}", xid.pci, xid.code);
+    let again = sink.repeated_event(key, What::Xid(xid), &origin, line.number, line.text);
+    if let Some(What::Xid(first)) = again {
+        first.count += 1;
+    }
+    None
+}
+
+/// `NVRM: Xid (PCI:0000:07:00): 31, pid=16952, name=python, Ch 00000008, …`; older drivers leave out pid and name, and
+/// print `'<unknown>'` where there is no process.
+fn xid(text: &str) -> Option<(Option<u32>, Xid)> {
+    let parts = Parts::of(
+        regex!(r"NVRM: Xid \((?P<pci>(?:PCI:)?[0-9a-fA-F:.]+)(?: GPU-I:\d+)?\): (?P<code>\d+)(?:, (?P<rest>.*?))?\s*$"),
+        text,
+    )?;
+    let rest = parts.text("rest").unwrap_or_default();
+    let process = Parts::of(
+        regex!(r"pid='?(?P<pid>\d+|<unknown>)'?(?:, name=(?P<name>[^,]*))?(?:, (?P<message>.*))?"),
+        &rest,
+    );
+    let (pid, name, message) = match &process {
+        Some(process) => (
+            process.number("pid"),
+            process.text("name"),
+            process.text("message").unwrap_or_default(),
+        ),
+        None => (None, None, rest.clone()),
+    };
+    let xid = Xid {
+        code: parts.number("code")?,
+        pci: parts.text("pci")?,
+        process: name.filter(|name| name != "<unknown>"),
+        message,
+        count: 1,
+        ..Xid::default()
+    };
+    Some((pid, xid))
+}
+
+/// `nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress …`.
+fn sxid(text: &str) -> Option<(Option<u32>, Xid)> {
+    let parts = Parts::of(
+        regex!(r"SXid \((?P<pci>PCI:[0-9a-fA-F:.]+)\): (?P<code>\d+), (?P<severity>[^,]+?)(?:, (?P<message>.*?))?\s*$"),
+        text,
+    )?;
+    let xid = Xid {
+        code: parts.number("code")?,
+        nvswitch: true,
+        pci: parts.text("pci")?,
+        severity: parts.text("severity"),
+        message: parts.text("message").unwrap_or_default(),
+        count: 1,
+        ..Xid::default()
+    };
+    Some((None, xid))
+}
+
+fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
+    if line.is_quoted() {
+        return None;
+    }
+    let (pid, kernel) = fault(line.text)
+        .or_else(|| trap(line.text))
+        .or_else(|| oom_kill(line.text))
+        .or_else(|| lockup(line.text))
+        .or_else(|| device(line))?;
+    let mut origin = line.origin.clone();
+    origin.pid = pid;
+    sink.event(What::Kernel(kernel), &origin, [line.number, line.number], line.text);
+    None
+}
+
+fn of(family: &str, text: &str) -> Kernel {
+    Kernel {
+        family: family.to_owned(),
+        message: text.trim().to_owned(),
+        ..Kernel::default()
+    }
+}
+
+/// Where the instruction pointer is: `in lib.so[4a3e47,7dbe26d79000+d1c000]`. The first number, in new kernels, is the
+/// offset in the file; without it that follows from the mapping's base, which older kernels alone print.
+const OBJECT: &str = r"(?: in (?P<object>[^\[\s]+)\[(?:(?P<offset>[0-9a-f]+),)?(?P<base>[0-9a-f]+)\+[0-9a-f]+\])?";
+
+fn with_object(kernel: Kernel, parts: &Parts) -> Kernel {
+    let ip = parts.hex("ip");
+    let offset = parts
+        .hex("offset")
+        .or_else(|| Some(Hex(ip?.0.checked_sub(parts.hex("base")?.0)?)));
+    Kernel {
+        ip,
+        object: parts.text("object"),
+        offset,
+        process: parts.text("comm"),
+        ..kernel
+    }
+}
+
+/// `python[2536443]: segfault at 0 ip … sp … error 4 in libnccl.so.2[…]`.
+fn fault(text: &str) -> Option<(Option<u32>, Kernel)> {
+    let parts = Parts::of(
+        regex!(&format!(
+            r"(?P<comm>[^\s\[\]][^\[\]]*?)\[(?P<pid>\d+)\]: segfault at (?P<address>[0-9a-f]+) ip (?P<ip>[0-9a-f]+) sp [0-9a-f]+ error (?P<error>[0-9a-f]+){OBJECT}"
+        )),
+        text,
+    )?;
+    let error = parts.hex("error")?.0;
+    // Bits of the x86 page fault error code: 2 is a write, 0x10 an instruction fetch.
+    let access = match error {
+        error if error & 0x10 != 0 => "execute",
+        error if error & 2 != 0 => "write",
+        _ => "read",
+    };
+    let kernel = Kernel {
+        address: parts.hex("address"),
+        access: Some(access.to_owned()),
+        ..of("segfault", text)
+    };
+    Some((parts.number("pid"), with_object(kernel, &parts)))
+}
+
+/// `traps: python[29942] general protection fault ip:… sp:… error:0 in lib.so[…]`.
+fn trap(text: &str) -> Option<(Option<u32>, Kernel)> {
+    let parts = Parts::of(
+        regex!(&format!(
+            r"(?P<comm>[^\s:][^\[\]:]*?)\[(?P<pid>\d+)\]:? (?:general protection(?: fault)?|trap (?:divide error|invalid opcode|int3)) ip:(?P<ip>[0-9a-f]+) sp:[0-9a-f]+ error:[0-9a-f]+{OBJECT}"
+        )),
+        text,
+    )?;
+    Some((parts.number("pid"), with_object(of("trap", text), &parts)))
+}
+
+/// `Out of memory: Killed process 17282 (python) total-vm:4528548kB, anon-rss:1460228kB, …`, older: `Kill process …`.
+fn oom_kill(text: &str) -> Option<(Option<u32>, Kernel)> {
+    let parts = Parts::of(
+        regex!(
+            r"(?P<cgroup>Memory cgroup )?[Oo]ut of memory: Kill(?:ed)? process (?P<pid>\d+),? (?:UID \d+,? )?\((?P<comm>[^)]*)\)(?:.*?anon-rss:(?P<rss>\d+)kB)?"
+        ),
+        text,
+    )?;
+    let kernel = Kernel {
+        process: parts.text("comm"),
+        rss: parts.number::<u64>("rss").and_then(|kib| kib.checked_mul(1024)),
+        cgroup: Some(parts.text("cgroup").is_some()),
+        ..of("oom-kill", text)
+    };
+    Some((parts.number("pid"), kernel))
+}
+
+/// `watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [pt_data_pin:1234]`, `INFO: task python:99 blocked for more than
+/// 120 seconds`.
+fn lockup(text: &str) -> Option<(Option<u32>, Kernel)> {
+    if let Some(parts) = Parts::of(
+        regex!(r"soft lockup - CPU#\d+ stuck for (?P<seconds>\d+)s!(?: \[(?P<comm>[^\]]*):(?P<pid>\d+)\])?"),
+        text,
+    ) {
+        let kernel = Kernel {
+            process: parts.text("comm"),
+            seconds: parts.number("seconds"),
+            ..of("soft-lockup", text)
+        };
+        return Some((parts.number("pid"), kernel));
+    }
+    if text.contains("hard LOCKUP") {
+        return Some((None, of("soft-lockup", text)));
+    }
+    let parts = Parts::of(
+        regex!(r"task (?P<comm>.+?):(?P<pid>\d+) blocked for more than (?P<seconds>\d+) seconds"),
+        text,
+    )?;
+    let kernel = Kernel {
+        process: parts.text("comm"),
+        seconds: parts.number("seconds"),
+        ..of("hung-task", text)
+    };
+    Some((parts.number("pid"), kernel))
+}
+
+/// The driver's other lines, as far as they tell of trouble, and machine checks.
+fn device(line: &Line) -> Option<(Option<u32>, Kernel)> {
+    let text = line.text;
+    if text.contains("NVRM: Xid") {
+        return None;
+    }
+    if text.contains("fallen off the bus") {
+        return Some((None, of("fallen-off-bus", text)));
+    }
+    if line.origin.kernel && text.contains("[Hardware Error]") {
+        return Some((None, of("hardware", text)));
+    }
+    let trouble = regex!(
+        r"NVRM: .*\b(?i:error|fail(?:ed|ure)|timeout|timed out|assert|fatal|mismatch|API mismatch|RmInitAdapter)\b"
+    );
+    trouble.is_match(text).then(|| (None, of("nvrm", text)))
+}

@@ -1,0 +1,74 @@
+//! NCCL's own log.
+
+use super::Parts;
+use crate::model::{NcclWarning, What};
+use crate::readers::text::line::Line;
+use crate::readers::text::rules::Rule;
+use crate::readers::text::sink::Sink;
+use crate::readers::text::{Block, regex};
+
+/// Warnings, and the unwinding path of an error (of which the first line is the origin).
+pub const RULE: Rule = Rule {
+    literals: &["NCCL WARN ", "NCCL INFO "],
+    read,
+};
+
+/// `[time] host:pid:tid [dev] file.cc:93 (function) NCCL WARN message`; the position is there in some versions.
+const WARN: &str = r"(?P<host>[^\s:\[\]]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<device>-?\d+)\] (?:(?P<source>\S+:\d+) (?:\(\w+\) )?)?NCCL WARN (?P<message>.*)$";
+
+/// `host:pid:tid [dev] NCCL INFO file.cc:93 -> 2`.
+const PATH: &str = r"(?P<host>[^\s:\[\]]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<device>-?\d+)\] NCCL INFO (?P<source>\S+:\d+) -> (?P<code>[1-9]\d*)";
+
+fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
+    let warned = Parts::of(regex!(WARN), line.text);
+    let (parts, message) = match warned {
+        Some(parts) => {
+            let message = parts.text("message")?;
+            (parts, message)
+        }
+        None => {
+            let parts = Parts::of(regex!(PATH), line.text)?;
+            let message = format!("{} -> {}", parts.text("source")?, parts.text("code")?);
+            (parts, message)
+        }
+    };
+    let is_path = parts.text("code").is_some();
+    let warning = NcclWarning {
+        host: parts.text("host")?,
+        device: parts.number("device"),
+        source: parts.text("source"),
+        family: if is_path { "path" } else { family(&message) }.to_owned(),
+        message,
+    };
+    let mut origin = line.origin.clone();
+    origin.pid = parts.number("pid").or(origin.pid);
+    // Every communicator says the same thing when something is wrong with the machine.
+    let key = format!("nccl\0{:?}\0{:?}\0{}", origin.pid, warning.source, warning.message);
+    sink.repeated_event(key, What::NcclWarning(warning), &origin, line.number, line.text);
+    None
+}
+
+fn family(message: &str) -> &'static str {
+    const FAMILIES: [(&str, &str); 13] = [
+        ("NET/IB", "net-ib"),
+        ("ibv_", "net-ib"),
+        ("IB : ", "net-ib"),
+        ("NET/Socket", "net-socket"),
+        ("socketProgress", "net-socket"),
+        ("SocketPoll", "net-socket"),
+        ("Connection", "net-socket"),
+        ("shared memory", "shm"),
+        ("/dev/shm", "shm"),
+        ("Mismatched NCCL version", "version"),
+        ("Cuda failure", "cuda"),
+        ("Duplicate GPU", "duplicate-gpu"),
+        ("RAS ", "ras"),
+    ];
+    if message.contains("failed to extend") {
+        return "shm";
+    }
+    FAMILIES
+        .iter()
+        .find(|(words, _)| message.contains(words))
+        .map_or("other", |(_, family)| family)
+}

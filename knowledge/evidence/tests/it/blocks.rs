@@ -1,0 +1,460 @@
+//! Things that span lines: tracebacks, dumps, reports.
+
+use whycrash_evidence::model::{FrameKind, Place, PythonException, Thread, What};
+use whycrash_evidence::{Evidence, Limits, read};
+
+use crate::support::artifact;
+
+fn evidence(text: &str) -> Evidence {
+    let (artifact, _keep) = artifact("train.log", text.as_bytes());
+    read(&artifact, &Limits::default()).evidence
+}
+
+fn exceptions(evidence: &Evidence) -> Vec<&PythonException> {
+    let exceptions = evidence.timeline.iter().filter_map(|event| match &event.what {
+        What::PythonException(exception) => Some(exception),
+        _ => None,
+    });
+    exceptions.collect()
+}
+
+/// The functions of a stack, innermost first.
+fn functions(thread: &Thread) -> Vec<&str> {
+    thread
+        .frames
+        .iter()
+        .map(|frame| frame.function.as_deref().unwrap_or("?"))
+        .collect()
+}
+
+#[test]
+fn a_traceback_is_a_stack_innermost_first() {
+    let evidence = evidence(
+        "epoch 1\nTraceback (most recent call last):\n  File \"/a/train.py\", line 9, in <module>\n    main(1)\n    ~~~~^^^\n  File \"/a/train.py\", line 7, in main\n    raise ValueError(\n    ...<2 lines>...\n    )\nValueError: bad batch\nbye\n",
+    );
+    let [exception] = exceptions(&evidence)[..] else {
+        panic!("{evidence:#?}")
+    };
+    assert_eq!(
+        (exception.exception.as_str(), exception.message.as_str()),
+        ("ValueError", "bad batch")
+    );
+    let [thread] = &evidence.threads[..] else {
+        panic!("{evidence:#?}")
+    };
+    assert_eq!(functions(thread), ["main", "<module>"]);
+    assert!(thread.crashed);
+    let frame = &thread.frames[0];
+    assert_eq!(
+        (frame.file.as_deref(), frame.line, frame.kind),
+        (Some("/a/train.py"), Some(7), FrameKind::Python)
+    );
+    assert_eq!(frame.at, Some(Place::Line([6, 6])));
+    assert_eq!(evidence.timeline[0].at, Some(Place::Line([2, 10])));
+}
+
+#[test]
+fn chains_say_how_one_exception_follows_from_another() {
+    let one = |name: &str| {
+        format!("Traceback (most recent call last):\n  File \"x.py\", line 1, in {name}\n    y()\n{name}Error: m\n")
+    };
+    let text = one("A")
+        + "\nThe above exception was the direct cause of the following exception:\n\n"
+        + &one("B")
+        + "\nDuring handling of the above exception, another exception occurred:\n\n"
+        + &one("C");
+    let evidence = evidence(&text);
+    let found: Vec<_> = exceptions(&evidence)
+        .iter()
+        .map(|e| (e.exception.as_str(), e.relation.as_deref()))
+        .collect();
+    assert_eq!(
+        found,
+        [("AError", Some("cause")), ("BError", Some("context")), ("CError", None)]
+    );
+    let crashed: Vec<bool> = evidence.threads.iter().map(|thread| thread.crashed).collect();
+    assert_eq!(crashed, [false, false, true]);
+}
+
+#[test]
+fn messages_of_several_lines_are_kept_where_they_are_known() {
+    let text = "Traceback (most recent call last):\n  File \"x.py\", line 1, in f\n    y()\nRuntimeError: CUDA error: device-side assert triggered\nCUDA kernel errors might be asynchronously reported at some other API call.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n\nnext run starts\n";
+    let evidence = evidence(text);
+    assert_eq!(exceptions(&evidence)[0].message.lines().count(), 3);
+    assert_eq!(evidence.timeline[0].at, Some(Place::Line([1, 6])));
+}
+
+#[test]
+fn what_stands_around_a_traceback_says_whose_it_is() {
+    let body = "Traceback (most recent call last):\n  File \"x.py\", line 1, in f\n    y()\nKeyError: 'k'\n";
+    for (before, process, ignored) in [
+        (
+            "Exception in thread Thread-3 (_pin_memory_loop):\n",
+            Some("Thread-3 (_pin_memory_loop)"),
+            false,
+        ),
+        ("Process SpawnProcess-1:\n", Some("Process SpawnProcess-1"), false),
+        ("Exception ignored in: <function X.__del__ at 0x7f>\n", None, true),
+        ("ERROR:root:could not save\n", None, false),
+        ("\r 50%|#####     | 5/10 [00:00<00:00]", None, false),
+    ] {
+        let evidence = evidence(&format!("{before}{body}"));
+        let [exception] = exceptions(&evidence)[..] else {
+            panic!("{before:?} gave {evidence:#?}")
+        };
+        assert_eq!(
+            (exception.process.as_deref(), exception.ignored),
+            (process, ignored),
+            "{before:?}"
+        );
+        assert_eq!(evidence.threads[0].crashed, !ignored);
+    }
+}
+
+#[test]
+fn a_workers_own_traceback_inside_the_parents_is_a_stack_of_its_own() {
+    let evidence = evidence(
+        "Traceback (most recent call last):\n  File \"t.py\", line 1, in main\n    x\n  File \"torch/_utils.py\", line 4, in reraise\n    raise exception\nValueError: Caught ValueError in DataLoader worker process 1.\nOriginal Traceback (most recent call last):\n  File \"w.py\", line 3, in fetch\n    y\n  File \"d.py\", line 2, in decode\n    z\nValueError: truncated JPEG\n",
+    );
+    let relations: Vec<_> = exceptions(&evidence)
+        .iter()
+        .map(|exception| exception.relation.as_deref())
+        .collect();
+    assert_eq!(relations, [Some("original"), None]);
+    assert_eq!(functions(&evidence.threads[1]), ["decode", "fetch"]);
+}
+
+#[test]
+fn groups_have_a_stack_per_member() {
+    let text = "  + Exception Group Traceback (most recent call last):\n  |   File \"g.py\", line 3, in <module>\n  |     raise ExceptionGroup('outer', es)\n  | ExceptionGroup: outer (2 sub-exceptions)\n  +-+---------------- 1 ----------------\n    | Traceback (most recent call last):\n    |   File \"g.py\", line 2, in f\n    |     raise x\n    | ValueError: one\n    +---------------- 2 ----------------\n    | TypeError: two\n    +------------------------------------\n";
+    let evidence = evidence(text);
+    let found: Vec<_> = exceptions(&evidence)
+        .iter()
+        .map(|e| (e.exception.as_str(), e.relation.as_deref()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("ExceptionGroup", Some("group")),
+            ("ValueError", None),
+            ("TypeError", None)
+        ]
+    );
+    assert!(evidence.threads[1].crashed);
+}
+
+#[test]
+fn deep_recursion_is_counted_not_expanded() {
+    let mut text = "Traceback (most recent call last):\n".to_owned();
+    text += &"  File \"r.py\", line 2, in walk\n    walk()\n".repeat(3);
+    text += "  [Previous line repeated 996 more times]\nRecursionError: maximum recursion depth exceeded\n";
+    let thread = &evidence(&text).threads[0];
+    assert_eq!((thread.frames.len(), thread.frames_omitted), (3, Some(996)));
+}
+
+#[test]
+fn syntax_errors_have_no_function() {
+    let text = "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    import b\n  File \"b.py\", line 3\n    def f(:\n          ^\nSyntaxError: invalid syntax\n";
+    let evidence = evidence(text);
+    assert_eq!(functions(&evidence.threads[0]), ["?", "<module>"]);
+    assert_eq!(exceptions(&evidence)[0].message, "invalid syntax");
+}
+
+#[test]
+fn interleaved_ranks_are_untangled() {
+    let lines = |rank: u32| {
+        let lines = [
+            "Traceback (most recent call last):".to_owned(),
+            format!("  File \"train.py\", line {}, in step{rank}", 10 + rank),
+            "    loss.backward()".to_owned(),
+            format!("ValueError: rank {rank} failed"),
+            format!("second line of {rank}"),
+        ];
+        lines.map(|line| format!("[rank{rank}]: {line}\n"))
+    };
+    let text: String = lines(0)
+        .into_iter()
+        .zip(lines(1))
+        .zip(lines(2))
+        .flat_map(|((a, b), c)| [a, b, c])
+        .collect();
+    let evidence = evidence(&text);
+    let mut found: Vec<_> = exceptions(&evidence)
+        .iter()
+        .map(|exception| exception.message.clone())
+        .collect();
+    found.sort();
+    let expected = [0, 1, 2].map(|rank| format!("rank {rank} failed\nsecond line of {rank}"));
+    assert_eq!(found, expected);
+    for thread in &evidence.threads {
+        assert_eq!(functions(thread), [format!("step{}", thread.rank.unwrap())]);
+    }
+}
+
+#[test]
+fn every_launchers_tags_are_taken_off() {
+    let body = [
+        "Traceback (most recent call last):",
+        "  File \"x.py\", line 1, in f",
+        "    y()",
+        "KeyError: 'k'",
+    ];
+    for (tag, rank, pid) in [
+        ("[rank3]: ", Some(3), None),
+        ("[default0]:", None, None),
+        ("[trainer1]:", None, None),
+        ("[1,5]<stderr>:", Some(5), None),
+        ("(RayTrainWorker pid=77, ip=10.0.0.1) ", None, Some(77)),
+        (
+            "(EngineCore_DP0 pid=78) ERROR 08-06 12:00:00 [core.py:700] ",
+            None,
+            Some(78),
+        ),
+        ("2026-11-21T09:53:46.123456789Z stderr F ", None, None),
+        ("2026-11-21 09:53:46,123 ", None, None),
+        ("Nov 21 09:53:46 node1 python[79]: ", None, Some(79)),
+        ("\u{1b}[31m", None, None),
+    ] {
+        let text: String = body.iter().map(|line| format!("{tag}{line}\n")).collect();
+        let evidence = evidence(&text);
+        let [exception] = exceptions(&evidence)[..] else {
+            panic!("{tag:?} gave {evidence:#?}")
+        };
+        assert_eq!(exception.message, "'k'", "{tag:?}");
+        assert_eq!(
+            (evidence.timeline[0].rank, evidence.timeline[0].pid),
+            (rank, pid),
+            "{tag:?}"
+        );
+        assert_eq!(functions(&evidence.threads[0]), ["f"], "{tag:?}");
+    }
+}
+
+#[test]
+fn faulthandler_of_every_version() {
+    let head = "Fatal Python error: Segmentation fault\n\n";
+    let other = "Thread 0x00007f9dee3206c0 (most recent call first):\n  File \"t.py\", line 4 in beat\n  File \"/lib/threading.py\", line 1010 in run\n\n";
+    let current = "Current thread 0x00007f9deeeb9b80 (most recent call first):\n  File \"a.py\", line 525 in string_at\n  File \"a \\\"b.py\", line ??? in main\n";
+    let modules = "\nExtension modules: numpy._core._multiarray_umath, torch._C (total: 2)\n";
+    let c_stack = "\nCurrent thread's C stack trace (most recent call first):\n  Binary file \"/lib/libtorch_cpu.so\", at sum_kernel+0x42 [0x7f1605b13b80]\n  Binary file \"/lib/libc.so.6\", at +0x3c050 [0x7f1605b13b81]\n  <truncated rest of calls>\n";
+    let named = other.replace("6c0 (most", "6c0 [worker] (most");
+    for (text, threads, extensions) in [
+        (format!("{head}{other}{current}"), 2, 0),
+        (format!("{head}{other}{current}{modules}"), 2, 2),
+        (format!("{head}{named}{current}{c_stack}{modules}"), 3, 2),
+        (
+            format!("[rank0]: {}", format!("{head}{current}").replace('\n', "\n[rank0]: ")),
+            1,
+            0,
+        ),
+    ] {
+        let evidence = evidence(&text);
+        assert_eq!(evidence.threads.len(), threads, "{text}");
+        let crashed = evidence
+            .threads
+            .iter()
+            .find(|thread| thread.crashed)
+            .expect("the current thread");
+        assert_eq!(crashed.id.to_string(), "0x00007f9deeeb9b80");
+        assert_eq!(functions(crashed), ["string_at", "main"]);
+        let What::FatalPythonError(error) = &evidence.timeline[0].what else {
+            panic!("{evidence:#?}")
+        };
+        assert_eq!(error.signal.as_deref(), Some("SIGSEGV"));
+        assert_eq!(error.extension_modules.len(), extensions);
+    }
+    let evidence = evidence(&format!("{head}{named}{current}{c_stack}{modules}"));
+    assert_eq!(evidence.threads[0].name.as_deref(), Some("worker"));
+    let native = &evidence.threads[2];
+    assert_eq!(functions(native), ["sum_kernel", "?"]);
+    assert_eq!(native.frames[1].offset.map(|offset| offset.0), Some(0x3c050));
+}
+
+#[test]
+fn dumps_that_were_cut_or_mixed_up_give_what_is_there() {
+    for (text, frames) in [
+        (
+            "Fatal Python error: Segmentation faultFatal Python error: Segmentation fault\n\n\nCurrent thread 0x00007f1605b13b80 (most recent call first):\n  File \"b.py\", line 8 in <module>\n",
+            1,
+        ),
+        (
+            "Fatal Python error: Bus error\n\nCurrent thread 0x00007f1605b13b80 (most recent call first):\n  File \"b.py\", li",
+            0,
+        ),
+        (
+            "Fatal Python error: Aborted\n\nCurrent thread 0x00007f1605b13b80 (most recent call first):\n  <no Python frame>\n",
+            0,
+        ),
+    ] {
+        let evidence = evidence(text);
+        assert!(matches!(evidence.timeline[0].what, What::FatalPythonError(_)), "{text}");
+        assert_eq!(evidence.threads[0].frames.len(), frames, "{text}");
+    }
+    let evidence = evidence(
+        "Timeout (0:00:10)!\nThread 0x00007f1605b13b80 (most recent call first):\n  File \"b.py\", line 8 in wait\n",
+    );
+    assert!(!evidence.threads[0].crashed, "a timer kills nothing");
+}
+
+#[test]
+fn c10_stacks_name_frames_and_modules() {
+    let text = "terminate called after throwing an instance of 'c10::Error'\n  what():  expected a 2-d tensor\nException raised from check_fail at /src/ext.cpp:30 (most recent call first):\nframe #0: c10::Error::Error(c10::SourceLocation, std::string) + 0x9d (0x7f9a9e35c13d in /lib/libc10.so)\nframe #1: <unknown function> + 0xda71 (0x7f9a9d8e7a71 in /lib/ext.so)\n<omitting python frames>\nframe #28: __libc_start_main + 0x85 (0x7f9a9f245305 in /lib/libc.so.6)\n\nFatal Python error: Aborted\n";
+    let evidence = evidence(text);
+    let [thread] = &evidence.threads[..] else {
+        panic!("{evidence:#?}")
+    };
+    assert_eq!(
+        functions(thread),
+        [
+            "c10::Error::Error(c10::SourceLocation, std::string)",
+            "?",
+            "__libc_start_main"
+        ]
+    );
+    assert_eq!(thread.frames[1].module.as_deref(), Some("/lib/ext.so"));
+    assert_eq!(thread.frames[1].offset.map(|offset| offset.0), Some(0xda71));
+    let What::NativeAbort(abort) = &evidence.timeline[0].what else {
+        panic!("{evidence:#?}")
+    };
+    assert_eq!((abort.function.as_deref(), abort.line), (Some("check_fail"), Some(30)));
+    assert_eq!(abort.thread.as_ref(), Some(&thread.id));
+}
+
+#[test]
+fn rust_backtraces_have_positions() {
+    let text = "\nthread 'loader-3' (432) panicked at n.rs:26:106:\nworker failed\nstack backtrace:\n   0: __rustc::rust_begin_unwind\n             at /rustc/5980/library/std/src/panicking.rs:689:5\n   1: app::crash::{{closure}}\n             at /src/n.rs:26:106\nnote: Some details are omitted\n";
+    let evidence = evidence(text);
+    let [thread] = &evidence.threads[..] else {
+        panic!("{evidence:#?}")
+    };
+    assert_eq!(thread.name.as_deref(), Some("loader-3"));
+    assert_eq!(
+        (thread.frames[1].file.as_deref(), thread.frames[1].line),
+        (Some("/src/n.rs"), Some(26))
+    );
+}
+
+#[test]
+fn py_spy_dumps_are_stacks() {
+    let text = "Process 4711: python train.py\nPython v3.11.7 (/usr/bin/python3.11)\n\nThread 4711 (active+gil): \"MainThread\"\n    step (train.py:7)\n    0x7f0aab1c1740 (libc.so.6)\nThread 4712 (idle): \"pin\"\n    wait (threading.py:320)\n";
+    let evidence = evidence(text);
+    assert_eq!(evidence.threads.len(), 2);
+    assert_eq!(evidence.threads[0].pid, Some(4711));
+    assert_eq!(evidence.threads[0].name.as_deref(), Some("MainThread"));
+    assert_eq!(evidence.threads[0].frames[1].kind, FrameKind::Native);
+    assert_eq!(evidence.threads[1].frames[0].line, Some(320));
+    let json = r#"[{"pid": 4711, "thread_id": 1, "thread_name": "MainThread", "os_thread_id": 4711, "active": true, "owns_gil": true, "frames": [{"name": "step", "filename": "/a/train.py", "module": null, "short_filename": "train.py", "line": 7, "locals": null}]}]"#;
+    let evidence = self::evidence(json);
+    assert_eq!(functions(&evidence.threads[0]), ["step"]);
+    assert_eq!(evidence.threads[0].pid, Some(4711));
+}
+
+#[test]
+fn sanitizer_reports() {
+    let asan = "=================================================================\n==26609==ERROR: AddressSanitizer: heap-use-after-free on address 0x604000000020 at pc 0x559e bp 0x7ffc sp 0x7ffc\nREAD of size 4 at 0x604000000020 thread T0\n    #0 0x559e540e9448 in score(Sample const*) /src/san.cpp:9\n    #1 0x559e540e998b in main /src/san.cpp:15:3\n\n0x604000000020 is located 16 bytes inside of 36-byte region [0x604000000010,0x604000000034)\nfreed by thread T0 here:\n    #0 0x7fe8fa6ba3c8 in operator delete(void*) /src/libsanitizer/asan/asan_new_delete.cpp:164\n==26609==ABORTING\n";
+    let memcheck = "========= COMPUTE-SANITIZER\n========= Invalid __global__ read of size 4 bytes\n=========     at scaleArray(float *, float)+0x70 in writeValidMem.cu:6\n=========     by thread (255,0,0) in block (3,0,0)\n=========     Address 0x74b834000ffc is out of bounds\n=========     and is 1 bytes after the nearest allocation at 0x74b834000000 of size 4,092 bytes\n=========     Saved host backtrace up to driver entry point at kernel launch time\n=========         Host Frame: main [0x8ae3] in cs\n========= \n";
+    let ubsan =
+        "san.cpp:18:66: runtime error: signed integer overflow: 2147483647 + 1 cannot be represented in type 'int'\n";
+    let tsan = "==================\nWARNING: ThreadSanitizer: data race (pid=26614)\n  Read of size 4 at 0x5555555590e4 by thread T2:\n    #0 operator() /src/san.cpp:19 (san_tsan+0x22d0)\n    #1 <null> <null> (libstdc++.so.6+0xd44a2)\n==================\n";
+    for (text, tool, error, function, line, frames) in [
+        (
+            asan,
+            "asan",
+            "heap-use-after-free",
+            Some("score(Sample const*)"),
+            Some(9),
+            2,
+        ),
+        (
+            memcheck,
+            "compute-sanitizer",
+            "Invalid __global__ read",
+            Some("scaleArray(float *, float)"),
+            Some(6),
+            1,
+        ),
+        (
+            ubsan,
+            "ubsan",
+            "signed integer overflow: 2147483647 + 1 cannot be represented in type 'int'",
+            None,
+            Some(18),
+            0,
+        ),
+        (tsan, "tsan", "data race", Some("operator()"), Some(19), 2),
+    ] {
+        let evidence = evidence(text);
+        let [event] = &evidence.timeline[..] else {
+            panic!("{evidence:#?}")
+        };
+        let What::Sanitizer(report) = &event.what else {
+            panic!("{event:#?}")
+        };
+        assert_eq!((report.tool.as_str(), report.error.as_str()), (tool, error));
+        assert_eq!((report.function.as_deref(), report.line), (function, line));
+        assert_eq!(
+            evidence.threads.first().map_or(0, |thread| thread.frames.len()),
+            frames,
+            "{text}"
+        );
+    }
+    let twice = evidence(&memcheck.repeat(3));
+    let What::Sanitizer(report) = &twice.timeline[0].what else {
+        panic!("{twice:#?}")
+    };
+    assert_eq!(
+        (report.count, report.block, report.thread),
+        (3, Some([3, 0, 0]), Some([255, 0, 0]))
+    );
+}
+
+#[test]
+fn torchelastic_reports_every_worker() {
+    let text = "============================================================\ntrain.py FAILED\n------------------------------------------------------------\nFailures:\n[1]:\n  time      : 2026-11-21_09:53:46\n  host      : node1\n  rank      : 4 (local_rank: 0)\n  exitcode  : -15 (pid: 29087)  (SIGTERM)\n  error_file: <N/A>\n  traceback : Signal 15 (SIGTERM) received by PID 29087\n------------------------------------------------------------\nRoot Cause (first observed failure):\n[0]:\n  time      : 2026-11-21_09:53:45\n  host      : node1\n  rank      : 5 (local_rank: 1)\n  exitcode  : 137 (pid: 29088)\n  error_file: /tmp/e/error.json\n  traceback : Traceback (most recent call last):\n      File \"x.py\", line 1, in f\n    ValueError: bad\n============================================================\n";
+    let evidence = evidence(text);
+    let failures: Vec<_> = evidence
+        .timeline
+        .iter()
+        .filter_map(|event| match &event.what {
+            What::ElasticFailure(failure) => Some((event.rank, event.pid, failure)),
+            _ => None,
+        })
+        .collect();
+    let [(Some(4), Some(29087), first), (Some(5), Some(29088), second)] = failures[..] else {
+        panic!("{evidence:#?}")
+    };
+    assert_eq!((first.signal.as_deref(), first.root), (Some("SIGTERM"), false));
+    assert_eq!(
+        (second.signal.as_deref(), second.root, second.local_rank),
+        (Some("SIGKILL"), true, Some(1))
+    );
+    assert_eq!(second.error_file.as_deref(), Some("/tmp/e/error.json"));
+}
+
+#[test]
+fn error_files_are_read_with_their_traceback() {
+    let json = r#"{"message": {"message": "ValueError: bad batch", "extraInfo": {"py_callstack": "Traceback (most recent call last):\n  File \"t.py\", line 3, in main\n    f()\nValueError: bad batch\n", "timestamp": "1795253134"}}}"#;
+    let evidence = evidence(json);
+    assert_eq!(exceptions(&evidence)[0].message, "bad batch");
+    assert_eq!(functions(&evidence.threads[0]), ["main"]);
+    assert_eq!(evidence.timeline[0].time.as_deref(), Some("2026-11-21T09:25:34Z"));
+    let plain = self::evidence(r#"{"message": "ValueError: bad batch", "timestamp": "1795253134"}"#);
+    assert_eq!(exceptions(&plain)[0].exception, "ValueError");
+}
+
+#[test]
+fn a_failure_with_progress_after_it_was_survived() {
+    let failure = "ERROR:root:could not save checkpoint\nTraceback (most recent call last):\n  File \"x.py\", line 1, in save\n    y()\nOSError: disk full\n";
+    let progress: String = (5..9).map(|step| format!("step {step} loss 0.5\n")).collect();
+    let survived = evidence(&format!("step 4 loss 0.5\n{failure}{progress}"));
+    assert!(survived.timeline[0].survived && !survived.threads[0].crashed);
+    let fatal = evidence(&format!("{progress}{failure}cleaning up\n"));
+    assert!(!fatal.timeline[0].survived && fatal.threads[0].crashed);
+    let sticky = evidence(&format!(
+        "RuntimeError: CUDA error: an illegal memory access was encountered\n{progress}"
+    ));
+    assert!(
+        !sticky.timeline[0].survived,
+        "the context is dead, whoever printed the steps"
+    );
+}

@@ -1,0 +1,271 @@
+//! From readings to one report: order, echoes, the crash.
+
+use serde_json::{Map, Value, json};
+use whycrash_evidence::model::{Event, What};
+use whycrash_evidence::{Evidence, Limits, merge, read};
+
+use crate::support::artifact;
+
+/// Reads artifacts and merges them.
+fn merged(artifacts: &[(&str, &str)]) -> Evidence {
+    let parts = artifacts.iter().map(|(name, text)| {
+        let (artifact, _keep) = artifact(name, text.as_bytes());
+        read(&artifact, &Limits::default()).evidence
+    });
+    merge(parts.collect(), Map::new())
+}
+
+fn kind(event: &Event) -> String {
+    let value = serde_json::to_value(&event.what).expect("an event is JSON");
+    value["kind"].as_str().expect("a kind").to_owned()
+}
+
+/// Kind of each event, and the number of the event it is an echo of.
+fn echoes(evidence: &Evidence) -> Vec<(String, Option<usize>)> {
+    evidence
+        .timeline
+        .iter()
+        .map(|event| (kind(event), event.echo_of))
+        .collect()
+}
+
+fn traceback(tag: &str, exception: &str) -> String {
+    [
+        "Traceback (most recent call last):",
+        "  File \"t.py\", line 1, in step",
+        "    y()",
+        exception,
+    ]
+    .map(|line| format!("{tag}{line}\n"))
+    .concat()
+}
+
+const ELASTIC: &str = "Failures:\n[1]:\n  time      : 2026-11-21_10:00:31\n  rank      : 0 (local_rank: 0)\n  exitcode  : -15 (pid: 100)  (SIGTERM)\n  traceback : Signal 15 (SIGTERM) received by PID 100\n----\nRoot Cause (first observed failure):\n[0]:\n  time      : 2026-11-21_10:00:30\n  rank      : 1 (local_rank: 1)\n  exitcode  : -9 (pid: 101)  (SIGKILL)\n  traceback : Signal 9 (SIGKILL) received by PID 101\n====\n";
+
+#[test]
+fn a_lost_connection_is_an_echo_of_the_peers_failure_even_if_printed_first() {
+    let lost = traceback(
+        "[rank0]: ",
+        "RuntimeError: [pair.cc:561] Connection reset by peer. This is typical",
+    );
+    let failed = traceback("[rank1]: ", "ValueError: NaN loss");
+    let evidence = merged(&[("out.log", &(lost.clone() + &failed))]);
+    assert_eq!(echoes(&evidence)[0].1, Some(1));
+    let first = evidence
+        .timeline
+        .iter()
+        .find(|event| event.primary)
+        .expect("a first failure");
+    assert_eq!((first.rank, first.text.as_str()), (Some(1), "ValueError: NaN loss"));
+    let alone = merged(&[("out.log", &lost)]);
+    assert!(
+        alone.timeline[0].primary,
+        "with nobody else to blame it is all there is"
+    );
+}
+
+#[test]
+fn the_launcher_only_reports() {
+    let launcher = traceback(
+        "",
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
+    ) + ELASTIC;
+    let evidence = merged(&[("out.log", &launcher)]);
+    // The killed worker said nothing, so the launcher's root cause is the witness.
+    let root = evidence
+        .timeline
+        .iter()
+        .position(|event| event.primary)
+        .expect("a first failure");
+    assert_eq!(
+        (kind(&evidence.timeline[root]).as_str(), evidence.timeline[root].rank),
+        ("elastic-failure", Some(1))
+    );
+    assert!(
+        evidence
+            .timeline
+            .iter()
+            .all(|event| event.primary || event.echo_of == Some(root))
+    );
+    assert_eq!(
+        evidence.crash.as_ref().and_then(|crash| crash.signal.as_deref()),
+        Some("SIGKILL")
+    );
+    assert!(evidence.threads.iter().all(|thread| !thread.crashed));
+    // One that did say something is the first failure, and the report an echo of it.
+    let told = merged(&[("out.log", &(traceback("[rank1]: ", "ValueError: bad") + &launcher))]);
+    assert!(told.timeline[0].primary);
+    assert!(
+        told.timeline[1..].iter().all(|event| event.echo_of == Some(0)),
+        "{:#?}",
+        echoes(&told)
+    );
+}
+
+#[test]
+fn what_follows_in_one_process_is_an_echo() {
+    for (text, expected) in [
+        (
+            "RuntimeError: CUDA error: an illegal memory access was encountered\nRuntimeError: CUDA error: unspecified launch failure\n",
+            vec![("cuda-error", None), ("cuda-error", Some(0))],
+        ),
+        (
+            "RuntimeError: CUDA error: out of memory\nRuntimeError: CUDA error: invalid argument\n",
+            vec![("cuda-error", None), ("cuda-error", None)],
+        ),
+        (
+            "a.cu:1: f: block: [0,0,0], thread: [0,0,0] Assertion `i < n` failed.\nRuntimeError: CUDA error: device-side assert triggered\n",
+            vec![("device-assert", None), ("cuda-error", Some(0))],
+        ),
+        (
+            "free(): invalid pointer\nFatal Python error: Aborted\n\nCurrent thread 0x1 (most recent call first):\n  File \"a.py\", line 1 in f\n",
+            vec![("native-abort", None), ("fatal-python-error", Some(0))],
+        ),
+        (
+            "ERROR: Unexpected bus error encountered in worker.\nRuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error. \n",
+            vec![("dataloader-worker", None), ("dataloader-worker", Some(0))],
+        ),
+        (
+            "NVRM: Xid (PCI:0000:38:00): 13, pid=9, name=python, Graphics Exception\nNVRM: Xid (PCI:0000:38:00): 43, pid=9, name=python, Ch 8\n",
+            vec![("xid", None), ("xid", Some(0))],
+        ),
+        (
+            "NVRM: Xid (PCI:0000:38:00): 43, pid=9, name=python, Ch 8\n",
+            vec![("xid", None)],
+        ),
+    ] {
+        let evidence = merged(&[("a.log", text)]);
+        let expected: Vec<_> = expected.into_iter().map(|(kind, of)| (kind.to_owned(), of)).collect();
+        assert_eq!(echoes(&evidence), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_kernels_log_is_about_the_whole_machine() {
+    let dmesg = "[1.0] other[55]: segfault at 0 ip 0000000000401234 sp 00007 error 4 in a.out[400000+2000]\n[2.0] Memory cgroup out of memory: Killed process 7 (python) total-vm:1kB, anon-rss:1kB\n";
+    let log = "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed. \n";
+    let evidence = merged(&[("dmesg.txt", dmesg), ("train.log", log)]);
+    assert_eq!(
+        echoes(&evidence),
+        [
+            ("kernel".to_owned(), None),
+            ("kernel".to_owned(), None),
+            ("dataloader-worker".to_owned(), Some(1))
+        ]
+    );
+    assert!(!evidence.timeline[0].primary, "a process that is not the report's");
+    assert!(evidence.timeline[1].primary);
+}
+
+#[test]
+fn events_of_all_artifacts_have_one_order() {
+    let late = "2026-11-21 10:00:05 RuntimeError: CUDA error: invalid argument\n";
+    let glog = "[rank1]:[E1121 10:00:02.5 ProcessGroupNCCL.cpp:607] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, Timeout(ms)=1) ran for 2 milliseconds before timing out.\n";
+    let untimed = "Killed\n";
+    let evidence = merged(&[("late.log", late), ("untimed.log", untimed), ("glog.log", glog)]);
+    let order: Vec<_> = evidence.timeline.iter().map(|event| event.artifact.as_str()).collect();
+    assert_eq!(order, ["glog.log", "late.log", "untimed.log"]);
+    assert_eq!(
+        evidence.timeline[0].time.as_deref(),
+        Some("2026-11-21T10:00:02.5Z"),
+        "the year comes from the other log"
+    );
+    assert!(evidence.timeline[0].time_note.is_some());
+    let numbers: Vec<_> = evidence.timeline.iter().map(|event| event.event).collect();
+    assert_eq!(numbers, [0, 1, 2]);
+    let alone = merged(&[("glog.log", glog)]);
+    assert_eq!(alone.timeline[0].time, None, "without a year it is no time");
+    assert_eq!(
+        alone.timeline[0].time_note.as_deref(),
+        Some("11-21 10:00:02.5 (no year, no zone)")
+    );
+}
+
+#[test]
+fn a_log_is_never_reordered_by_its_own_times() {
+    let text = "2026-11-21 10:00:05 free(): invalid pointer\n2026-11-21 10:00:01 Killed\n2026-11-21 10:00:09 pure virtual method called\n";
+    let evidence = merged(&[("a.log", text)]);
+    let kinds: Vec<_> = evidence.timeline.iter().map(kind).collect();
+    assert_eq!(kinds, ["native-abort", "process-exit", "native-abort"]);
+}
+
+#[test]
+fn ranks_are_joined_across_artifacts() {
+    let evidence = merged(&[
+        ("out.log", ELASTIC),
+        (
+            "workers.log",
+            "2026-11-21 10:00:29 x\n(RayTrainWorker pid=101) free(): invalid pointer\n",
+        ),
+        ("rank3/stderr.txt", "free(): invalid pointer\n"),
+    ]);
+    let ranks: Vec<_> = evidence
+        .timeline
+        .iter()
+        .filter(|event| kind(event) == "native-abort")
+        .map(|event| event.rank)
+        .collect();
+    assert_eq!(ranks, [Some(1), Some(3)]);
+}
+
+#[test]
+fn the_most_direct_witness_tells_how_it_ended() {
+    let context = |exit: Value| {
+        json!({"whycrash_context": 1, "command": ["/usr/bin/python3", "t.py"], "pid": 7, "rank": 2, "exit": exit, "ended": "2026-11-21T10:00:00Z"}).to_string()
+    };
+    let faulthandler = "Fatal Python error: Segmentation fault\n\nCurrent thread 0x1 (most recent call first):\n  File \"a.py\", line 1 in f\n";
+    for (artifacts, signal, code, from) in [
+        (
+            vec![("context.json", context(json!({"signal": "SIGSEGV", "code": null})))],
+            Some("SIGSEGV"),
+            None,
+            "context.json",
+        ),
+        (
+            vec![("context.json", context(json!({"signal": null, "code": 3})))],
+            None,
+            Some(3),
+            "context.json",
+        ),
+        (
+            vec![
+                ("context.json", context(json!({"signal": "SIGSEGV", "code": null}))),
+                ("err", faulthandler.to_owned()),
+            ],
+            Some("SIGSEGV"),
+            None,
+            "err",
+        ),
+        (
+            vec![("err", "free(): invalid pointer\nAborted (core dumped)\n".to_owned())],
+            Some("SIGABRT"),
+            None,
+            "err",
+        ),
+        (vec![("err", "Killed\n".to_owned())], Some("SIGKILL"), None, "err"),
+    ] {
+        let artifacts: Vec<(&str, &str)> = artifacts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let evidence = merged(&artifacts);
+        let crash = evidence.crash.expect("a crash");
+        assert_eq!(
+            (crash.signal.as_deref(), crash.exit_code, crash.artifact.as_str()),
+            (signal, code, from)
+        );
+    }
+    let fine = merged(&[("context.json", &context(json!({"signal": null, "code": 0})))]);
+    assert_eq!(fine.crash, None);
+    assert_eq!(fine.context["pid"], 7);
+    assert!(matches!(fine.timeline[0].what, What::ProcessExit(_)));
+    assert_eq!(fine.timeline[0].rank, Some(2));
+}
+
+#[test]
+fn damaged_contexts_are_named() {
+    for (text, code) in [
+        (r#"{"whycrash_context": 1, "command": ["#, "bad-json"),
+        (r#"{"message": {"extraInfo""#, "bad-json"),
+    ] {
+        let (artifact, _keep) = artifact("context.json", text.as_bytes());
+        assert_eq!(read(&artifact, &Limits::default()).problems[0].code, code, "{text}");
+    }
+}

@@ -1,0 +1,226 @@
+//! The fault behind a fatal signal: from the frame of a handler that raised it again, and from the instruction.
+
+use iced_x86::{Code, Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, Register};
+use whycrash_evidence::model::Crash;
+use whycrash_evidence::readers::elf_core::{
+    Fault, FaultDetail, Machine, Registers, SignalInfo, code_name, signal_name,
+};
+
+use crate::memory::Memory;
+use crate::registers::Abi;
+use crate::signal_frame::{self, Exception, Interrupted};
+use crate::unwind::Unwinder;
+
+/// Longest x86 instruction.
+const MAX_INSTRUCTION: usize = 15;
+
+/// Makes a crash say what the processor met. Python's faulthandler, and many crash handlers, raise the signal again
+/// when they are done: then the kernel's last word is `SI_TKILL`, and the fault is in the frame of the handler.
+pub(crate) fn refine(crash: &mut Crash, memory: Memory<'_>) {
+    let Some(thread) = memory.core.threads.first() else {
+        return;
+    };
+    let direct = memory.core.signal.map(|signal| Fault {
+        signal,
+        registers: thread.registers,
+        error_code: None,
+    });
+    let handled = handled_fault(memory, &thread.registers);
+    let Some(fault) = direct.filter(|fault| fault.signal.is_fault()).or(handled) else {
+        return;
+    };
+    let mut detail = memory.core.explain(&fault);
+    if memory.core.machine == Machine::X86_64 {
+        by_instruction(&mut detail, &fault, memory);
+    }
+    crash.signal = Some(signal_name(fault.signal.number));
+    crash.code = Some(code_name(fault.signal.number, fault.signal.code));
+    crash.address = detail.address.map(Into::into);
+    crash.address_kind = detail.kind.map(Into::into);
+    crash.access = detail.access.map(Into::into);
+}
+
+/// The fault that a handler on the thread's stack was called for; the outermost one when handlers faulted too.
+fn handled_fault(memory: Memory<'_>, registers: &Registers) -> Option<Fault> {
+    let abi = Abi::of(memory.core.machine);
+    let trampolines = Unwinder::new(memory, registers)
+        .take(MAX_HANDLER_FRAMES)
+        .filter(|frame| frame.is_signal_trampoline);
+    let interrupted = trampolines.filter_map(|frame| signal_frame::details(&memory, abi, &frame.registers));
+    interrupted
+        .filter_map(|interrupted| fault_of(memory, &interrupted))
+        .last()
+}
+
+/// The fault that interrupted a thread: as its handler was told, or as the processor's exception says.
+fn fault_of(memory: Memory<'_>, interrupted: &Interrupted) -> Option<Fault> {
+    let raised = memory.core.signal?.number;
+    let registers = interrupted.registers;
+    let exception = interrupted.exception;
+    let told = interrupted
+        .signal
+        .filter(|signal| signal.number == raised && signal.is_fault());
+    let signal = told.or_else(|| signal_of(memory, raised, &registers, &exception?))?;
+    let is_page_fault = signal.number == SIGSEGV && signal.code <= SEGV_ACCERR;
+    let error_code = exception.filter(|exception| is_page_fault && exception.vector == PAGE_FAULT);
+    Some(Fault {
+        signal,
+        registers,
+        error_code: error_code.map(|exception| exception.error_code),
+    })
+}
+
+/// The signal that an exception is raised as (Linux `arch/x86/kernel/traps.c`, `arch/x86/mm/fault.c`). The exception is
+/// believed only where it agrees with the instruction: for a signal that was sent it is whatever happened last.
+fn signal_of(memory: Memory<'_>, raised: i32, registers: &Registers, exception: &Exception) -> Option<SignalInfo> {
+    let at_instruction = |number, code| SignalInfo {
+        number,
+        code,
+        address: registers.pc,
+    };
+    let signal = match (raised, exception.vector) {
+        (SIGFPE, DIVIDE_ERROR) => at_instruction(SIGFPE, FPE_INTDIV),
+        (SIGILL, INVALID_OPCODE) => at_instruction(SIGILL, ILL_ILLOPN),
+        (SIGSEGV, GENERAL_PROTECTION) => SignalInfo {
+            number: SIGSEGV,
+            code: SI_KERNEL,
+            address: 0,
+        },
+        (SIGSEGV | SIGBUS, PAGE_FAULT) => {
+            let touched = |access: &Access| access.covers(exception.address);
+            if registers.pc != exception.address && !accesses(memory, registers).iter().any(touched) {
+                return None;
+            }
+            let protection = i32::from(exception.error_code & 1 != 0);
+            let code = if raised == SIGBUS {
+                BUS_ADRERR
+            } else {
+                SEGV_MAPERR + protection
+            };
+            SignalInfo {
+                number: raised,
+                code,
+                address: exception.address,
+            }
+        }
+        _ => return None,
+    };
+    Some(signal)
+}
+
+const SIGILL: i32 = 4;
+const SIGBUS: i32 = 7;
+const SIGFPE: i32 = 8;
+const SIGSEGV: i32 = 11;
+const ILL_ILLOPN: i32 = 2;
+const BUS_ADRERR: i32 = 2;
+const FPE_INTDIV: i32 = 1;
+const SEGV_MAPERR: i32 = 1;
+const SEGV_ACCERR: i32 = 2;
+const SI_KERNEL: i32 = 0x80;
+const DIVIDE_ERROR: u64 = 0;
+const INVALID_OPCODE: u64 = 6;
+const GENERAL_PROTECTION: u64 = 13;
+const PAGE_FAULT: u64 = 14;
+
+/// Frames of a signal handler, and of what it interrupted, that are looked through.
+const MAX_HANDLER_FRAMES: usize = 512;
+
+/// Completes what is known of a memory access from the instruction that made it.
+fn by_instruction(detail: &mut FaultDetail, fault: &Fault, memory: Memory<'_>) {
+    if detail.kind.is_none() || detail.access == Some("execute") {
+        return;
+    }
+    let accesses = accesses(memory, &fault.registers);
+    let non_canonical = |access: &&Access| access.address.wrapping_add(1 << 47) >> 48 != 0;
+    let access = match detail.address {
+        Some(address) => accesses
+            .iter()
+            .find(|access| address.wrapping_sub(access.address) < access.size.max(1)),
+        // The kernel can not tell this address; the instruction can.
+        None => accesses.iter().find(non_canonical),
+    };
+    let Some(access) = access else { return };
+    detail.access = detail.access.or(Some(access.kind));
+    if detail.address.is_none() {
+        detail.address = Some(access.address);
+        detail.kind = Some("non-canonical");
+    }
+}
+
+/// A memory access of an instruction.
+struct Access {
+    address: u64,
+    size: u64,
+    kind: &'static str,
+}
+
+impl Access {
+    fn covers(&self, address: u64) -> bool {
+        address.wrapping_sub(self.address) < self.size.max(1)
+    }
+}
+
+fn accesses(memory: Memory<'_>, registers: &Registers) -> Vec<Access> {
+    // The instruction may be the last on its page.
+    let lengths = (1..=MAX_INSTRUCTION).rev();
+    let code = lengths
+        .map(|len| vec![0; len])
+        .find_map(|mut code| memory.read(registers.pc, &mut code).map(|()| code));
+    let Some(code) = code else { return Vec::new() };
+    let instruction = Decoder::with_ip(64, &code, registers.pc, DecoderOptions::NONE).decode();
+    if instruction.code() == Code::INVALID {
+        return Vec::new();
+    }
+    let mut factory = InstructionInfoFactory::new();
+    let used = factory.info(&instruction).used_memory();
+    used.iter()
+        .filter_map(|used| {
+            let address = used.virtual_address(0, |register, _, _| value(registers, register))?;
+            Some(Access {
+                address,
+                size: used.memory_size().size() as u64,
+                kind: kind(used.access())?,
+            })
+        })
+        .collect()
+}
+
+fn kind(access: OpAccess) -> Option<&'static str> {
+    match access {
+        OpAccess::Read | OpAccess::CondRead => Some("read"),
+        OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite => Some("write"),
+        OpAccess::None | OpAccess::NoMemAccess => None,
+    }
+}
+
+/// The value of a register; the bases of all segments but `fs` and `gs` are 0, and those two are not known here.
+fn value(registers: &Registers, register: Register) -> Option<u64> {
+    let number = match register.full_register() {
+        Register::RAX => 0,
+        Register::RDX => 1,
+        Register::RCX => 2,
+        Register::RBX => 3,
+        Register::RSI => 4,
+        Register::RDI => 5,
+        Register::RBP => 6,
+        Register::RSP => 7,
+        Register::R8 => 8,
+        Register::R9 => 9,
+        Register::R10 => 10,
+        Register::R11 => 11,
+        Register::R12 => 12,
+        Register::R13 => 13,
+        Register::R14 => 14,
+        Register::R15 => 15,
+        Register::CS | Register::DS | Register::ES | Register::SS => return Some(0),
+        _ => return None,
+    };
+    let full: u64 = *registers.general.get(number)?;
+    // `[eax + …]` uses the lower half.
+    Some(if register.size() == 4 {
+        full & u64::from(u32::MAX)
+    } else {
+        full
+    })
+}

@@ -1,0 +1,214 @@
+//! Where CPython keeps what a stack needs, per version.
+//!
+//! 3.13 and later say so themselves, in `_Py_DebugOffsets` at the start of `_PyRuntime`
+//! (`Include/internal/pycore_debug_offsets.h`). For 3.9 to 3.12 the offsets are those of the structures in
+//! `Include/cpython` and `Include/internal` on 64-bit Linux: `_PyRuntimeState`, `PyInterpreterState`, `PyThreadState`,
+//! `PyFrameObject` or `_PyInterpreterFrame`, `PyCodeObject`.
+
+use crate::memory::Memory;
+
+/// Offsets of the members that are read, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) interpreters_head: u64,
+    pub(super) interpreter_next: u64,
+    pub(super) threads_head: u64,
+    pub(super) thread_next: u64,
+    /// The pthread handle.
+    pub(super) thread_id: u64,
+    /// The kernel's thread id; since 3.11.
+    pub(super) native_thread_id: Option<u64>,
+    pub(super) frame: FrameRoot,
+    pub(super) frame_code: u64,
+    pub(super) frame_previous: u64,
+    pub(super) position: Position,
+    pub(super) entry: Entry,
+    pub(super) code_filename: u64,
+    /// The plain name, as tracebacks print it.
+    pub(super) code_name: u64,
+    pub(super) code_first_line: u64,
+    pub(super) code_line_table: u64,
+    pub(super) line_table: LineTable,
+    /// Size of `PyASCIIObject`: where the characters of an ASCII string start.
+    pub(super) ascii_data: u64,
+    /// Size of `PyCompactUnicodeObject`: where those of another string start.
+    pub(super) unicode_data: u64,
+    /// Bit of `state` where the kind (3 bits) starts; `compact` and `ascii` follow.
+    pub(super) unicode_kind_bit: u32,
+}
+
+/// How a thread leads to its innermost frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FrameRoot {
+    /// A pointer in the thread state.
+    Direct(u64),
+    /// A pointer in the thread state to a structure with a pointer.
+    CFrame(u64, u64),
+}
+
+/// How a frame tells where in its code it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Position {
+    /// An index of 32 bits, in units of so many bytes.
+    Index { at: u64, unit: i64 },
+    /// A pointer into the instructions, which start at an offset of the code object.
+    Pointer { at: u64, instructions: u64 },
+}
+
+/// Which Python frames one call of the C function that interprets them ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// Each call runs one frame (until 3.10).
+    Every,
+    /// A flag marks the outermost frame of a call (3.11).
+    Flag(u64),
+    /// A frame that belongs to C marks the end (since 3.12): its `owner` is this or more.
+    Owner(u64, u8),
+}
+
+/// The form of a code object's table of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineTable {
+    /// `co_lnotab` (until 3.9).
+    Lnotab,
+    /// `co_linetable` of 3.10 (PEP 626).
+    Ranges,
+    /// `co_linetable` since 3.11 (PEP 657).
+    Locations,
+}
+
+impl Layout {
+    /// The layout of the interpreter whose `_PyRuntime` is at an address. `minor` is its version as far as known.
+    pub(super) fn find(memory: &Memory<'_>, runtime: u64, minor: Option<u64>) -> Option<Self> {
+        let mut cookie = [0; 8];
+        memory.read(runtime, &mut cookie)?;
+        if &cookie == b"xdebugpy" {
+            return Self::described(memory, runtime);
+        }
+        match minor? {
+            9 => Some(Self {
+                line_table: LineTable::Lnotab,
+                position: Position::Index { at: 104, unit: 1 },
+                ..V3_10
+            }),
+            10 => Some(V3_10),
+            11 => Some(V3_11),
+            12 => Some(V3_12),
+            _ => None,
+        }
+    }
+
+    /// As the interpreter itself describes it.
+    fn described(memory: &Memory<'_>, runtime: u64) -> Option<Self> {
+        let word = |index: u64| memory.word(runtime.checked_add(index * 8)?);
+        let minor = word(1)? >> 16 & 0xff;
+        // Members that 3.14 put between those of 3.13, by the structure they are in.
+        let added = |count| if minor >= 14 { count } else { 0 };
+        let interpreter = 6;
+        let thread = interpreter + 13 + added(3);
+        let frame = thread + 9;
+        let code = frame + 6 + added(2);
+        let unicode = code + 10 + added(1) + 2 + 4 + 3 + 3 + added(4) + 3 + 2 + 3 + 3;
+        let ascii_data = word(unicode + 3)?;
+        // A layout that this does not understand shows in the sizes: a string's head has 40 or 48 bytes.
+        if !matches!(ascii_data, 40 | 48) {
+            return None;
+        }
+        Some(Self {
+            interpreters_head: word(5)?,
+            interpreter_next: word(interpreter + 2)?,
+            threads_head: word(interpreter + 3)?,
+            thread_next: word(thread + 2)?,
+            frame: FrameRoot::Direct(word(thread + 4)?),
+            thread_id: word(thread + 5)?,
+            native_thread_id: Some(word(thread + 6)?),
+            frame_previous: word(frame + 1)?,
+            frame_code: word(frame + 2)?,
+            position: Position::Pointer {
+                at: word(frame + 3)?,
+                instructions: word(code + 9)?,
+            },
+            entry: Entry::Owner(word(frame + 5)?, 3),
+            code_filename: word(code + 1)?,
+            code_name: word(code + 2)?,
+            code_line_table: word(code + 4)?,
+            code_first_line: word(code + 5)?,
+            line_table: LineTable::Locations,
+            ascii_data,
+            unicode_data: ascii_data + 16,
+            unicode_kind_bit: if minor >= 14 { 16 } else { V3_12.unicode_kind_bit },
+        })
+    }
+}
+
+const V3_10: Layout = Layout {
+    interpreters_head: 32,
+    interpreter_next: 0,
+    threads_head: 8,
+    thread_next: 8,
+    thread_id: 176,
+    native_thread_id: None,
+    frame: FrameRoot::Direct(24),
+    frame_code: 32,
+    frame_previous: 24,
+    position: Position::Index { at: 96, unit: 2 },
+    entry: Entry::Every,
+    code_filename: 104,
+    code_name: 112,
+    code_first_line: 40,
+    code_line_table: 120,
+    line_table: LineTable::Ranges,
+    ascii_data: 48,
+    unicode_data: 72,
+    unicode_kind_bit: 2,
+};
+
+const V3_11: Layout = Layout {
+    interpreters_head: 40,
+    interpreter_next: 0,
+    threads_head: 16,
+    thread_next: 8,
+    thread_id: 152,
+    native_thread_id: Some(160),
+    frame: FrameRoot::CFrame(56, 8),
+    frame_code: 32,
+    frame_previous: 48,
+    position: Position::Pointer {
+        at: 56,
+        instructions: 184,
+    },
+    entry: Entry::Flag(68),
+    code_filename: 112,
+    code_name: 120,
+    code_first_line: 72,
+    code_line_table: 136,
+    line_table: LineTable::Locations,
+    ascii_data: 48,
+    unicode_data: 72,
+    unicode_kind_bit: 2,
+};
+
+const V3_12: Layout = Layout {
+    interpreters_head: 40,
+    interpreter_next: 0,
+    threads_head: 72,
+    thread_next: 8,
+    thread_id: 136,
+    native_thread_id: Some(144),
+    frame: FrameRoot::CFrame(56, 0),
+    frame_code: 0,
+    frame_previous: 8,
+    position: Position::Pointer {
+        at: 56,
+        instructions: 192,
+    },
+    entry: Entry::Owner(70, 3),
+    code_filename: 112,
+    code_name: 120,
+    code_first_line: 68,
+    code_line_table: 136,
+    line_table: LineTable::Locations,
+    ascii_data: 40,
+    unicode_data: 56,
+    unicode_kind_bit: 2,
+};

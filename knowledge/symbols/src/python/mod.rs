@@ -1,0 +1,230 @@
+//! Python stacks out of a core: the interpreter's own frames, read from memory.
+
+mod layout;
+mod lines;
+
+use whycrash_evidence::model::{Frame, FrameKind, Trust};
+use whycrash_evidence::readers::elf_core::CoreThread;
+
+use self::layout::{Entry, FrameRoot, Layout, Position};
+use crate::memory::Memory;
+
+/// Interpreters, and threads of one, that are read at most.
+const MAX_STATES: usize = 16_384;
+/// Python frames of one thread at most; the default recursion limit is a thousand.
+const MAX_FRAMES: usize = 100_000;
+/// Characters of a name or path at most.
+const MAX_CHARACTERS: u64 = 4096;
+/// Bytes of a table of lines at most.
+const MAX_LINE_TABLE: u64 = 4 << 20;
+/// `ob_size` and then the bytes of a `bytes` object.
+const BYTES_SIZE: u64 = 16;
+const BYTES_DATA: u64 = 32;
+/// `length` and `state` of a string.
+const UNICODE_LENGTH: u64 = 16;
+const UNICODE_STATE: u64 = 32;
+
+/// The interpreter of a process, and where it keeps its threads.
+pub(crate) struct Interpreter<'a> {
+    memory: Memory<'a>,
+    layout: Layout,
+    /// Thread states.
+    threads: Vec<u64>,
+}
+
+/// The Python frames that one call of the interpreting C function ran, innermost first.
+pub(crate) type PythonCall = Vec<Frame>;
+
+impl<'a> Interpreter<'a> {
+    /// The Python interpreter in a process, when there is one whose version is known.
+    pub(crate) fn find(memory: Memory<'a>) -> Option<Self> {
+        let modules = memory.core.modules.iter().zip(&memory.modules.0);
+        let mut pythons = modules.filter(|(module, _)| file_name(&module.path).contains("python"));
+        pythons.find_map(|(module, loaded)| {
+            let runtime = loaded.data_address("_PyRuntime")?;
+            let layout = Layout::find(&memory, runtime, minor_version(&module.path))?;
+            let mut found = Self {
+                memory,
+                layout,
+                threads: Vec::new(),
+            };
+            found.threads = found.thread_states(runtime);
+            Some(found)
+        })
+    }
+
+    fn thread_states(&self, runtime: u64) -> Vec<u64> {
+        let mut states = Vec::new();
+        for interpreter in self.list(runtime + self.layout.interpreters_head, self.layout.interpreter_next) {
+            states.extend(self.list(
+                interpreter.wrapping_add(self.layout.threads_head),
+                self.layout.thread_next,
+            ));
+            if states.len() > MAX_STATES {
+                break;
+            }
+        }
+        states
+    }
+
+    /// The elements of a linked list.
+    fn list(&self, head: u64, next: u64) -> impl Iterator<Item = u64> {
+        let pointer = |address: u64| self.memory.word(address).filter(|pointer| *pointer != 0);
+        std::iter::successors(pointer(head), move |element| pointer(element.wrapping_add(next))).take(MAX_STATES)
+    }
+
+    /// The Python frames of a thread, by the calls of the interpreting function, innermost first.
+    pub(crate) fn calls(&self, thread: &CoreThread) -> Vec<PythonCall> {
+        let is_it = |state: &&u64| self.is_thread(**state, thread).unwrap_or(false);
+        let state = self.threads.iter().find(is_it);
+        state.and_then(|state| self.calls_of(*state)).unwrap_or_default()
+    }
+
+    fn is_thread(&self, state: u64, thread: &CoreThread) -> Option<bool> {
+        Some(match self.layout.native_thread_id {
+            Some(offset) => self.memory.word(state.checked_add(offset)?)? == u64::from(thread.id),
+            None => self.memory.word(state.checked_add(self.layout.thread_id)?)? == thread.thread_pointer,
+        })
+    }
+
+    fn calls_of(&self, state: u64) -> Option<Vec<PythonCall>> {
+        let mut frame = match self.layout.frame {
+            FrameRoot::Direct(offset) => self.memory.word(state.checked_add(offset)?)?,
+            FrameRoot::CFrame(offset, inner) => {
+                let c_frame = self.memory.word(state.checked_add(offset)?)?;
+                self.memory.word(c_frame.checked_add(inner)?)?
+            }
+        };
+        let mut calls = Vec::new();
+        let mut call = PythonCall::new();
+        for _ in 0..MAX_FRAMES {
+            if frame == 0 {
+                break;
+            }
+            let (is_frame, ends_call) = self.role(frame).unwrap_or((true, false));
+            if is_frame {
+                let Some(found) = self.frame(frame) else { break };
+                call.push(found);
+            }
+            if ends_call {
+                calls.push(std::mem::take(&mut call));
+            }
+            let Some(previous) = self.memory.word(frame.wrapping_add(self.layout.frame_previous)) else {
+                break;
+            };
+            frame = previous;
+        }
+        if !call.is_empty() {
+            calls.push(call);
+        }
+        Some(calls)
+    }
+
+    /// Whether a frame is one of Python, and whether the call of the interpreting function ends with it.
+    fn role(&self, frame: u64) -> Option<(bool, bool)> {
+        let byte = |offset| self.memory.number(frame.checked_add(offset)?, 1);
+        Some(match self.layout.entry {
+            Entry::Every => (true, true),
+            Entry::Flag(offset) => (true, byte(offset)? != 0),
+            Entry::Owner(offset, c) => {
+                let belongs_to_c = byte(offset)? >= u64::from(c);
+                (!belongs_to_c, belongs_to_c)
+            }
+        })
+    }
+
+    fn frame(&self, frame: u64) -> Option<Frame> {
+        // The low bits of the reference to the code are tags (3.14).
+        let code = self.memory.word(frame.checked_add(self.layout.frame_code)?)? & !7;
+        let member = |offset| self.memory.word(code.checked_add(offset)?);
+        let name = self.text(member(self.layout.code_name)?)?;
+        Some(Frame {
+            kind: FrameKind::Python,
+            function: Some(name),
+            file: member(self.layout.code_filename).and_then(|file| self.text(file)),
+            line: self.line(frame, code),
+            trust: Trust::Interpreter,
+            ..Frame::default()
+        })
+    }
+
+    fn line(&self, frame: u64, code: u64) -> Option<u32> {
+        let first_line = self.memory.number(code.checked_add(self.layout.code_first_line)?, 4)? as u32;
+        let offset = match self.layout.position {
+            Position::Index { at, unit } => {
+                i64::from(self.memory.number(frame.checked_add(at)?, 4)? as u32 as i32).saturating_mul(unit)
+            }
+            Position::Pointer { at, instructions } => {
+                let start = code.checked_add(instructions)?;
+                self.memory.word(frame.checked_add(at)?)?.wrapping_sub(start) as i64
+            }
+        };
+        let table = self.memory.word(code.checked_add(self.layout.code_line_table)?)?;
+        let size = self.memory.word(table.checked_add(BYTES_SIZE)?)?.min(MAX_LINE_TABLE);
+        let mut bytes = vec![0; usize::try_from(size).ok()?];
+        self.memory.read(table.checked_add(BYTES_DATA)?, &mut bytes)?;
+        lines::line_at(&bytes, self.layout.line_table, first_line, offset)
+    }
+
+    /// A string object.
+    fn text(&self, object: u64) -> Option<String> {
+        let length = self.memory.word(object.checked_add(UNICODE_LENGTH)?)?;
+        let state = self.memory.number(object.checked_add(UNICODE_STATE)?, 4)? >> self.layout.unicode_kind_bit;
+        let (width, is_compact, is_ascii) = (state & 7, state & 8 != 0, state & 16 != 0);
+        if !is_compact || !matches!(width, 1 | 2 | 4) || length > MAX_CHARACTERS {
+            return None;
+        }
+        let data = if is_ascii {
+            self.layout.ascii_data
+        } else {
+            self.layout.unicode_data
+        };
+        let mut bytes = vec![0; usize::try_from(length * width).ok()?];
+        self.memory.read(object.checked_add(data)?, &mut bytes)?;
+        let characters = bytes.chunks_exact(width as usize).map(|character| {
+            let code = character
+                .iter()
+                .rev()
+                .fold(0, |code, byte| code << 8 | u32::from(*byte));
+            char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+        });
+        Some(characters.collect())
+    }
+}
+
+/// Puts the Python frames of a thread before the native frames of the C function that interpreted them.
+pub(crate) fn merge(native: Vec<Frame>, calls: Vec<PythonCall>) -> Vec<Frame> {
+    let mut calls = calls.into_iter();
+    let mut frames = Vec::with_capacity(native.len());
+    for frame in native {
+        if interprets(&frame) {
+            frames.extend(calls.next().unwrap_or_default());
+        }
+        frames.push(frame);
+    }
+    // Without symbols for the interpreter, or with a native stack that ends early, they go below what is known.
+    frames.extend(calls.flatten());
+    frames
+}
+
+/// True for a frame of the C function that interprets Python frames.
+fn interprets(frame: &Frame) -> bool {
+    let is_named = frame
+        .function
+        .as_deref()
+        .is_some_and(|name| name.starts_with("_PyEval_EvalFrameDefault"));
+    is_named && !frame.inline && frame.trust != Trust::CallSite
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The minor version in a name such as `libpython3.12.so.1.0` or `python3.9`.
+fn minor_version(path: &str) -> Option<u64> {
+    let (_, after) = file_name(path).split_once("python3.")?;
+    let digits = after
+        .find(|character: char| !character.is_ascii_digit())
+        .unwrap_or(after.len());
+    after.get(..digits)?.parse().ok()
+}

@@ -1,0 +1,330 @@
+//! Who holds the memory that was missing.
+//!
+//! The rules are asked in the order of how much they exclude: a limit, other holders of the device, holders of the allocator's
+//! own memory, blocks that can not be used, and what remains is that the program needs more than there is.
+
+use whycrash_plugin::{Diagnosis, Finding, Report};
+
+use crate::request::{Blocks, Request};
+use crate::size::{GIB, size};
+
+/// The largest other holders that are named.
+const NAMED: usize = 4;
+
+type Rule = fn(&Report, &Request, &[Request]) -> Option<Finding>;
+
+pub fn judge(report: &Report, request: &Request, all: &[Request]) -> Diagnosis {
+    let rules: [Rule; 10] = [
+        fraction,
+        all_ranks_on_one,
+        other_process,
+        non_pytorch,
+        side_stream,
+        private_pools,
+        split,
+        fragmentation,
+        leak,
+        exhaustion,
+    ];
+    match rules.iter().find_map(|rule| rule(report, request, all)) {
+        Some(finding) => undecided_blocks(request, finding.cite_all(request.proof.iter().cloned()).into()),
+        None => Diagnosis::nothing().collect(
+            "memory snapshot",
+            SNAPSHOT,
+            [
+                "oom-exhaustion",
+                "oom-fragmentation",
+                "oom-other-process",
+                "oom-non-pytorch-memory",
+            ],
+        ),
+    }
+}
+
+const SNAPSHOT: &str = "torch.cuda.memory._record_memory_history() at the start, and torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") where the \
+                        OutOfMemoryError is caught";
+
+/// Only a snapshot knows why free blocks could not be used.
+fn undecided_blocks(request: &Request, diagnosis: Diagnosis) -> Diagnosis {
+    if request.blocks.is_some() || request.unallocated < request.requested {
+        return diagnosis;
+    }
+    diagnosis.collect(
+        "memory snapshot",
+        SNAPSHOT,
+        [
+            "oom-fragmentation",
+            "oom-stream-or-pool-split",
+            "oom-side-stream-retention",
+        ],
+    )
+}
+
+/// The process may not use the whole device.
+fn fraction(_: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
+    let allowed = request.allowed?;
+    if request.reserved() + request.requested <= allowed || request.missing() > 0 {
+        return None;
+    }
+    Some(Finding::new("oom-memory-fraction-limit", 0.93).because(format!(
+        "{} were asked for and {} are free on the device, but this process may hold no more than {} and holds {}.",
+        size(request.requested),
+        size(request.free.unwrap_or(0)),
+        size(allowed),
+        size(request.reserved())
+    )))
+}
+
+/// Processes of one job that all use the first device.
+fn all_ranks_on_one(_: &Report, request: &Request, all: &[Request]) -> Option<Finding> {
+    let strays = all
+        .iter()
+        .filter(|other| other.gpu == Some(0) && other.rank.is_some_and(|rank| rank > 0))
+        .count();
+    let crowd = request.others.len();
+    let held: u64 = request.others.iter().map(|process| process.bytes).sum();
+    if request.gpu != Some(0) || strays == 0 || crowd < 2 || held < request.missing() {
+        return None;
+    }
+    let rank = request.rank.unwrap_or(0);
+    Some(Finding::new("oom-all-ranks-on-gpu0", 0.92).because(format!(
+        "Rank {rank} asked for {} on GPU 0, where {crowd} other processes hold {}: the ranks of the job did not each choose their own device.",
+        size(request.requested),
+        size(held)
+    )))
+}
+
+/// Processes of others hold what is missing.
+fn other_process(_: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
+    let held: u64 = request.others.iter().map(|process| process.bytes).sum();
+    let capacity = request.capacity?;
+    if held < request.missing().max(capacity / 10) {
+        return None;
+    }
+    let mut others = request.others.clone();
+    others.sort_by_key(|process| std::cmp::Reverse(process.bytes));
+    let named: Vec<String> = others
+        .iter()
+        .take(NAMED)
+        .map(|process| format!("process {} holds {}", process.pid, size(process.bytes)))
+        .collect();
+    let first = others.first().map(|process| process.pid)?;
+    Some(
+        Finding::new("oom-other-process", 0.93)
+            .because(format!(
+                "{} were asked for and {} are free of {}. On the same device {}; this process holds {}.",
+                size(request.requested),
+                size(request.free.unwrap_or(0)),
+                size(capacity),
+                named.join(", "),
+                size(request.this_process.unwrap_or(request.reserved()))
+            ))
+            .first_step(format!(
+                "Find out what process {first} is (ps -fp {first} on the host) and whether it should be there"
+            )),
+    )
+}
+
+/// This process holds memory on the device that the allocator knows nothing of.
+fn non_pytorch(_: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
+    let beside = request.this_process?.saturating_sub(request.reserved());
+    let capacity = request.capacity?;
+    if beside < (2 * GIB).max(capacity / 20) || beside < request.missing() {
+        return None;
+    }
+    Some(Finding::new("oom-non-pytorch-memory", 0.9).because(format!(
+        "This process holds {} on the device, of which PyTorch's allocator accounts for {}: {} are held by something else in the process, \
+         such as a context, NCCL's buffers or another framework.",
+        size(request.this_process.unwrap_or(0)),
+        size(request.reserved()),
+        size(beside)
+    )))
+}
+
+/// Blocks that the program freed and another stream may still use.
+fn side_stream(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
+    let blocks = request.blocks.as_ref()?;
+    if blocks.pending_free < request.requested || blocks.pending_free < blocks.snapshot.reserved / 10 {
+        return None;
+    }
+    Some(
+        Finding::new("oom-side-stream-retention", 0.92)
+            .because(format!(
+                "{} were asked for while {} that the program had freed could not be used again, because another stream had recorded a use of \
+                 them and had not finished.",
+                size(request.requested),
+                size(blocks.pending_free)
+            ))
+            .cite_all(fact(report, blocks, "pending_free")),
+    )
+}
+
+/// Memory in pools of CUDA graphs, which nothing else may use.
+fn private_pools(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
+    let held = request.private_pools;
+    if held < request.requested || held < request.reserved() * 3 / 10 {
+        return None;
+    }
+    Some(
+        Finding::new("oom-private-pools", 0.9)
+            .because(format!(
+                "{} of the {} that the allocator holds are in private pools, as each captured CUDA graph keeps one: nothing else may use them, \
+                 and {} were asked for.",
+                size(held),
+                size(request.reserved()),
+                size(request.requested)
+            ))
+            .cite_all(request.blocks.as_ref().and_then(|blocks| fact(report, blocks, "private_pools"))),
+    )
+}
+
+/// Free blocks enough, but of another stream, pool or size class.
+fn split(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
+    let blocks = request.blocks.as_ref()?;
+    let enough = blocks.inactive >= request.requested && blocks.inactive >= blocks.snapshot.reserved / 20;
+    if !enough || blocks.usable >= request.requested {
+        return None;
+    }
+    Some(
+        Finding::new("oom-stream-or-pool-split", 0.88)
+            .because(format!(
+                "{} were asked for while {} in free blocks were held, of which this request could use {}: the rest belongs to other streams, \
+                 pools or size classes.",
+                size(request.requested),
+                size(blocks.inactive),
+                size(blocks.usable)
+            ))
+            .cite_all(fact(report, blocks, "inactive")),
+    )
+}
+
+/// Free memory enough, but in pieces.
+fn fragmentation(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
+    let (free, certain) = match &request.blocks {
+        Some(blocks) => (blocks.usable, blocks.largest_usable < request.requested),
+        None => (request.unallocated, false),
+    };
+    // What rounding and caching leave free anyway would not have helped.
+    let substantial = free >= request.reserved() / 20;
+    if free < request.requested || !substantial {
+        return None;
+    }
+    let largest = request.blocks.as_ref().map_or_else(String::new, |blocks| {
+        format!(", the largest piece of which has {}", size(blocks.largest_usable))
+    });
+    let numbers = format!(
+        "{} were asked for while the allocator held {} that were not allocated{largest}; {} were allocated.",
+        size(request.requested),
+        size(free),
+        size(request.allocated)
+    );
+    if request.expandable {
+        return Some(
+            Finding::new("oom-fragmentation-hint-wrong", 0.85)
+                .because(format!(
+                    "{numbers} The message advises expandable segments, and they are already on: the reason must be another one, such as blocks \
+                     that belong to other streams or pools."
+                ))
+                .cite_all(request.setting.clone()),
+        );
+    }
+    let finding = Finding::new("oom-fragmentation", if certain { 0.95 } else { 0.88 }).because(numbers);
+    Some(
+        finding.cite_all(
+            request
+                .blocks
+                .as_ref()
+                .and_then(|blocks| fact(report, blocks, "largest_inactive")),
+        ),
+    )
+}
+
+/// One stack's memory that grew from step to step until nothing was left.
+fn leak(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
+    let blocks = request.blocks.as_ref()?;
+    let (index, cluster) = blocks
+        .snapshot
+        .clusters
+        .iter()
+        .enumerate()
+        .find(|(_, cluster)| cluster.bytes >= request.allocated / 4 && grows_steadily(&cluster.growth))?;
+    let place = cluster
+        .frames
+        .first()
+        .map_or_else(String::new, |frame| format!(" at {frame}"));
+    Some(
+        Finding::new("leak-loss-history", 0.7)
+            .because(format!(
+                "{} in {} blocks allocated{place} were alive, and their number grew all the time that was recorded: something keeps what each step \
+                 makes, as adding up losses without detaching them does.",
+                size(cluster.bytes),
+                cluster.count
+            ))
+            .cite_all(report.cite_fact(&format!("memory_snapshots.{}.clusters.{index}.growth", blocks.position)))
+            .cite_all(report.cite_fact(&format!("memory_snapshots.{}.clusters.{index}.frames.0", blocks.position))),
+    )
+}
+
+/// Whether every part of the trace added about as much as the others.
+fn grows_steadily(growth: &[u64]) -> bool {
+    const PARTS: usize = 6;
+    let added: Vec<u64> = growth.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    let total: u64 = added.iter().sum();
+    let started = growth.first().copied().unwrap_or(0);
+    added.len() >= PARTS && total > 4 * started && added.iter().all(|part| *part >= total / (added.len() as u64 * 3))
+}
+
+/// The program needs more than there is.
+fn exhaustion(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
+    let available = request
+        .capacity
+        .unwrap_or_else(|| request.reserved() + request.free.unwrap_or(0));
+    let share = request.allocated as f64 / available.max(1) as f64;
+    let confidence = match share {
+        0.85.. => 0.92,
+        0.7..0.85 => 0.78,
+        _ => return None,
+    };
+    let holders = request
+        .blocks
+        .as_ref()
+        .map_or_else(String::new, |blocks| holders(blocks));
+    let finding = Finding::new("oom-exhaustion", confidence).because(format!(
+        "{} were asked for and {} are free. {} of {} are allocated by the program itself ({:.0} %), and only {} are held without being \
+         allocated.{holders}",
+        size(request.requested),
+        size(request.free.unwrap_or(0)),
+        size(request.allocated),
+        size(available),
+        share * 100.0,
+        size(request.unallocated)
+    ));
+    Some(
+        finding.cite_all(
+            request
+                .blocks
+                .as_ref()
+                .and_then(|blocks| fact(report, blocks, "clusters.0.bytes")),
+        ),
+    )
+}
+
+/// Who allocated most of what is alive.
+fn holders(blocks: &Blocks) -> String {
+    let largest: Vec<String> = blocks
+        .snapshot
+        .clusters
+        .iter()
+        .filter_map(|cluster| Some(format!("{} by {}", size(cluster.bytes), cluster.frames.first()?)))
+        .take(3)
+        .collect();
+    if largest.is_empty() {
+        String::new()
+    } else {
+        format!(" Most of it: {}.", largest.join(", "))
+    }
+}
+
+fn fact(report: &Report, blocks: &Blocks, member: &str) -> Option<whycrash_plugin::Citation> {
+    report.cite_fact(&format!("memory_snapshots.{}.{member}", blocks.position))
+}

@@ -1,0 +1,180 @@
+//! A worker that died, as its parent tells it, and what the worker itself left of its death.
+
+use whycrash_plugin::facts::{self, Kernel};
+use whycrash_plugin::{Citation, Diagnosis, Finding, Report, Told};
+
+use crate::ended;
+
+type Death = Told<facts::DataloaderWorker>;
+
+pub fn rule(report: &Report) -> Option<Diagnosis> {
+    let deaths: Vec<Death> = report
+        .told::<facts::DataloaderWorker>()
+        .into_iter()
+        .filter(|told| ended(&told.event))
+        .collect();
+    // It is told up to three times: by the worker's own handler, which does not know its process id, by the parent with the
+    // reason, and by the parent without.
+    let reasoned = |told: &&Death| told.detail.signal.is_some() || told.detail.shared_memory;
+    let death = deaths
+        .iter()
+        .filter(reasoned)
+        .find(|told| told.detail.pid.is_some())
+        .or_else(|| deaths.iter().find(reasoned))
+        .or_else(|| deaths.iter().find(|told| told.detail.exit_code.is_some()))?;
+    if deaths.iter().any(|told| told.detail.shared_memory) {
+        return Some(bus_error(report, death));
+    }
+    let Some(signal) = death.detail.signal.as_deref() else {
+        return death.detail.exit_code.map(|code| exited(report, death, code));
+    };
+    // The C library and torch's handler write these words differently.
+    match signal.to_ascii_lowercase().replace('-', " ").as_str() {
+        "killed" => Some(killed(report, death)),
+        "bus error" => Some(bus_error(report, death)),
+        "segmentation fault" => Some(by_signal(report, death, "dl-worker-segfault", "Segmentation fault")),
+        "aborted" => Some(by_signal(report, death, "dl-worker-abort", "Aborted")),
+        "floating point exception" => Some(by_signal(
+            report,
+            death,
+            "fpe-integer-division",
+            "Floating-point exception",
+        )),
+        _ => None,
+    }
+}
+
+/// Killed from outside: by the kernel where its log says so, and by somebody unknown elsewhere.
+fn killed(report: &Report, death: &Death) -> Diagnosis {
+    let kills: Vec<Told<Kernel>> = report.told();
+    let kill = kills.iter().find(|told| {
+        told.detail.family == "oom-kill" && (death.detail.pid.is_none() || told.event.pid == death.detail.pid)
+    });
+    let worker = worker(death);
+    let Some(kill) = kill else {
+        let finding = Finding::new("dl-worker-oom-killed", 0.7).because(format!(
+            "{worker} was killed (SIGKILL). Nothing in a training job does that; the kernel does when memory runs out. A scheduler or a person \
+             may have done it instead: the kernel's log decides."
+        ));
+        return Diagnosis::from(finding.cite(report.cite(&death.event))).collect(
+            "kernel log",
+            "dmesg -T | grep -i -E 'killed process|oom' on the host (not in the container), or journalctl -k",
+            ["dl-worker-oom-killed", "host-oom-killer"],
+        );
+    };
+    let limit = if kill.detail.cgroup == Some(true) {
+        "its memory cgroup (the container) had reached its limit"
+    } else {
+        "the host had no memory left"
+    };
+    let held = kill.detail.rss.map_or_else(String::new, |bytes| {
+        format!(", which held {:.2} GiB,", bytes as f64 / f64::from(1 << 30))
+    });
+    Finding::new("dl-worker-oom-killed", 0.96)
+        .because(format!("The kernel killed {}{held} because {limit}.", lower(&worker)))
+        .cite(report.cite(&death.event))
+        .cite(report.cite(&kill.event))
+        .into()
+}
+
+fn bus_error(report: &Report, death: &Death) -> Diagnosis {
+    Finding::new("dl-shm-bus-error", 0.93)
+        .because(format!(
+            "{} died of a bus error: it wrote to shared memory that has no room behind it. Batches are handed over in /dev/shm, which is full.",
+            worker(death)
+        ))
+        .cite(report.cite(&death.event))
+        .cite_all(own_words(report, "Bus error"))
+        .first_step("Look at /dev/shm inside of the container: df -h /dev/shm (64 MiB is Docker's default)")
+        .into()
+}
+
+/// Died of a signal of its own making: its own dump says where.
+fn by_signal(report: &Report, death: &Death, cause: &str, error: &str) -> Diagnosis {
+    let place = python_frame(report, error);
+    let words = own_words(report, error);
+    let at = place
+        .as_ref()
+        .map_or_else(String::new, |(frame, _)| format!(" in {frame}"));
+    let verb = match error {
+        "Aborted" => "aborted",
+        "Segmentation fault" => "crashed with a segmentation fault",
+        _ => "died of an arithmetic fault, which on x86 is a division of integers by zero",
+    };
+    let finding = Finding::new(cause, if words.is_empty() { 0.88 } else { 0.94 })
+        .because(format!(
+            "{} {verb}{at}: native code that the dataset calls failed, not the training process.",
+            worker(death)
+        ))
+        .cite(report.cite(&death.event))
+        .cite_all(words.iter().cloned())
+        .cite_all(place.map(|(_, citation)| citation));
+    if words.is_empty() {
+        return Diagnosis::from(finding).collect(
+            "the worker's stack",
+            "run with PYTHONFAULTHANDLER=1 (`whycrash run` does), so that the dying worker prints where it was; num_workers=0 makes it happen in \
+             the main process",
+            [cause],
+        );
+    }
+    finding.into()
+}
+
+fn exited(report: &Report, death: &Death, code: i32) -> Diagnosis {
+    Finding::new("dl-worker-exitcode", 0.92)
+        .because(format!(
+            "{} ended by itself with exit code {code}: code in the worker called exit, or the worker could not start (an import that failed).",
+            worker(death)
+        ))
+        .cite(report.cite(&death.event))
+        .first_step("Run once with num_workers=0: what ends the worker then happens in the main process, with its traceback")
+        .into()
+}
+
+fn worker(death: &Death) -> String {
+    death.detail.pid.map_or_else(
+        || "A DataLoader worker".to_owned(),
+        |pid| format!("The DataLoader worker with process id {pid}"),
+    )
+}
+
+fn lower(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// What the worker printed about its own death: faulthandler's head line, the C library's last words, torch's own handler.
+fn own_words(report: &Report, error: &str) -> Vec<Citation> {
+    let dumps = report.told::<facts::FatalPythonError>();
+    let dump = dumps
+        .iter()
+        .find(|told| told.detail.error == error)
+        .map(|told| report.cite(&told.event));
+    let aborts = report.told::<facts::NativeAbort>();
+    let abort = (error == "Aborted")
+        .then(|| aborts.first())
+        .flatten()
+        .map(|told| report.cite(&told.event));
+    abort.into_iter().chain(dump).collect()
+}
+
+/// The innermost Python frame of the worker's dump.
+fn python_frame(report: &Report, error: &str) -> Option<(String, Citation)> {
+    report
+        .told::<facts::FatalPythonError>()
+        .iter()
+        .find(|told| told.detail.error == error)?;
+    let walk = report.walks().take_while(|walk| walk.thread.crashed).find(|walk| {
+        walk.frames().next().is_some_and(|(_, frame)| frame.kind == "python")
+            && !walk.thread.id.starts_with("traceback")
+    })?;
+    let (index, frame) = walk.frames().next()?;
+    let name = frame.function.as_deref().unwrap_or("?");
+    let at = match (&frame.file, frame.line) {
+        (Some(file), Some(line)) => format!("`{name}` ({}:{line})", file.rsplit('/').next().unwrap_or(file)),
+        _ => format!("`{name}`"),
+    };
+    Some((at, walk.cite(index, &frame)))
+}

@@ -1,0 +1,240 @@
+//! A process that ended itself, and said why.
+
+use whycrash_plugin::facts::NativeAbort;
+
+use crate::scene::Scene;
+use crate::{Collect, Verdict};
+
+pub fn rule(scene: &Scene) -> Option<Verdict> {
+    from_fatal_error(scene)
+        .or_else(|| from_words(scene))
+        .or_else(|| from_message(scene))
+        .or_else(|| from_frames(scene))
+        .or_else(|| undecided(scene))
+}
+
+/// The interpreter itself found that it was called without its lock.
+fn from_fatal_error(scene: &Scene) -> Option<Verdict> {
+    let fatal = scene.fatal.as_ref()?;
+    let words = &fatal.detail.error;
+    if !(words.contains("GIL") && words.contains("held")) {
+        return None;
+    }
+    let finding = scene
+        .finding("seg-gil-violation", 0.95)
+        .because(format!(
+            "The interpreter stopped the process because its C API was called by a thread that did not hold the GIL: \"{}\"{}.",
+            shorten(words),
+            scene.place()
+        ))
+        .cite(scene.report.cite(&fatal.event))
+        .cite_all(scene.frames_proof());
+    Some(Verdict::Found(finding))
+}
+
+/// A line of the log has the last words.
+fn from_words(scene: &Scene) -> Option<Verdict> {
+    // The first one: what follows is often the consequence, such as `terminate called` while a panic unwinds.
+    let told = scene
+        .aborts
+        .iter()
+        .find(|told| cause(&told.detail).is_some() && (is_deadly(&told.detail) || aborted(scene)))?;
+    if is_messenger(&told.detail) {
+        return Some(Verdict::Undecided(Vec::new()));
+    }
+    let (cause, why) = cause(&told.detail)?;
+    let finding = scene
+        .finding(cause, if aborted(scene) { 0.95 } else { 0.88 })
+        .because(format!("{why}{}.", scene.place()))
+        .cite(scene.report.cite(&told.event))
+        .cite_all(scene.frames_proof());
+    Some(Verdict::Found(finding))
+}
+
+/// The core's memory has the last words (glibc keeps its own for debuggers).
+fn from_message(scene: &Scene) -> Option<Verdict> {
+    let message = scene.crash.message.as_deref()?;
+    let (cause, why) = match_message(message)?;
+    let finding = scene
+        .finding(cause, 0.93)
+        .because(format!("{why}{}.", scene.place()))
+        .cite_all(scene.report.cite_fact("crash.message"))
+        .cite_all(scene.frames_proof());
+    Some(Verdict::Found(finding))
+}
+
+/// The frames between the abort and the program tell who gave up.
+fn from_frames(scene: &Scene) -> Option<Verdict> {
+    if !aborted(scene) {
+        return None;
+    }
+    let stack = scene.native.as_ref()?;
+    let (cause, frame, why) = GAVE_UP
+        .iter()
+        .find_map(|(cause, functions, why)| Some((*cause, stack.with(functions)?, *why)))?;
+    let finding = scene
+        .finding(cause, 0.85)
+        .because(format!("{why}{}.", scene.place()))
+        .cite(stack.cite(frame))
+        .cite_all(scene.frames_proof());
+    Some(Verdict::Found(finding))
+}
+
+fn undecided(scene: &Scene) -> Option<Verdict> {
+    (aborted(scene) && scene.fatal.is_none()).then(|| {
+        Verdict::Undecided(vec![Collect::stderr(&[
+            "abrt-assert",
+            "abrt-uncaught-exception",
+            "abrt-heap-corruption",
+            "abrt-rust-panic",
+        ])])
+    })
+}
+
+/// Functions that are on the stack of an abort of each kind.
+const GAVE_UP: [(&str, &[&str], &str); 6] = [
+    (
+        "abrt-assert",
+        &["__assert_fail", "__assert_perror_fail"],
+        "An assertion failed",
+    ),
+    (
+        "abrt-stack-smash",
+        &["__stack_chk_fail", "__fortify_fail"],
+        "A function found the guard value on its stack overwritten when it returned",
+    ),
+    (
+        "abrt-pure-virtual",
+        &["__cxa_pure_virtual"],
+        "A pure virtual function was called, on an object that was being made or destroyed",
+    ),
+    (
+        "abrt-heap-corruption",
+        &["malloc_printerr"],
+        "The heap's own bookkeeping was found damaged",
+    ),
+    (
+        "abrt-rust-panic",
+        &["rust_panic", "std::panicking::", "core::panicking::"],
+        "Rust code panicked",
+    ),
+    (
+        "abrt-uncaught-exception",
+        &[
+            "std::terminate",
+            "__verbose_terminate_handler",
+            "__cxxabiv1::__terminate",
+            "__cxa_call_terminate",
+            "__cxa_throw",
+        ],
+        "A C++ exception was not caught",
+    ),
+];
+
+fn aborted(scene: &Scene) -> bool {
+    scene.signal() == Some("SIGABRT")
+}
+
+/// Whether what was printed always ends the process. A check that failed is often only a Python exception, and a panic only
+/// the end of its thread.
+fn is_deadly(abort: &NativeAbort) -> bool {
+    matches!(
+        abort.family.as_str(),
+        "glibc" | "assertion" | "cpp-exception" | "pure-virtual" | "pybind11" | "glog-fatal"
+    )
+}
+
+/// What an exception says when it only carries the news of a failure elsewhere: on the GPU, on another rank, on the network.
+const NEWS: [&str; 8] = [
+    "CUDA error",
+    "NCCL",
+    "out of memory",
+    "gloo",
+    "Gloo",
+    "enforce fail",
+    "Connection",
+    "Timed out",
+];
+
+fn is_messenger(abort: &NativeAbort) -> bool {
+    let words = [abort.exception.as_deref().unwrap_or_default(), &abort.message];
+    abort.family == "cpp-exception" && NEWS.iter().any(|news| words.iter().any(|text| text.contains(news)))
+}
+
+fn cause(abort: &NativeAbort) -> Option<(&'static str, String)> {
+    let message = shorten(&abort.message);
+    let at = match (&abort.file, abort.line) {
+        (Some(file), Some(line)) => format!(" at {file}:{line}"),
+        _ => String::new(),
+    };
+    Some(match abort.family.as_str() {
+        "glibc" => return match_message(&abort.message),
+        "assertion" => ("abrt-assert", format!("The assertion `{message}` failed{at}")),
+        "torch-check" | "glog-fatal" => ("abrt-assert", format!("A check failed{at}: \"{message}\"")),
+        "cpp-exception" => {
+            let exception = abort.exception.as_deref().unwrap_or("unknown type");
+            let said = if message.is_empty() {
+                String::new()
+            } else {
+                format!(", which says \"{message}\"")
+            };
+            (
+                "abrt-uncaught-exception",
+                format!("Nothing caught a C++ exception of type {exception}{said}; it ended the process"),
+            )
+        }
+        "pure-virtual" => (
+            "abrt-pure-virtual",
+            "A pure virtual function was called, on an object that was being made or destroyed".to_owned(),
+        ),
+        "rust-panic" => ("abrt-rust-panic", format!("Rust code panicked{at}: \"{message}\"")),
+        "pybind11" => (
+            "seg-gil-violation",
+            format!("pybind11 found Python objects touched without the GIL: \"{message}\""),
+        ),
+        _ => return None,
+    })
+}
+
+/// The C library's own messages.
+fn match_message(message: &str) -> Option<(&'static str, String)> {
+    let said = shorten(message);
+    if message.contains("stack smashing detected") || message.contains("buffer overflow detected") {
+        return Some((
+            "abrt-stack-smash",
+            format!("A function found the memory around its buffers overwritten: \"{said}\""),
+        ));
+    }
+    let heap = [
+        "free()",
+        "malloc()",
+        "realloc()",
+        "calloc()",
+        "double free",
+        "corrupted",
+        "munmap_chunk()",
+        "malloc_consolidate",
+        "chunk size",
+        "unaligned ",
+    ];
+    if heap.iter().any(|words| message.contains(words)) {
+        return Some((
+            "abrt-heap-corruption",
+            format!(
+                "The C library found the heap damaged: \"{said}\". Something wrote out of bounds or freed twice before that"
+            ),
+        ));
+    }
+    if message.contains("Assertion `") {
+        return Some(("abrt-assert", format!("An assertion failed: \"{said}\"")));
+    }
+    if message.contains("pure virtual") {
+        return Some(("abrt-pure-virtual", "A pure virtual function was called".to_owned()));
+    }
+    None
+}
+
+fn shorten(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    line[..line.floor_char_boundary(300)].to_owned()
+}

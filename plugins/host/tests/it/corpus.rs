@@ -1,0 +1,102 @@
+//! The built-in plugins on every labelled case: never a wrong cause, and every abstention known.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use whycrash_evidence::Artifact;
+use whycrash_plugin_host::{Diagnoser, Document, Input, Outcome, Settings};
+use whycrash_symbols::Sources;
+
+use crate::support::cache;
+
+#[derive(Deserialize)]
+struct Case {
+    /// The true cause; empty when none should be found.
+    cause: String,
+    artifacts: Vec<String>,
+    #[serde(default)]
+    expect_not: Vec<String>,
+}
+
+fn cases() -> Vec<PathBuf> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
+    let mut cases: Vec<PathBuf> = fs::read_dir(&corpus)
+        .unwrap_or_else(|error| panic!("{}: {error}", corpus.display()))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.join("case.toml").is_file())
+        .collect();
+    cases.sort();
+    assert!(!cases.is_empty(), "the corpus is empty");
+    cases
+}
+
+fn diagnoser(folder: &Path) -> Diagnoser {
+    let settings = Settings {
+        symbols: Sources {
+            folders: vec![folder.join("bin")],
+            local_files: false,
+        },
+        cache: Some(cache()),
+        ..Settings::default()
+    };
+    let diagnoser = Diagnoser::new(settings).unwrap();
+    assert!(
+        !diagnoser.plugins().is_empty(),
+        "no built-in plugins; run plugins/build.sh and build again"
+    );
+    diagnoser
+}
+
+fn diagnose(diagnoser: &Diagnoser, folder: &Path, case: &Case) -> Document {
+    let artifacts = case
+        .artifacts
+        .iter()
+        .map(|name| Artifact::new(name, folder.join(name)))
+        .collect();
+    diagnoser.diagnose(&Input {
+        artifacts,
+        ..Input::default()
+    })
+}
+
+#[test]
+fn built_in_plugins_name_the_true_cause_or_none() {
+    let (mut wrong, mut abstained, mut right) = (Vec::new(), Vec::new(), 0_usize);
+    for folder in cases() {
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let case: Case = toml::from_str(&fs::read_to_string(folder.join("case.toml")).unwrap()).unwrap();
+        let diagnoser = diagnoser(&folder);
+        let nameable: Vec<String> = diagnoser
+            .plugins()
+            .into_iter()
+            .flat_map(|plugin| plugin.causes)
+            .collect();
+        let document = diagnose(&diagnoser, &folder, &case);
+        for row in document.plugins.iter().filter(|row| row.outcome == Outcome::Failed) {
+            wrong.push(format!(
+                "{name}: {} failed: {}",
+                row.name,
+                row.reason.as_deref().unwrap_or_default()
+            ));
+        }
+        let found: Vec<&str> = document.findings.iter().map(|finding| finding.cause.as_str()).collect();
+        match found.first() {
+            Some(top) if *top == case.cause => right += 1,
+            None if case.cause.is_empty() => right += 1,
+            None if nameable.contains(&case.cause) => abstained.push(format!("{name}: {}", case.cause)),
+            None => {}
+            Some(top) => wrong.push(format!("{name}: {top} instead of {:?}", case.cause)),
+        }
+        for cause in case.expect_not.iter().filter(|cause| found.contains(&cause.as_str())) {
+            wrong.push(format!("{name}: {cause} does not hold"));
+        }
+    }
+    println!("{right} right; abstained:\n{}", abstained.join("\n"));
+    assert!(wrong.is_empty(), "{right} right, but:\n{}", wrong.join("\n"));
+    assert!(
+        abstained.len() * 4 <= right,
+        "too often nothing was said about a cause that could have been named:\n{}",
+        abstained.join("\n")
+    );
+}

@@ -1,0 +1,46 @@
+//! The corpus is well-formed.
+
+use whycrash_catalog::Catalog;
+use whycrash_tests::corpus::{self, Case};
+
+/// What is wrong with a case, in words.
+fn faults(case: &Case, catalog: &Catalog) -> Vec<String> {
+    let label = &case.label;
+    let known = |id: &str| catalog.get(id).is_some();
+    let mut faults = Vec::new();
+    if !label.cause.is_empty() && !known(&label.cause) {
+        faults.push(format!("no page answers for `{}`", label.cause));
+    }
+    faults.extend(
+        label
+            .expect_not
+            .iter()
+            .filter(|id| !known(id))
+            .map(|id| format!("no page answers for `{id}`")),
+    );
+    if label.made.trim().is_empty() || label.versions.trim().is_empty() {
+        faults.push("`made` and `versions` must say something".to_owned());
+    }
+    if label.artifacts.is_empty() {
+        faults.push("it lists no artifact".to_owned());
+    }
+    let absent = label.artifacts.iter().filter(|name| !case.folder.join(name).is_file());
+    faults.extend(absent.map(|name| format!("the artifact {name} is not there")));
+    faults
+}
+
+#[test]
+fn corpus_labels_hold() {
+    let catalog = Catalog::embedded();
+    let cases = corpus::cases().expect("every folder of the corpus is a case");
+    assert!(!cases.is_empty(), "the corpus is empty");
+    let faults: Vec<String> = cases
+        .iter()
+        .flat_map(|case| {
+            faults(case, &catalog)
+                .into_iter()
+                .map(|fault| format!("{}: {fault}", case.name))
+        })
+        .collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

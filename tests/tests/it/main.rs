@@ -1,0 +1,5 @@
+//! Tests of the whole.
+
+mod corpus;
+mod dependencies;
+mod score;
