@@ -198,7 +198,7 @@ fn beside(binary: &Path, link: &str) -> Vec<PathBuf> {
 fn in_memory(core: &CoreDump, module: &CoreModule) -> Option<Arc<ObjectFile>> {
     let len = usize::try_from(module.end - module.start).ok()?;
     let bytes = core.bytes(module.start, len)?;
-    ObjectFile::parse(Path::new(&module.path), bytes.into()).map(Arc::new)
+    ObjectFile::parse(Path::new(&module.path), &bytes.into()).map(Arc::new)
 }
 
 /// True when a file is the one that was mapped: the same build id, or where the core has none, the same headers, or

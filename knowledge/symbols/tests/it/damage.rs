@@ -25,9 +25,9 @@ fn decode_head() -> Vec<u8> {
 }
 
 fn read(bytes: &[u8]) -> whycrash_evidence::Reading {
+    static SYMBOLS: OnceLock<Symbols> = OnceLock::new();
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     std::fs::write(file.path(), bytes).expect("room for it");
-    static SYMBOLS: OnceLock<Symbols> = OnceLock::new();
     let sources = || Sources {
         folders: vec![programs().to_owned()],
         local_files: false,
