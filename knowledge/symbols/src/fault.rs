@@ -38,6 +38,7 @@ pub(crate) fn refine(crash: &mut Crash, memory: Memory<'_>) {
     crash.address = detail.address.map(Into::into);
     crash.address_kind = detail.kind.map(Into::into);
     crash.access = detail.access.map(Into::into);
+    crash.instruction = code_at(memory, fault.registers.pc).map(|code| hex(&code));
 }
 
 /// The fault that a handler on the thread's stack was called for; the outermost one when handlers faulted too.
@@ -161,13 +162,22 @@ impl Access {
     }
 }
 
-fn accesses(memory: Memory<'_>, registers: &Registers) -> Vec<Access> {
-    // The instruction may be the last on its page.
+/// The bytes from an instruction on, as many as the longest one has: fewer where it may be the last on its page.
+fn code_at(memory: Memory<'_>, pc: u64) -> Option<Vec<u8>> {
     let lengths = (1..=MAX_INSTRUCTION).rev();
-    let code = lengths
+    lengths
         .map(|len| vec![0; len])
-        .find_map(|mut code| memory.read(registers.pc, &mut code).map(|()| code));
-    let Some(code) = code else { return Vec::new() };
+        .find_map(|mut code| memory.read(pc, &mut code).map(|()| code))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn accesses(memory: Memory<'_>, registers: &Registers) -> Vec<Access> {
+    let Some(code) = code_at(memory, registers.pc) else {
+        return Vec::new();
+    };
     let instruction = Decoder::with_ip(64, &code, registers.pc, DecoderOptions::NONE).decode();
     if instruction.code() == Code::INVALID {
         return Vec::new();

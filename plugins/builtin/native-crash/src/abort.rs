@@ -115,7 +115,7 @@ const GAVE_UP: [(&str, &[&str], &str); 6] = [
     ),
     (
         "abrt-rust-panic",
-        &["rust_panic", "std::panicking::", "core::panicking::"],
+        &["rust_panic", "begin_panic", "core::panicking::"],
         "Rust code panicked",
     ),
     (
