@@ -16,7 +16,7 @@ pub async fn healthz() -> &'static str {
 pub async fn readyz(services: Data<Services>) -> ApiResult<&'static str> {
     services.stores.jobs.counts().await?;
     services.stores.search.missing(&[]).await?;
-    services.ingest.check_space(0)?;
+    services.ingest.check_space(1)?;
     Ok("ready\n")
 }
 

@@ -83,6 +83,8 @@ pub struct Workers {
     pub threads: usize,
     /// How often a report is tried whose processing panicked or failed, before it is given up.
     pub attempts: u32,
+    /// How often the server may end while a report is read, before the report is given up.
+    pub deaths: u32,
     /// Seconds that a worker holds a job without a sign of life before another may take it.
     pub lease_seconds: u64,
     /// Seconds a job that failed waits before it is tried again, times the attempts so far.
@@ -127,6 +129,7 @@ impl Default for Workers {
         Self {
             threads: 0,
             attempts: 3,
+            deaths: 10,
             lease_seconds: 60,
             retry_seconds: 5,
         }

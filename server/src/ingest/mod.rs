@@ -321,7 +321,8 @@ impl Ingest {
 
     /// A place for the bytes of an artifact that is sent in one go.
     pub fn receive(&self) -> Result<Incoming, IngestError> {
-        self.check_space(0)?;
+        // How much will come is not known.
+        self.check_space(1)?;
         Ok(self.staging.one_shot(self.limits.artifact_bytes)?)
     }
 

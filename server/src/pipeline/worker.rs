@@ -38,6 +38,8 @@ pub struct Worker {
 enum Trouble {
     #[error("reading it panicked: {0}")]
     Panic(String),
+    #[error("the server ended {0} times while it was read")]
+    Deadly(u32),
     #[error("artifact {0:?} is not in the store")]
     NoBlob(String),
     #[error(transparent)]
@@ -110,9 +112,8 @@ impl Worker {
     }
 
     fn process(&self, job: &Job) -> Result<(), Trouble> {
-        // A report whose reading ends the whole process never gets to the answer of an attempt.
-        if job.attempt > self.settings.attempts {
-            return Err(Trouble::Panic("the server ended each time it was read".into()));
+        if job.deaths >= self.settings.deaths {
+            return Err(Trouble::Deadly(job.deaths));
         }
         let records = &self.stores.records;
         let Some(report) = self.runtime.block_on(records.report(&job.report))? else {
@@ -168,7 +169,7 @@ impl Worker {
             return self.stores.jobs.finish(job).await;
         };
         let reason = trouble.to_string();
-        if job.attempt < self.settings.attempts {
+        if job.attempt < self.settings.attempts && !matches!(trouble, Trouble::Deadly(_)) {
             let pause = self.settings.retry_seconds.saturating_mul(u64::from(job.attempt));
             let pause = SignedDuration::from_secs(i64::try_from(pause).unwrap_or(i64::MAX));
             return self

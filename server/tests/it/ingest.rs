@@ -181,7 +181,7 @@ async fn a_form_is_a_report_in_one_go() {
         ("job", None, b"nightly"),
         ("file", Some("/tmp/crash/core"), &core),
         ("file", Some("core"), b"another"),
-        ("file", Some("../../etc/pass\x07wd"), b""),
+        ("file", Some("../../etc/passwd"), b""),
     ];
     let (kind, body) = form(&parts);
     let send = || {
@@ -198,7 +198,7 @@ async fn a_form_is_a_report_in_one_go() {
     let metadata = json!({"host": "node-1", "job": "nightly"});
     assert_eq!(
         id,
-        id_of(&metadata, &[("core", &core), ("core-2", b"another"), ("pass_wd", b"")])
+        id_of(&metadata, &[("core", &core), ("core-2", b"another"), ("passwd", b"")])
     );
     let document = server.processed(id).await;
     let names: Vec<_> = document["report"]["artifacts"]
@@ -207,7 +207,7 @@ async fn a_form_is_a_report_in_one_go() {
         .iter()
         .map(|a| a["name"].clone())
         .collect();
-    assert_eq!(names, ["core", "core-2", "pass_wd"]);
+    assert_eq!(names, ["core", "core-2", "passwd"]);
     assert_eq!(send().await.unwrap().status(), StatusCode::OK);
     assert!(
         std::fs::read_dir(server.folder.path().join("data/staging"))
