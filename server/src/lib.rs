@@ -6,6 +6,7 @@
 pub mod api;
 pub mod config;
 pub mod ingest;
+pub mod lines;
 pub mod pipeline;
 pub mod search;
 pub mod serve;

@@ -53,11 +53,12 @@ impl Running {
 }
 
 /// Starts serving on the configured address; port 0 chooses a free one.
-pub async fn start(config: Config) -> anyhow::Result<Running> {
-    let listener = TcpListener::bind(config.listen).with_context(|| format!("can not listen on {}", config.listen))?;
+pub async fn start(services: Services) -> anyhow::Result<Running> {
+    let listen = services.config.listen;
+    let listener = TcpListener::bind(listen).with_context(|| format!("can not listen on {listen}"))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
-    let services = web::Data::new(Services::open(config)?);
+    let services = web::Data::new(services);
     if !services.config.is_loopback() && services.tokens.tokens().await?.is_empty() {
         bail!(
             "{address} can be reached from other machines and there is no token: make one with \
@@ -65,13 +66,7 @@ pub async fn start(config: Config) -> anyhow::Result<Running> {
         );
     }
     pipeline::recover(&services.stores).await?;
-    let pipeline = Pipeline::start(
-        &services.stores,
-        &services.diagnoser,
-        &services.catalog,
-        &services.config,
-        &services.wake,
-    )?;
+    let pipeline = services.start_workers()?;
     let server = HttpServer::new(move || {
         let services = services.clone();
         App::new()
@@ -85,11 +80,16 @@ pub async fn start(config: Config) -> anyhow::Result<Running> {
     .listen(listener)?
     .run();
     let handle = server.handle();
-    Ok(Running { address, handle, server: tokio::spawn(server), pipeline })
+    Ok(Running {
+        address,
+        handle,
+        server: tokio::spawn(server),
+        pipeline,
+    })
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {
-    let running = start(config).await?;
+    let running = start(Services::open(config)?).await?;
     tracing::info!("listening on http://{}", running.address());
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
@@ -105,13 +105,7 @@ async fn reindex(config: Config) -> anyhow::Result<()> {
     services.stores.jobs.release(pipeline::OWNER).await?;
     let count = pipeline::reopen_all(&services.stores).await?;
     tracing::info!(reports = count, "reading all reports again");
-    let pipeline = Pipeline::start(
-        &services.stores,
-        &services.diagnoser,
-        &services.catalog,
-        &services.config,
-        &services.wake,
-    )?;
+    let pipeline = services.start_workers()?;
     loop {
         let counts = services.stores.jobs.counts().await?;
         if counts.queued + counts.running == 0 {
@@ -146,11 +140,22 @@ async fn create_token(database: &impl Tokens, scopes: Vec<Scope>, name: Option<S
     let token = Token::generate()?;
     let hash = Token::hash(token.secret());
     let name = name.unwrap_or_else(|| format!("token-{}", &hash.as_str()[..8]));
-    let record = TokenRecord { name, scopes, created: Timestamp::now() };
+    let record = TokenRecord {
+        name,
+        scopes,
+        created: Timestamp::now(),
+    };
     if !database.add_token(&hash, &record).await? {
-        bail!("there is a token named {:?} already: choose another --name, or revoke it", record.name);
+        bail!(
+            "there is a token named {:?} already: choose another --name, or revoke it",
+            record.name
+        );
     }
-    eprintln!("{} ({}); this is the only time that it is shown:", record.name, self::scopes(&record.scopes));
+    eprintln!(
+        "{} ({}); this is the only time that it is shown:",
+        record.name,
+        self::scopes(&record.scopes)
+    );
     println!("{}", token.secret());
     Ok(())
 }

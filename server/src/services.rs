@@ -12,7 +12,8 @@ use whycrash_symbols::Sources;
 
 use crate::config::Config;
 use crate::ingest::{Ingest, Staging};
-use crate::pipeline::Stores;
+use crate::lines::LineCache;
+use crate::pipeline::{Diagnose, Pipeline, Stores};
 use crate::search::tantivy::TantivySearch;
 use crate::store::Tokens;
 use crate::store::files::FileBlobs;
@@ -31,7 +32,7 @@ pub struct Services {
     /// Takes in reports.
     pub ingest: Ingest,
     /// Reads and diagnoses.
-    pub diagnoser: Arc<Diagnoser>,
+    pub diagnoser: Arc<dyn Diagnose>,
     /// The documented causes.
     pub catalog: Arc<Catalog>,
     /// What is measured.
@@ -44,6 +45,8 @@ pub struct Services {
     pub searches: Arc<Semaphore>,
     /// Provisional diagnoses that may run.
     pub provisional: Arc<Semaphore>,
+    /// Text artifacts that people look at.
+    pub lines: Arc<LineCache>,
     /// Keeps a second server out of the data folder.
     _lock: File,
 }
@@ -72,7 +75,10 @@ impl Services {
             Arc::clone(&wake),
         );
         let settings = Settings {
-            symbols: Sources { folders: config.symbols.clone(), local_files: config.local_symbols },
+            symbols: Sources {
+                folders: config.symbols.clone(),
+                local_files: config.local_symbols,
+            },
             plugin_folders: config.plugins.clone(),
             cache: Some(data.join("cache")),
             ..Settings::default()
@@ -88,9 +94,21 @@ impl Services {
             uploads: Arc::new(Semaphore::new(config.limits.uploads)),
             searches: Arc::new(Semaphore::new(config.limits.searches)),
             provisional: Arc::new(Semaphore::new(1)),
+            lines: Arc::default(),
             config,
             _lock: lock,
         })
+    }
+
+    /// Starts the workers.
+    pub fn start_workers(&self) -> std::io::Result<Pipeline> {
+        Pipeline::start(
+            &self.stores,
+            &self.diagnoser,
+            &self.catalog,
+            &self.config.workers,
+            &self.wake,
+        )
     }
 }
 
@@ -103,11 +121,18 @@ pub fn open_database(config: &Config) -> anyhow::Result<Sqlite> {
 
 /// Takes the lock of the data folder; the kernel ends it with the process, however that ends.
 fn lock(data: &std::path::Path) -> anyhow::Result<File> {
-    let file = File::options().create(true).truncate(false).write(true).open(data.join("lock"))?;
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(data.join("lock"))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => {
-            bail!("another server uses the data folder {}: stop it, or choose another with --data", data.display())
+            bail!(
+                "another server uses the data folder {}: stop it, or choose another with --data",
+                data.display()
+            )
         }
         Err(fs::TryLockError::Error(error)) => Err(error.into()),
     }

@@ -39,7 +39,11 @@ pub struct Label {
 impl Case {
     /// The artifacts, ready to be read.
     pub fn artifacts(&self) -> Vec<Artifact> {
-        self.label.artifacts.iter().map(|name| Artifact::new(name, self.folder.join(name))).collect()
+        self.label
+            .artifacts
+            .iter()
+            .map(|name| Artifact::new(name, self.folder.join(name)))
+            .collect()
     }
 
     /// Where the crashed program's own binaries are, if the case has them.

@@ -84,7 +84,7 @@ fn report(collector: Collector, over: &mut Over, args: &Args, config: &Config) -
         "\n{}",
         render::document(&document, &render::Files::of(&input.artifacts), width)
     );
-    anstream::eprintln!("{}", render::kept(&folder, width));
+    anstream::eprintln!("\n{}", render::kept(&folder, width).trim_end());
     match args.server.as_deref().or(config.server.as_deref()) {
         Some(server) => upload(server, &input, args, config),
         None => Ok(()),

@@ -26,7 +26,7 @@ pub fn document_with(document: &Document, files: &Files, notes: &[String], width
             finding(&mut page, best, &document.evidence, files);
             alternatives(&mut page, others);
         }
-        None => no_finding(&mut page, &document.evidence),
+        None => no_finding(&mut page, document),
     }
     next(&mut page, document);
     artifacts(&mut page, &document.report.artifacts);
@@ -118,9 +118,17 @@ fn alternatives(page: &mut Page, others: &[Finding]) {
     }
 }
 
-fn no_finding(page: &mut Page, evidence: &Evidence) {
+fn no_finding(page: &mut Page, document: &Document) {
+    let evidence = &document.evidence;
     page.section("Cause");
-    page.paragraph(0, "none that is known here explains this crash");
+    if document.plugins.is_empty() {
+        page.paragraph(
+            0,
+            "not looked for: no diagnosis plugin is installed (see whycrash doctor)",
+        );
+    } else {
+        page.paragraph(0, "none that is known here explains this crash");
+    }
     if let Some(crash) = &evidence.crash {
         page.section("Signal");
         page.paragraph(0, &describe(crash));
@@ -138,9 +146,7 @@ fn no_finding(page: &mut Page, evidence: &Evidence) {
             ),
         );
         frames::stack(page, 2, thread, FRAMES);
-        if let Some(frame) = thread.frames.iter().find(|frame| frame.file.is_some()) {
-            frames::source(page, 4, frame);
-        }
+        frames::source_of_first(page, 4, frames::from_signal(thread));
     }
     let last = evidence.timeline.iter().rev().find_map(|event| match &event.what {
         What::PythonException(exception) => Some((event, exception)),

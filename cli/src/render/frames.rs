@@ -45,12 +45,23 @@ fn in_module(frame: &Frame) -> String {
     }
 }
 
-/// The innermost `limit` frames of a thread, numbered.
+/// Index of the frame that a signal interrupted: those before it are the handler's.
+fn interrupted(thread: &Thread) -> usize {
+    thread.frames.iter().position(|frame| frame.signal).unwrap_or(0)
+}
+
+/// The frames of a thread from the one that a signal interrupted.
+pub fn from_signal(thread: &Thread) -> &[Frame] {
+    thread.frames.get(interrupted(thread)..).unwrap_or_default()
+}
+
+/// The innermost `limit` frames of a thread, numbered; a signal handler's are left out.
 pub fn stack(page: &mut Page, indent: usize, thread: &Thread, limit: usize) {
-    for (index, frame) in thread.frames.iter().enumerate().take(limit) {
+    let first = interrupted(thread);
+    for (index, frame) in thread.frames.iter().enumerate().skip(first).take(limit) {
         numbered(page, indent, index, frame);
     }
-    let left = thread.frames.len().saturating_sub(limit) as u64 + thread.frames_omitted.unwrap_or(0);
+    let left = thread.frames.len().saturating_sub(first + limit) as u64 + thread.frames_omitted.unwrap_or(0);
     if left > 0 {
         page.line(indent, &format!("{}… {left} more{:#}", style::FAINT, style::FAINT));
     }
@@ -62,15 +73,22 @@ pub fn numbered(page: &mut Page, indent: usize, index: usize, frame: &Frame) {
     page.line(indent, &format!("#{index:<3} {}", cut(&label(frame), room)));
 }
 
-/// The lines around a frame's own, where its source is on this machine.
-pub fn source(page: &mut Page, indent: usize, frame: &Frame) {
+/// The lines around a frame's own, where its source is on this machine; whether it is.
+pub fn source(page: &mut Page, indent: usize, frame: &Frame) -> bool {
     let (Some(file), Some(line)) = (&frame.file, frame.line.map(u64::from)) else {
-        return;
+        return false;
     };
     let lines = lines_of(Path::new(file), line.saturating_sub(AROUND).max(1), line + AROUND);
-    if lines.iter().any(|(number, _)| *number == line) {
+    let found = lines.iter().any(|(number, _)| *number == line);
+    if found {
         listing(page, indent, &lines, Some(line));
     }
+    found
+}
+
+/// The lines around the innermost frame whose source is on this machine.
+pub fn source_of_first(page: &mut Page, indent: usize, frames: &[Frame]) {
+    let _ = frames.iter().any(|frame| source(page, indent, frame));
 }
 
 /// Numbered lines, one of them marked.

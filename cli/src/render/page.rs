@@ -21,7 +21,7 @@ pub mod style {
 }
 
 /// Columns of the gutter.
-const GUTTER: usize = 9;
+const GUTTER: usize = 10;
 
 /// Text under construction.
 #[derive(Debug)]

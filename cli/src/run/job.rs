@@ -1,6 +1,7 @@
 //! The job's life, from its start to its end.
 
 use std::ffi::OsString;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
@@ -85,7 +86,10 @@ impl Job {
             relays,
             direct,
         } = streams;
-        let recorder = Recorder::start(relays, &signals, &job_only)?;
+        // As long as the recorder held the job's ends of the streams, it would never see them end.
+        let ends = [&out, &err].into_iter().flatten().map(AsRawFd::as_raw_fd);
+        let not_its_own: Vec<_> = job_only.iter().copied().chain(ends).collect();
+        let recorder = Recorder::start(relays, &signals, &not_its_own)?;
         let core_limit = getrlimit(Resource::Core);
 
         let (program, arguments) = command.split_first().context("no command to run")?;
@@ -165,7 +169,7 @@ impl Job {
                 Ok(WaitStatus::Exited(_, code)) => return Ok(Some(Ending::Exited(code))),
                 Ok(WaitStatus::Signaled(_, signal, core)) => return Ok(Some(Ending::Killed { signal, core })),
                 // Our parent waits for us, not for the job: for it to see the job stop, we have to stop.
-                Ok(WaitStatus::Stopped(..)) => raise(Signal::SIGSTOP).context("can not stop with the job")?,
+                Ok(WaitStatus::Stopped(_, signal)) => stop_of(signal).context("can not stop with the job")?,
                 Ok(_) => return Ok(None),
                 Err(nix::Error::EINTR) => {}
                 Err(error) => return Err(error).context("can not wait for the job"),
@@ -184,7 +188,7 @@ impl Over {
     pub fn is_crash(&self) -> bool {
         let interrupted = self.sent.iter().any(|sent| sent.signal == Signal::SIGINT);
         match self.ending {
-            Ending::Exited(code) => code != 0 && !(interrupted && code == 128 + Signal::SIGINT as i32),
+            Ending::Exited(code) => code != 0 && !interrupted,
             Ending::Killed {
                 signal: Signal::SIGINT, ..
             } => !interrupted,
@@ -301,6 +305,15 @@ fn die_of(signal: Signal) -> anyhow::Result<()> {
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
     raise(signal)?;
     Ok(())
+}
+
+/// Stops this process the way the job was stopped, until it is told to go on. A second such signal that waits for us
+/// is dropped by the kernel when we are.
+fn stop_of(signal: Signal) -> nix::Result<()> {
+    let held_back: SigSet = [signal].into_iter().collect();
+    held_back.thread_unblock()?;
+    raise(signal)?;
+    held_back.thread_block()
 }
 
 /// The name of a process that may be gone.

@@ -44,9 +44,9 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the recorder. To be called while there is no other thread. It lets go of `job_only`, the descriptors
-    /// that are for the job alone.
-    pub fn start(relays: Vec<Relay>, signals: &Signals, job_only: &[RawFd]) -> anyhow::Result<Self> {
+    /// Starts the recorder. To be called while there is no other thread. It lets go of `not_its_own`, the
+    /// descriptors that are for the job alone.
+    pub fn start(relays: Vec<Relay>, signals: &Signals, not_its_own: &[RawFd]) -> anyhow::Result<Self> {
         let (ours, theirs) = UnixStream::pair().context("can not make a link to the recorder")?;
         // SAFETY: no other thread exists, so the new process may go on like any.
         match unsafe { fork() }.context("can not start the recorder")? {
@@ -56,7 +56,7 @@ impl Recorder {
             }),
             ForkResult::Child => {
                 drop(ours);
-                super::let_go(job_only);
+                super::let_go(not_its_own);
                 serve(theirs, relays, signals);
                 std::process::exit(0)
             }

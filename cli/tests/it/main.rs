@@ -1,1 +1,12 @@
 //! The command line, tested through the real binary.
+
+mod context;
+mod crash;
+mod output;
+mod paths;
+mod remote;
+mod signals;
+mod status;
+mod support;
+mod terminal;
+mod texts;

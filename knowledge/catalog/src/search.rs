@@ -9,7 +9,8 @@ struct Field {
 }
 
 pub(crate) fn search<'c>(causes: &'c [Cause], query: &str) -> Vec<&'c Cause> {
-    let mut wanted = words(query);
+    let phrase = words(query);
+    let mut wanted = phrase.clone();
     wanted.sort();
     wanted.dedup();
     if wanted.is_empty() {
@@ -25,9 +26,13 @@ pub(crate) fn search<'c>(causes: &'c [Cause], query: &str) -> Vec<&'c Cause> {
 
     let mut hits: Vec<(f64, &Cause)> = causes
         .iter()
-        .zip(&matches)
-        .filter(|(_, row)| 2 * row.iter().filter(|m| **m > 0.0).count() >= wanted.len())
-        .map(|(cause, row)| (row.iter().zip(&rarity).map(|(m, r)| m * r).sum::<f64>(), cause))
+        .zip(pages.iter().zip(&matches))
+        .filter(|(_, (_, row))| 2 * row.iter().filter(|m| **m > 0.0).count() >= wanted.len())
+        .map(|(cause, (page, row))| {
+            let words: f64 = row.iter().zip(&rarity).map(|(m, r)| m * r).sum();
+            let together: f64 = phrase_match(page, &phrase) * rarity.iter().sum::<f64>();
+            (words + together, cause)
+        })
         .filter(|(score, _)| *score > 0.0)
         .collect();
     // Ids are unique, so that the order is total and the same every time.
@@ -63,6 +68,16 @@ fn best_match(page: &[Field], word: &str) -> f64 {
         }
     };
     page.iter().map(of_field).fold(0.0, f64::max)
+}
+
+/// The weight of the best field that has the words one after the other, as they were asked for: "double free" is more
+/// than "double" and "free".
+fn phrase_match(page: &[Field], phrase: &[String]) -> f64 {
+    if phrase.len() < 2 {
+        return 0.0;
+    }
+    let has = |field: &&Field| field.words.windows(phrase.len()).any(|window| window == phrase);
+    page.iter().filter(has).map(|field| field.weight).fold(0.0, f64::max)
 }
 
 /// Inverse document frequency: near zero for a word that every page has.

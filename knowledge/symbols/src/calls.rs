@@ -34,7 +34,7 @@ pub(crate) struct Calls {
     /// Its first address in the file.
     pub(crate) start: u64,
     /// True when the compiler promises that all its tail calls are listed.
-    pub(crate) all_tail_calls: bool,
+    pub(crate) complete: bool,
     pub(crate) sites: Vec<CallSite>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn read(names: &mut Names, unit: &UnitRef<'_, Reader>, offset: UnitOf
     let flag = |name| matches!(entry.attr_value(name), Some(AttributeValue::Flag(true)));
     let mut calls = Calls {
         start: first_address(unit, entry)?,
-        all_tail_calls: [
+        complete: [
             gimli::DW_AT_call_all_calls,
             gimli::DW_AT_call_all_tail_calls,
             gimli::DW_AT_GNU_all_call_sites,
@@ -99,7 +99,7 @@ fn call_site(
             _ => {}
         }
     }
-    let target = origin.and_then(|origin| names.with_entry(unit, origin, target));
+    let target = origin.and_then(|origin| names.with_entry(unit, &origin, target));
     Some(CallSite {
         return_address: return_address?,
         is_tail,

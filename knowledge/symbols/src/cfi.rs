@@ -35,7 +35,7 @@ struct Entry {
 
 /// What is asked of a row of the table: the rules for one address.
 pub(crate) struct Row<'a> {
-    pub(crate) row: &'a gimli::UnwindTableRow<usize>,
+    pub(crate) rules: &'a gimli::UnwindTableRow<usize>,
     /// The section, to take expressions from.
     pub(crate) section: &'a [u8],
     pub(crate) encoding: gimli::Encoding,
@@ -135,7 +135,7 @@ fn with_row<'a, S: UnwindSection<Slice<'a>>, T>(
 ) -> Option<T> {
     let row = entry.unwind_info_for_address(section, bases, context, address).ok()?;
     Some(use_row(&Row {
-        row,
+        rules: row,
         section: bytes,
         encoding: entry.cie().encoding(),
         return_address: entry.cie().return_address_register(),

@@ -69,10 +69,10 @@ impl Names {
     pub(crate) fn with_entry<T>(
         &mut self,
         unit: &UnitRef<'_, Reader>,
-        reference: AttributeValue<Reader>,
+        reference: &AttributeValue<Reader>,
         read: impl FnOnce(&UnitRef<'_, Reader>, &gimli::DebuggingInformationEntry<Reader>) -> Option<T>,
     ) -> Option<T> {
-        match reference {
+        match *reference {
             AttributeValue::UnitRef(offset) => read(unit, &unit.entry(offset).ok()?),
             AttributeValue::DebugInfoRef(offset) => {
                 let (unit, offset) = self.unit_with(offset.0)?;
@@ -273,7 +273,7 @@ fn read_entry(unit: &UnitRef<'_, Reader>, offset: UnitOffset) -> Option<Entry> {
         match attribute.name() {
             gimli::DW_AT_name => found.name = text(unit, attribute.value()),
             gimli::DW_AT_linkage_name | gimli::DW_AT_MIPS_linkage_name => {
-                found.linkage_name = text(unit, attribute.value())
+                found.linkage_name = text(unit, attribute.value());
             }
             gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => found.link = Some(attribute.value()),
             _ => {}

@@ -100,12 +100,15 @@ impl Finder {
         })
     }
 
-    /// Files of the symbol folders with this build id, then those with this name.
+    /// Files of the symbol folders with this build id, then those with this name; of several with the id, one with the
+    /// name first.
     fn in_folders(&self, build_id: Option<&str>, name: &str) -> Vec<PathBuf> {
         let index = self.folders.get_or_init(|| FolderIndex::of(&self.sources.folders));
         let by_id = build_id.and_then(|id| index.by_build_id.get(id));
-        let by_name = index.by_name.get(name);
-        by_id.into_iter().chain(by_name).flatten().cloned().collect()
+        let mut found = by_id.cloned().unwrap_or_default();
+        found.sort_by_key(|path| path.file_name().is_none_or(|found| found != name));
+        found.extend(index.by_name.get(name).into_iter().flatten().cloned());
+        found
     }
 
     fn open(&self, path: &Path) -> Option<Arc<ObjectFile>> {
@@ -195,7 +198,7 @@ fn beside(binary: &Path, link: &str) -> Vec<PathBuf> {
 fn in_memory(core: &CoreDump, module: &CoreModule) -> Option<Arc<ObjectFile>> {
     let len = usize::try_from(module.end - module.start).ok()?;
     let bytes = core.bytes(module.start, len)?;
-    ObjectFile::parse(Path::new(&module.path), bytes.into()).map(Arc::new)
+    ObjectFile::parse(Path::new(&module.path), &bytes.into()).map(Arc::new)
 }
 
 /// True when a file is the one that was mapped: the same build id, or where the core has none, the same headers, or

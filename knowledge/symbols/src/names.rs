@@ -18,15 +18,15 @@ pub(crate) fn demangle(symbol: &str) -> String {
 
 /// Qualified name of a C++ function by its linkage name, without parameters and return type.
 pub(crate) fn demangle_function(linkage_name: &str) -> Option<String> {
-    let name = demangle_with(linkage_name, &DemangleOptions::new().no_return_type())?;
+    let name = demangle_with(linkage_name, DemangleOptions::new().no_return_type())?;
     Some(without_parameters(&name).to_owned())
 }
 
 /// The name with the return type that template functions carry in theirs. Functions within functions carry it too,
 /// but nobody writes it there.
 fn demangle_cpp(symbol: &str) -> Option<String> {
-    let plain = demangle_with(symbol, &DemangleOptions::new().no_return_type())?;
-    let typed = demangle_with(symbol, &DemangleOptions::new())?;
+    let plain = demangle_with(symbol, DemangleOptions::new().no_return_type())?;
+    let typed = demangle_with(symbol, DemangleOptions::new())?;
     let first_part = plain
         .find(['<', '('])
         .and_then(|end| plain.get(..end))
@@ -37,13 +37,13 @@ fn demangle_cpp(symbol: &str) -> Option<String> {
     Some(format!("{}{plain}", return_type.unwrap_or_default()))
 }
 
-fn demangle_with(symbol: &str, options: &DemangleOptions) -> Option<String> {
+fn demangle_with(symbol: &str, options: DemangleOptions) -> Option<String> {
     if !symbol.starts_with("_Z") || symbol.len() > MAX_MANGLED {
         return None;
     }
     let name = cpp_demangle::Symbol::new(symbol)
         .ok()?
-        .demangle_with_options(options)
+        .demangle_with_options(&options)
         .ok()?;
     Some(in_gnu_style(&name))
 }

@@ -52,18 +52,18 @@ pub(crate) struct ObjectFile {
 impl ObjectFile {
     /// Opens a 64-bit little-endian ELF file; nothing when it is anything else.
     pub(crate) fn open(path: &Path) -> Option<Self> {
-        Self::parse(path, Shared::map(path).ok()?)
+        Self::parse(path, &Shared::map(path).ok()?)
     }
 
     /// The ELF file in these bytes.
-    pub(crate) fn parse(path: &Path, bytes: Shared) -> Option<Self> {
-        let file = ElfFile64::<LittleEndian, _>::parse(&*bytes).ok()?;
+    pub(crate) fn parse(path: &Path, bytes: &Shared) -> Option<Self> {
+        let file = ElfFile64::<LittleEndian, _>::parse(&**bytes).ok()?;
         let build_id = file.build_id().ok().flatten().map(build_id_text);
         let debug_link = file.gnu_debuglink().ok().flatten();
         let debug_link = debug_link.map(|(name, _crc)| String::from_utf8_lossy(name).into_owned());
         let headers = file
             .elf_header()
-            .program_headers(LittleEndian, &*bytes)
+            .program_headers(LittleEndian, &**bytes)
             .unwrap_or_default();
         let loads = headers
             .iter()
@@ -153,7 +153,7 @@ impl ObjectFile {
     pub(crate) fn symbol_tables(&self) -> impl Iterator<Item = &SymbolTable> {
         let own = || self.symbols.get_or_init(|| SymbolTable::parse(&self.bytes));
         let packed = || {
-            let unpacked = || self.section(".gnu_debugdata").and_then(unpack);
+            let unpacked = || self.section(".gnu_debugdata").and_then(|section| unpack(&section));
             self.packed_symbols
                 .get_or_init(|| unpacked().map_or_else(SymbolTable::default, |bytes| SymbolTable::parse(&bytes)))
         };
@@ -192,9 +192,9 @@ impl ObjectFile {
 }
 
 /// `.gnu_debugdata`: an ELF file with a symbol table, compressed with xz.
-fn unpack(section: Shared) -> Option<Shared> {
+fn unpack(section: &Shared) -> Option<Shared> {
     let mut unpacked = Bounded { bytes: Vec::new() };
-    lzma_rs::xz_decompress(&mut &*section, &mut unpacked).ok()?;
+    lzma_rs::xz_decompress(&mut &**section, &mut unpacked).ok()?;
     Some(unpacked.bytes.into())
 }
 

@@ -16,8 +16,8 @@ type ReturnAddress = u64;
 /// The tail calls between a caller (by the return address in it) and the function above it on the stack (by any
 /// address in that), innermost first. Where several paths are possible, those calls that all have in common at their
 /// ends: the others are not certain.
-pub(crate) fn between(memory: Memory<'_>, caller: ReturnAddress, callee: u64) -> Vec<ReturnAddress> {
-    match Search::new(memory, callee).and_then(|search| search.run(caller)) {
+pub(crate) fn between(memory: Memory<'_>, return_address: ReturnAddress, callee: u64) -> Vec<ReturnAddress> {
+    match Search::new(memory, callee).and_then(|search| search.run(return_address)) {
         None => Vec::new(),
         Some(Paths::One(path)) => path.into_iter().rev().collect(),
         Some(Paths::Many { start, end }) => end.into_iter().chain(start.into_iter().rev()).collect(),
@@ -125,7 +125,7 @@ impl<'a> Search<'a> {
 
 /// The tail calls of a function whose list of them is complete.
 fn tail_calls(calls: &Calls) -> impl Iterator<Item = &CallSite> {
-    calls.sites.iter().filter(|site| calls.all_tail_calls && site.is_tail)
+    calls.sites.iter().filter(|site| calls.complete && site.is_tail)
 }
 
 /// The function that a call of a module goes to, as an address of the process. A name is looked up in the module

@@ -60,7 +60,7 @@ pub(crate) struct Unwinder<'a> {
 
 /// The caller's registers, or why there are none.
 enum Caller {
-    Found(FrameRegisters),
+    Found(Box<FrameRegisters>),
     /// The rules say that this is the outermost frame.
     Outermost,
     /// The rules need memory that is not there, or registers that are not known.
@@ -92,7 +92,7 @@ impl<'a> Unwinder<'a> {
         let (from, to) = (frame.registers.get(sp)?, registers.get(sp)?);
         // Only a signal handler runs on another stack than what it interrupted.
         let moved_up = to > from || (to == from && self.steps == 0 && registers.pc != frame.registers.pc);
-        if !is_exact && !moved_up || registers.pc == 0 && !is_exact {
+        if !is_exact && (!moved_up || registers.pc == 0) {
             return None;
         }
         self.scans = if trust == Trust::Scan {
@@ -113,7 +113,7 @@ impl<'a> Unwinder<'a> {
 
     fn caller_registers(&self, frame: &mut RawFrame) -> Option<(FrameRegisters, Trust)> {
         match self.by_cfi(frame) {
-            Some(Caller::Found(registers)) => return Some((registers, Trust::Cfi)),
+            Some(Caller::Found(registers)) => return Some((*registers, Trust::Cfi)),
             Some(Caller::Outermost | Caller::Lost) => return None,
             None => {}
         }
@@ -153,7 +153,7 @@ impl<'a> Unwinder<'a> {
                 .get(expression.offset..expression.offset.checked_add(expression.length)?)?;
             expression::evaluate(bytes, row.encoding, registers, &self.memory, bias, start)
         };
-        let cfa = match row.row.cfa() {
+        let cfa = match row.rules.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => registers.get(register.0)?.wrapping_add_signed(*offset),
             CfaRule::Expression(expression) => evaluate(expression, None)?,
         };
@@ -170,7 +170,7 @@ impl<'a> Unwinder<'a> {
         let mut caller = *registers;
         caller.set(self.abi.stack_pointer, Some(cfa));
         let mut return_address = self.abi.link.and_then(|link| registers.get(link));
-        for (register, rule) in row.row.registers() {
+        for (register, rule) in row.rules.registers() {
             if *register == row.return_address {
                 if matches!(rule, RegisterRule::Undefined) {
                     return Some(Caller::Outermost);
@@ -180,7 +180,7 @@ impl<'a> Unwinder<'a> {
             caller.set(register.0, recover(rule, registers.get(register.0)));
         }
         caller.pc = self.strip(return_address?);
-        Some(Caller::Found(caller))
+        Some(Caller::Found(Box::new(caller)))
     }
 
     /// A call through a bad pointer has just pushed (or linked) its return address.
@@ -255,18 +255,25 @@ impl<'a> Unwinder<'a> {
 
 /// Whether x86-64 code ends in a call: `e8 rel32`, or `ff /2` in one of its lengths.
 fn ends_in_call(code: [u8; 7]) -> bool {
-    let [a, b, c, d, e, f, g] = code;
-    let is_call = |opcode: u8, modrm: u8, shape: fn(u8) -> bool| opcode == 0xff && modrm & 0x38 == 0x10 && shape(modrm);
-    c == 0xe8
-        || is_call(f, g, |modrm| {
-            modrm >> 6 == 3 || (modrm >> 6 == 0 && !matches!(modrm & 7, 4 | 5))
-        })
-        || is_call(e, f, |modrm| {
-            (modrm >> 6 == 1 && modrm & 7 != 4) || (modrm >> 6 == 0 && modrm & 7 == 4)
-        })
-        || is_call(d, e, |modrm| modrm >> 6 == 1 && modrm & 7 == 4)
-        || is_call(b, c, |modrm| (modrm >> 6 == 2 && modrm & 7 != 4) || modrm & 0xc7 == 5)
-        || is_call(a, b, |modrm| (modrm >> 6 == 2 || modrm >> 6 == 0) && modrm & 7 == 4)
+    let is_relative = code.get(2) == Some(&0xe8);
+    let is_indirect = |len: usize| {
+        let instruction = code.get(code.len() - len..).unwrap_or_default();
+        let &[0xff, modrm, ..] = instruction else { return false };
+        modrm & 0x38 == 0x10 && indirect_call_len(modrm) == len
+    };
+    is_relative || (2..=7).any(is_indirect)
+}
+
+/// Length of `ff` with this ModRM byte: a SIB byte, and a displacement of one or four bytes, may follow.
+fn indirect_call_len(modrm: u8) -> usize {
+    let (mode, base) = (modrm >> 6, modrm & 7);
+    let sib = usize::from(mode != 3 && base == 4);
+    let displacement = match (mode, base) {
+        (1, _) => 1,
+        (2, _) | (0, 5) => 4,
+        _ => 0,
+    };
+    2 + sib + displacement
 }
 
 impl Iterator for Unwinder<'_> {

@@ -7,11 +7,11 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 
-use actix_web::body::MessageBody;
+use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN};
 use actix_web::middleware::Next;
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::{FromRequest, HttpRequest, ResponseError, web};
 
 use super::problem::{ApiError, Code};
 use crate::config::Config;
@@ -55,8 +55,9 @@ impl<S: Needs> FromRequest for Allowed<S> {
 }
 
 async fn authorize(request: &HttpRequest, needed: Scope) -> Result<(), ApiError> {
-    let services: &web::Data<Services> =
-        request.app_data().ok_or_else(|| ApiError::new(Code::Internal, "the server is not set up"))?;
+    let services: &web::Data<Services> = request
+        .app_data()
+        .ok_or_else(|| ApiError::new(Code::Internal, "the server is not set up"))?;
     let Some(secret) = bearer(request.headers()) else {
         if services.config.is_loopback() && services.tokens.tokens().await?.is_empty() {
             return Ok(());
@@ -68,7 +69,10 @@ async fn authorize(request: &HttpRequest, needed: Scope) -> Result<(), ApiError>
     if token.scopes.iter().any(|scope| scope.allows(needed)) {
         return Ok(());
     }
-    Err(ApiError::new(Code::Forbidden, format!("this needs the scope `{}`", needed.as_str())))
+    Err(ApiError::new(
+        Code::Forbidden,
+        format!("this needs the scope `{}`", needed.as_str()),
+    ))
 }
 
 /// The token of `Authorization: Bearer …`.
@@ -83,28 +87,52 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 /// (stopped by `Sec-Fetch-Site` and `Origin`), and a page whose own name is made to resolve to 127.0.0.1, so that
 /// its requests count as same-site (DNS rebinding; stopped by the `Host` header). A token that a page can not know
 /// stops both, so the name is not looked at when one is sent.
-pub async fn guard(
+pub async fn guard<B: MessageBody>(
     request: ServiceRequest,
-    next: Next<impl MessageBody + 'static>,
-) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, actix_web::Error> {
+    match check_origin(&request) {
+        Ok(()) => next.call(request).await.map(ServiceResponse::map_into_left_body),
+        Err(error) => Ok(request.into_response(error.error_response()).map_into_right_body()),
+    }
+}
+
+fn check_origin(request: &ServiceRequest) -> Result<(), ApiError> {
     let headers = request.headers();
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let host = headers
+        .get(HOST)
+        .and_then(|host| host.to_str().ok())
+        .unwrap_or_default();
     if !request.method().is_safe() && is_cross_site(headers, host) {
-        return Err(ApiError::new(Code::CrossSite, "the request comes from a page of another site").into());
+        return Err(ApiError::new(
+            Code::CrossSite,
+            "the request comes from a page of another site",
+        ));
     }
-    let config = request.app_data::<web::Data<Services>>().map(|services| &services.config);
+    let config = request
+        .app_data::<web::Data<Services>>()
+        .map(|services| &services.config);
     if bearer(headers).is_none() && config.is_some_and(|config| config.is_loopback() && !is_own_name(host, config)) {
-        return Err(ApiError::new(Code::UnknownHost, format!("the server was asked as {host:?}")).into());
+        return Err(ApiError::new(
+            Code::UnknownHost,
+            format!("the server was asked as {host:?}"),
+        ));
     }
-    next.call(request).await
+    Ok(())
 }
 
 fn is_cross_site(headers: &HeaderMap, host: &str) -> bool {
     if let Some(site) = headers.get("sec-fetch-site") {
         return !matches!(site.as_bytes(), b"same-origin" | b"none");
     }
-    let Some(origin) = headers.get(ORIGIN) else { return false };
-    let authority = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, authority)| authority);
+    let Some(origin) = headers.get(ORIGIN) else {
+        return false;
+    };
+    let authority = origin
+        .to_str()
+        .ok()
+        .and_then(|origin| origin.split_once("://"))
+        .map(|(_, authority)| authority);
     authority != Some(host)
 }
 
@@ -114,12 +142,18 @@ fn is_own_name(host: &str, config: &Config) -> bool {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => host,
     };
-    let public = config.public_url.as_deref().and_then(|url| url.split_once("://")).map(|(_, rest)| rest);
+    let public = config
+        .public_url
+        .as_deref()
+        .and_then(|url| url.split_once("://"))
+        .map(|(_, rest)| rest);
     let public = public.and_then(|rest| rest.split(['/', ':']).next());
     // HTTP/1.0 clients send no name; browsers always do.
     name.is_empty()
         || matches!(name, "localhost" | "[::1]")
-        || name.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback())
+        || name
+            .parse::<std::net::Ipv4Addr>()
+            .is_ok_and(|address| address.is_loopback())
         || public.is_some_and(|public| public.eq_ignore_ascii_case(name))
         || config.hosts.iter().any(|own| own.eq_ignore_ascii_case(name))
 }

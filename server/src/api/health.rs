@@ -24,10 +24,16 @@ pub async fn readyz(services: Data<Services>) -> ApiResult<&'static str> {
 #[utoipa::path(get, path = "/metrics", tag = "operation", responses((status = 200, body = String, content_type = "text/plain")))]
 pub async fn metrics(services: Data<Services>) -> ApiResult<HttpResponse> {
     let counts = services.stores.jobs.counts().await?;
-    for (state, count) in [("queued", counts.queued), ("running", counts.running), ("failed", counts.failed)] {
+    for (state, count) in [
+        ("queued", counts.queued),
+        ("running", counts.running),
+        ("failed", counts.failed),
+    ] {
         metrics::gauge!("whycrash_jobs", "state" => state).set(count as f64);
     }
     services.metrics.run_upkeep();
     let text = services.metrics.render();
-    Ok(HttpResponse::Ok().content_type("text/plain; version=0.0.4; charset=utf-8").body(text))
+    Ok(HttpResponse::Ok()
+        .content_type("text/plain; version=0.0.4; charset=utf-8")
+        .body(text))
 }

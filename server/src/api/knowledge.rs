@@ -1,9 +1,9 @@
 //! Groups, causes and plugins.
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 use serde::Serialize;
 use utoipa::ToSchema;
 use whycrash_catalog::Cause;
+use whycrash_plugin_host::PluginInfo;
 
 use super::prelude::*;
 use crate::store::Group;
@@ -55,9 +55,15 @@ pub async fn causes(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Jso
         summary: cause.summary.clone(),
         severity: cause.severity.clone(),
         tags: cause.tags.clone(),
-        reports: counts.iter().filter(|count| count.cause == cause.id).map(|count| count.reports).sum(),
+        reports: counts
+            .iter()
+            .filter(|count| count.cause == cause.id)
+            .map(|count| count.reports)
+            .sum(),
     });
-    Ok(Json(Causes { causes: causes.collect() }))
+    Ok(Json(Causes {
+        causes: causes.collect(),
+    }))
 }
 
 /// A cause with its page.
@@ -67,7 +73,7 @@ pub struct CausePage {
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub cause: Cause,
-    /// Its prose as HTML, free of scripts and of markup that was not written as Markdown.
+    /// Its prose as HTML that is safe to put into a page.
     pub html: String,
     /// Reports it was found in.
     pub reports: u64,
@@ -78,35 +84,35 @@ pub struct CausePage {
     responses((status = 200, body = CausePage), (status = "default", body = super::problem::Problem)))]
 pub async fn cause(_: Allowed<Read>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<CausePage>> {
     let cause = services.catalog.get(&path);
-    let cause = cause.ok_or_else(|| ApiError::new(Code::NoCause, format!("no cause is called {path}")))?.clone();
+    let cause = cause
+        .ok_or_else(|| ApiError::new(Code::NoCause, format!("no cause is called {path}")))?
+        .clone();
     let counts = services.stores.records.causes().await?;
-    let reports = counts.iter().filter(|count| count.cause == cause.id).map(|count| count.reports).sum();
-    Ok(Json(CausePage { html: render(&cause.body), cause, reports }))
+    let reports = counts
+        .iter()
+        .filter(|count| count.cause == cause.id)
+        .map(|count| count.reports)
+        .sum();
+    Ok(Json(CausePage {
+        html: cause.body_html(|id| format!("/causes/{id}")),
+        cause,
+        reports,
+    }))
 }
 
-/// Markdown as HTML. Raw HTML in it is shown as text, and links that are not web addresses lose their target: the
-/// pages are ours today, but they are rendered in people's browsers like any input.
-fn render(markdown: &str) -> String {
-    let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_STRIKETHROUGH;
-    let mut in_refused_link = false;
-    let events = Parser::new_ext(markdown, options).filter_map(|event| match event {
-        Event::Html(raw) | Event::InlineHtml(raw) => Some(Event::Text(raw)),
-        Event::Start(Tag::Link { ref dest_url, .. } | Tag::Image { ref dest_url, .. }) if !is_web(dest_url) => {
-            in_refused_link = true;
-            None
-        }
-        Event::End(TagEnd::Link | TagEnd::Image) if in_refused_link => {
-            in_refused_link = false;
-            None
-        }
-        other => Some(other),
-    });
-    let mut rendered = String::new();
-    html::push_html(&mut rendered, events);
-    rendered
+/// The plugins.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Plugins {
+    /// By name.
+    #[schema(value_type = Vec<Object>)]
+    pub plugins: Vec<PluginInfo>,
 }
 
-fn is_web(target: &str) -> bool {
-    let target = target.trim_start().to_ascii_lowercase();
-    target.starts_with("https://") || target.starts_with("http://") || target.starts_with('#') || target.starts_with('/')
+/// The plugins that every report is given to: name, version, causes they can name, evidence they need.
+#[utoipa::path(get, path = "/api/v1/plugins", tag = "knowledge",
+    responses((status = 200, body = Plugins), (status = "default", body = super::problem::Problem)))]
+pub async fn plugins(_: Allowed<Read>, services: Data<Services>) -> Json<Plugins> {
+    Json(Plugins {
+        plugins: services.diagnoser.plugins(),
+    })
 }

@@ -25,5 +25,7 @@ pub async fn create(
     let (report, new) = services.ingest.declare(metadata, artifacts).await?;
     metrics::counter!("whycrash_reports_total", "seen" => if new { "new" } else { "before" }).increment(1);
     let report = services.ingest.complete(&report.id).await?;
-    Ok(HttpResponse::Ok().content_type("text/plain; charset=utf-8").body(report.id.to_string()))
+    Ok(HttpResponse::Ok()
+        .content_type("text/plain; charset=utf-8")
+        .body(report.id.to_string()))
 }

@@ -37,7 +37,11 @@ pub fn configure(app: &mut ServiceConfig, services: web::Data<Services>) {
     // An id that is none names nothing.
     .app_data(web::PathConfig::default().error_handler(|error, _| ApiError::new(Code::NotFound, error).into()))
     .app_data(services)
-    .service(web::scope("/api/v1").configure(routes).default_service(web::to(no_such_address)))
+    .service(
+        web::scope("/api/v1")
+            .configure(routes)
+            .default_service(web::to(no_such_address)),
+    )
     .service(only("/healthz", "GET").get(health::healthz))
     .service(only("/readyz", "GET").get(health::readyz))
     .service(only("/metrics", "GET").get(health::metrics))
@@ -54,11 +58,13 @@ fn routes(app: &mut ServiceConfig) {
                 .head(uploads::offset)
                 .put(uploads::put),
         )
+        .service(only("/reports/{id}/artifacts/{name}/lines", "GET").get(artifacts::lines))
         .service(only("/minidump", "POST").post(minidump::create))
         .service(only("/search", "GET").get(search::search))
         .service(only("/groups/{signature}", "GET").get(knowledge::group))
         .service(only("/causes", "GET").get(knowledge::causes))
         .service(only("/causes/{id}", "GET").get(knowledge::cause))
+        .service(only("/plugins", "GET").get(knowledge::plugins))
         .service(only("/openapi.json", "GET").get(openapi::serve));
 }
 
@@ -94,7 +100,10 @@ impl actix_web::dev::HttpServiceFactory for Methods {
 }
 
 async fn no_such_address(request: HttpRequest) -> Result<&'static str, ApiError> {
-    Err(ApiError::new(Code::NotFound, format!("{} is no address of this API", request.path())))
+    Err(ApiError::new(
+        Code::NotFound,
+        format!("{} is no address of this API", request.path()),
+    ))
 }
 
 fn invalid(error: &impl std::fmt::Display) -> ApiError {
@@ -138,7 +147,11 @@ pub async fn observe(
     let route = response.request().match_pattern().unwrap_or_else(|| "other".to_owned());
     let (status, seconds) = (response.status().as_u16(), started.elapsed().as_secs_f64());
     tracing::debug!(method, path = response.request().path(), status, seconds, "answered");
-    let labels = [("method", method), ("route", route.clone()), ("status", status.to_string())];
+    let labels = [
+        ("method", method),
+        ("route", route.clone()),
+        ("status", status.to_string()),
+    ];
     metrics::counter!("whycrash_requests_total", &labels).increment(1);
     metrics::histogram!("whycrash_request_seconds", "route" => route).record(seconds);
     Ok(response)

@@ -53,13 +53,7 @@ fn malformed(error: &MultipartError) -> ApiError {
     ApiError::new(Code::InvalidMultipart, error)
 }
 
-async fn receive_file(
-    services: &Services,
-    form: &mut Form,
-    mut part: Field,
-    file: &str,
-    field: &str,
-) -> ApiResult<()> {
+async fn receive_file(services: &Services, form: &mut Form, mut part: Field, file: &str, field: &str) -> ApiResult<()> {
     let limits = &services.config.limits;
     if form.artifacts.len() == limits.artifacts {
         return Err(Refusal::TooMany(limits.artifacts + 1, limits.artifacts).into());
@@ -67,30 +61,22 @@ async fn receive_file(
     let taken: Vec<String> = form.artifacts.iter().map(|artifact| artifact.name.clone()).collect();
     let name = names::clean(file).or_else(|| names::clean(field));
     let name = names::unique(&name.unwrap_or_else(|| "artifact".to_owned()), &taken);
-    services.ingest.check_space(0)?;
-    let incoming = services.ingest.staging().one_shot()?;
-    let mut bytes = 0;
+    let incoming = services.ingest.receive()?;
     while let Some(piece) = part.try_next().await.map_err(|error| malformed(&error))? {
-        bytes += piece.len() as u64;
-        if bytes > limits.artifact_bytes {
-            return Err(Refusal::TooLarge { name, bytes, limit: limits.artifact_bytes }.into());
-        }
         if !incoming.write(piece).await {
             break;
         }
     }
-    let received = incoming.finish().await?;
-    metrics::counter!("whycrash_ingest_bytes_total").increment(received.bytes);
-    form.artifacts.push(Declared { name, bytes: received.bytes, digest: received.digest.clone() });
-    Ok(services.ingest.keep(received).await?)
+    form.artifacts.push(services.ingest.keep(&name, incoming).await?);
+    Ok(())
 }
 
 async fn receive_field(mut part: Field, left: &mut usize) -> ApiResult<Bytes> {
     let mut value = Vec::new();
     while let Some(piece) = part.try_next().await.map_err(|error| malformed(&error))? {
-        *left = left.checked_sub(piece.len()).ok_or_else(|| {
-            ApiError::new(Code::TooLarge, "the fields of the form are larger than metadata may be")
-        })?;
+        *left = left
+            .checked_sub(piece.len())
+            .ok_or_else(|| ApiError::new(Code::TooLarge, "the fields of the form are larger than metadata may be"))?;
         value.extend_from_slice(&piece);
     }
     Ok(value.into())
@@ -99,7 +85,10 @@ async fn receive_field(mut part: Field, left: &mut usize) -> ApiResult<Bytes> {
 fn add_field(metadata: &mut Map<String, Value>, field: String, value: Bytes) -> ApiResult<()> {
     if field == "metadata" {
         let members: Map<String, Value> = serde_json::from_slice(&value).map_err(|error| {
-            ApiError::new(Code::InvalidJson, format!("the field `metadata` is no JSON object: {error}"))
+            ApiError::new(
+                Code::InvalidJson,
+                format!("the field `metadata` is no JSON object: {error}"),
+            )
         })?;
         metadata.extend(members);
     } else if !field.is_empty() {

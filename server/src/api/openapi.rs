@@ -15,12 +15,23 @@ use super::{artifacts, health, knowledge, minidump, reports, search, uploads};
             While a token exists, requests carry `Authorization: Bearer …`."
     ),
     paths(
-        reports::create, reports::complete, reports::show, reports::list,
-        uploads::offset, uploads::put, minidump::create,
+        reports::create,
+        reports::complete,
+        reports::show,
+        reports::list,
+        uploads::offset,
+        uploads::put,
+        minidump::create,
         artifacts::download,
+        artifacts::lines,
         search::search,
-        knowledge::group, knowledge::causes, knowledge::cause,
-        health::healthz, health::readyz, health::metrics
+        knowledge::group,
+        knowledge::causes,
+        knowledge::cause,
+        knowledge::plugins,
+        health::healthz,
+        health::readyz,
+        health::metrics
     )
 )]
 pub struct Description;

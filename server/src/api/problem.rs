@@ -143,7 +143,12 @@ pub struct Problem {
 impl ApiError {
     /// An error of this kind with what is wrong this time.
     pub fn new(code: Code, detail: impl fmt::Display) -> Self {
-        Self { code, detail: detail.to_string(), members: Map::new(), allow: None }
+        Self {
+            code,
+            detail: detail.to_string(),
+            members: Map::new(),
+            allow: None,
+        }
     }
 
     /// The same with a particular.
@@ -155,7 +160,10 @@ impl ApiError {
 
     /// The answer to a method that an address does not know.
     pub fn method_not_allowed(allow: &'static str) -> Self {
-        Self { allow: Some(allow), ..Self::new(Code::MethodNotAllowed, format!("allowed are {allow}")) }
+        Self {
+            allow: Some(allow),
+            ..Self::new(Code::MethodNotAllowed, format!("allowed are {allow}"))
+        }
     }
 
     /// What kind it is.
@@ -235,9 +243,9 @@ impl From<Refusal> for ApiError {
             Refusal::NoArtifact(..) => error(Code::NoArtifact),
             Refusal::Empty | Refusal::TooMany(..) | Refusal::SameName(_) => error(Code::InvalidArtifact),
             Refusal::TooLarge { limit, .. } => error(Code::TooLarge).with("limit", *limit),
-            Refusal::Mismatch { declared, actual, .. } => {
-                error(Code::Mismatch).with("declared", declared.as_str()).with("actual", actual.as_str())
-            }
+            Refusal::Mismatch { declared, actual, .. } => error(Code::Mismatch)
+                .with("declared", declared.as_str())
+                .with("actual", actual.as_str()),
             Refusal::TooLong { .. } => error(Code::Mismatch),
             Refusal::WrongOffset { expected, .. } => error(Code::WrongOffset).with("offset", *expected),
             Refusal::InProgress(_) => error(Code::InProgress),

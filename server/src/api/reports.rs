@@ -89,9 +89,19 @@ pub async fn create(
 ) -> ApiResult<HttpResponse> {
     let _permit = multipart::permit(&services)?;
     let mut payload = body.into_inner();
-    let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let (metadata, artifacts) = if kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data") {
-        let Form { metadata, artifacts, .. } = multipart::receive(&services, &request, payload).await?;
+    let kind = request
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
+    let (metadata, artifacts) = if kind
+        .trim_start()
+        .to_ascii_lowercase()
+        .starts_with("multipart/form-data")
+    {
+        let Form {
+            metadata, artifacts, ..
+        } = multipart::receive(&services, &request, payload).await?;
         (metadata, artifacts)
     } else {
         from_json(&services, &request, &mut payload).await?
@@ -105,9 +115,14 @@ async fn from_json(
     request: &HttpRequest,
     payload: &mut Payload,
 ) -> ApiResult<(Map<String, Value>, Vec<Declared>)> {
-    let Json(report) = Json::<NewReport>::from_request(request, payload).await.map_err(|error| {
-        error.as_error::<ApiError>().cloned().unwrap_or_else(|| ApiError::new(Code::InvalidJson, error))
-    })?;
+    let Json(report) = Json::<NewReport>::from_request(request, payload)
+        .await
+        .map_err(|error| {
+            error
+                .as_error::<ApiError>()
+                .cloned()
+                .unwrap_or_else(|| ApiError::new(Code::InvalidJson, error))
+        })?;
     let mut artifacts = Vec::with_capacity(report.artifacts.len());
     for artifact in report.artifacts {
         artifacts.push(declare(services, artifact).await?);
@@ -117,21 +132,34 @@ async fn from_json(
 
 async fn declare(services: &Services, artifact: NewArtifact) -> ApiResult<Declared> {
     let invalid = |detail: String| ApiError::new(Code::InvalidArtifact, detail);
-    let NewArtifact { name, bytes, sha256, data } = artifact;
+    let NewArtifact {
+        name,
+        bytes,
+        sha256,
+        data,
+    } = artifact;
     let clean = names::clean(&name).ok_or_else(|| invalid(format!("{name:?} is no file name")))?;
     let Some(data) = data else {
         let (Some(bytes), Some(digest)) = (bytes, sha256) else {
-            return Err(invalid(format!("artifact {clean:?} has no `data`, so `bytes` and `sha256` are needed")));
+            return Err(invalid(format!(
+                "artifact {clean:?} has no `data`, so `bytes` and `sha256` are needed"
+            )));
         };
-        return Ok(Declared { name: clean, bytes, digest });
+        return Ok(Declared {
+            name: clean,
+            bytes,
+            digest,
+        });
     };
-    let data = STANDARD.decode(data).map_err(|error| invalid(format!("the data of {clean:?} is no base64: {error}")))?;
+    let data = STANDARD
+        .decode(data)
+        .map_err(|error| invalid(format!("the data of {clean:?} is no base64: {error}")))?;
     let actual = Digest::of(&data);
     if sha256.is_some_and(|declared| declared != actual) || bytes.is_some_and(|bytes| bytes != data.len() as u64) {
-        let detail = format!("artifact {clean:?} was declared with another size or sha256 than its data has ({actual})");
+        let detail =
+            format!("artifact {clean:?} was declared with another size or sha256 than its data has ({actual})");
         return Err(ApiError::new(Code::Mismatch, detail).with("actual", actual.as_str()));
     }
-    metrics::counter!("whycrash_ingest_bytes_total").increment(data.len() as u64);
     Ok(services.ingest.keep_inline(&clean, Bytes::from(data)).await?)
 }
 
@@ -145,14 +173,30 @@ pub async fn answer(
     metrics::counter!("whycrash_reports_total", "seen" => if new { "new" } else { "before" }).increment(1);
     let findings = findings(services, &report).await?;
     let whole = report.artifacts.iter().all(|artifact| artifact.stored);
-    let report = if whole { services.ingest.complete(&report.id).await? } else { report };
+    let report = if whole {
+        services.ingest.complete(&report.id).await?
+    } else {
+        report
+    };
     let url = report_url(services, request, &report.id);
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     let wants = report.artifacts.into_iter().filter(|artifact| !artifact.stored);
-    let wants = wants.map(|artifact| Wanted { name: artifact.name, bytes: artifact.bytes, sha256: artifact.digest });
+    let wants = wants.map(|artifact| Wanted {
+        name: artifact.name,
+        bytes: artifact.bytes,
+        sha256: artifact.digest,
+    });
     let location = format!("/api/v1/reports/{}", report.id);
-    let accepted = Accepted { id: report.id, url, state: report.state, wants: wants.collect(), findings };
-    Ok(HttpResponse::build(status).insert_header((LOCATION, location)).json(accepted))
+    let accepted = Accepted {
+        id: report.id,
+        url,
+        state: report.state,
+        wants: wants.collect(),
+        findings,
+    };
+    Ok(HttpResponse::build(status)
+        .insert_header((LOCATION, location))
+        .json(accepted))
 }
 
 /// Where people look at a report.
@@ -167,7 +211,9 @@ pub fn report_url(services: &Services, request: &HttpRequest, id: &ReportId) -> 
 /// What is known about the report: from its document, or from a quick look at what is here if that is small.
 async fn findings(services: &Data<Services>, report: &ReportRecord) -> ApiResult<Vec<Finding>> {
     if let Some(json) = services.stores.records.document(&report.id).await? {
-        return Ok(serde_json::from_str::<Document>(&json).map(|document| document.findings).unwrap_or_default());
+        return Ok(serde_json::from_str::<Document>(&json)
+            .map(|document| document.findings)
+            .unwrap_or_default());
     }
     let stored: Vec<_> = report.artifacts.iter().filter(|artifact| artifact.stored).collect();
     let bytes: u64 = stored.iter().map(|artifact| artifact.bytes).sum();
@@ -175,12 +221,21 @@ async fn findings(services: &Data<Services>, report: &ReportRecord) -> ApiResult
         return Ok(Vec::new());
     }
     // Who comes while another look is going on gets the answer without: the workers look anyway.
-    let Ok(permit) = Arc::clone(&services.provisional).try_acquire_owned() else { return Ok(Vec::new()) };
-    let mut input = Input { metadata: report.metadata.clone(), ..Input::default() };
+    let Ok(permit) = Arc::clone(&services.provisional).try_acquire_owned() else {
+        return Ok(Vec::new());
+    };
+    let mut input = Input {
+        metadata: report.metadata.clone(),
+        ..Input::default()
+    };
     let mut blobs = Vec::new();
     for artifact in stored {
-        let Some(blob) = services.stores.blobs.local(&artifact.digest).await? else { continue };
-        input.artifacts.push(Artifact::new(artifact.name.clone(), blob.path.clone()));
+        let Some(blob) = services.stores.blobs.local(&artifact.digest).await? else {
+            continue;
+        };
+        input
+            .artifacts
+            .push(Artifact::new(artifact.name.clone(), blob.path.clone()));
         blobs.push(blob);
     }
     let diagnoser = Arc::clone(&services.diagnoser);
@@ -206,18 +261,22 @@ pub async fn complete(
     let report = services.ingest.complete(&id).await?;
     let findings = findings(&services, &report).await?;
     let url = report_url(&services, &request, &id);
-    Ok(HttpResponse::Ok().json(Accepted { id, url, state: report.state, wants: Vec::new(), findings }))
+    Ok(HttpResponse::Ok().json(Accepted {
+        id,
+        url,
+        state: report.state,
+        wants: Vec::new(),
+        findings,
+    }))
 }
 
-/// A report's document as it is served: the document, and how far it has come.
+/// How far a report has come: what its document is served with.
 #[derive(Debug, Serialize)]
-struct Shown<'a> {
+struct Progress<'a> {
     state: ReportState,
     received: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'a str>,
-    #[serde(flatten)]
-    document: Value,
 }
 
 /// The report document, the same as `whycrash diagnose --format json` prints, with `state` (`uploading`,
@@ -228,12 +287,31 @@ pub async fn show(_: Allowed<Read>, services: Data<Services>, path: Path<String>
     let id = report_id(&path)?;
     let report = services.ingest.report(&id).await?;
     let document = match services.stores.records.document(&id).await? {
-        Some(json) => serde_json::from_str(&json),
-        None => serde_json::to_value(pipeline::stub(&report)),
+        Some(json) => json,
+        None => json(&pipeline::stub(&report))?,
     };
-    let document = document.map_err(|error| ApiError::new(Code::Internal, error))?;
-    let failure = report.failure.as_deref();
-    Ok(HttpResponse::Ok().json(Shown { state: report.state, received: report.received.to_string(), failure, document }))
+    let received = report.received.to_string();
+    let progress = json(&Progress {
+        state: report.state,
+        received,
+        failure: report.failure.as_deref(),
+    })?;
+    Ok(HttpResponse::Ok()
+        .content_type("application/json")
+        .body(merge(&progress, &document)))
+}
+
+fn json(value: &impl Serialize) -> ApiResult<String> {
+    serde_json::to_string(value).map_err(|error| ApiError::new(Code::Internal, error))
+}
+
+/// The members of two JSON objects in one. Documents can have megabytes, so they are not parsed for this.
+fn merge(first: &str, second: &str) -> String {
+    let (first, second) = (
+        first.trim_end().strip_suffix('}'),
+        second.trim_start().strip_prefix('{'),
+    );
+    [first.unwrap_or_default(), second.unwrap_or_default()].join(",")
 }
 
 /// Which part of a list.
@@ -269,9 +347,15 @@ pub struct Listed {
 #[utoipa::path(get, path = "/api/v1/reports", tag = "reports", params(ListQuery),
     responses((status = 200, body = Reports), (status = "default", body = super::problem::Problem)))]
 pub async fn list(_: Allowed<Read>, services: Data<Services>, query: Query<ListQuery>) -> ApiResult<Json<Reports>> {
-    let page = Page { limit: query.limit.unwrap_or(50).min(200), offset: query.offset };
+    let page = Page {
+        limit: query.limit.unwrap_or(50).min(200),
+        offset: query.offset,
+    };
     let (total, reports) = services.stores.records.list(page).await?;
-    let reports = reports.into_iter().map(|(state, summary)| Listed { state, summary }).collect();
+    let reports = reports
+        .into_iter()
+        .map(|(state, summary)| Listed { state, summary })
+        .collect();
     Ok(Json(Reports { total, reports }))
 }
 

@@ -78,5 +78,9 @@ pub async fn search(_: Allowed<Read>, services: Data<Services>, query: Query<Sea
         let count = summary.signature.as_ref().and_then(|_| sizes.next()).unwrap_or(1);
         Hit { summary, count }
     });
-    Ok(Json(Found { total: page.total, hits: hits.collect(), facets: page.facets }))
+    Ok(Json(Found {
+        total: page.total,
+        hits: hits.collect(),
+        facets: page.facets,
+    }))
 }

@@ -3,7 +3,7 @@
 //! `HEAD` tells how many bytes are here (`Upload-Offset`). A `PUT` with `Upload-Offset` or `Content-Range` goes on
 //! there; one without either is the whole artifact. Each answer means that the bytes so far are durable.
 
-use actix_web::http::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderMap};
+use actix_web::http::header::{CONTENT_RANGE, HeaderMap};
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::StreamExt;
 use serde::Serialize;
@@ -12,11 +12,14 @@ use utoipa::ToSchema;
 use super::multipart::permit;
 use super::prelude::*;
 use super::reports::report_id;
-use crate::ingest::{Refusal, Writer};
+use crate::ingest::{AppendError, Refusal, Writer};
 use crate::store::{ArtifactRecord, ReportId};
 
 /// Header that tells where a chunk starts, or how many bytes are here.
 const UPLOAD_OFFSET: &str = "Upload-Offset";
+
+/// Most bytes of a body that are read although they are not wanted.
+const DRAINED: usize = 64 << 20;
 
 /// How far an upload has come.
 #[derive(Debug, Serialize, ToSchema)]
@@ -65,43 +68,40 @@ pub async fn put(
     let offset = chunk_offset(request.headers())?;
     let (id, artifact) = find(&services, &path).await?;
     if artifact.stored {
-        // A client that did not get the last answer sends again; it is read so that it can read this answer.
-        drain(&mut body, artifact.bytes).await;
-        return Ok(Json(Uploaded { offset: artifact.bytes, bytes: artifact.bytes, stored: true }));
-    }
-    let start = offset.unwrap_or(0);
-    let too_long = || Refusal::TooLong { name: artifact.name.clone(), declared: artifact.bytes };
-    if content_length(request.headers()).is_some_and(|length| start.saturating_add(length) > artifact.bytes) {
-        return Err(too_long().into());
+        // A client that did not get the last answer sends again.
+        drain(&mut body).await;
+        return Ok(Json(Uploaded {
+            offset: artifact.bytes,
+            bytes: artifact.bytes,
+            stored: true,
+        }));
     }
     let part = services.ingest.resume(&id, &artifact, offset).await?;
-    let mut room = artifact.bytes - part.length().min(artifact.bytes);
-    let writer = Writer::start(part);
-    let mut ending = Ok(());
-    while let Some(piece) = body.next().await {
-        let Ok(piece) = piece else { break };
-        let Some(left) = room.checked_sub(piece.len() as u64) else {
-            ending = Err(too_long());
-            break;
-        };
-        room = left;
-        metrics::counter!("whycrash_ingest_bytes_total").increment(piece.len() as u64);
+    let writer = Writer::start(part, artifact.bytes);
+    while let Some(Ok(piece)) = body.next().await {
         if !writer.write(piece).await {
-            break;
+            drain(&mut body).await;
         }
     }
-    // What came before the connection broke is kept: the client goes on from there.
-    let mut part = writer.finish().await?;
-    if ending.is_err() {
-        part.clear()?;
-    }
-    ending?;
-    let offset = part.length();
-    let stored = offset == artifact.bytes;
+    // What came before a connection broke is kept: the client goes on from there.
+    let part = writer.finish().await.map_err(|error| append_error(error, &artifact))?;
+    let (offset, bytes) = (part.length(), artifact.bytes);
+    let stored = offset == bytes;
     if stored {
         services.ingest.seal(&id, &artifact, part).await?;
     }
-    Ok(Json(Uploaded { offset, bytes: artifact.bytes, stored }))
+    Ok(Json(Uploaded { offset, bytes, stored }))
+}
+
+fn append_error(error: AppendError, artifact: &ArtifactRecord) -> ApiError {
+    match error {
+        AppendError::TooLong => Refusal::TooLong {
+            name: artifact.name.clone(),
+            declared: artifact.bytes,
+        }
+        .into(),
+        AppendError::Io(error) => error.into(),
+    }
 }
 
 async fn find(services: &Services, path: &(String, String)) -> ApiResult<(ReportId, ArtifactRecord)> {
@@ -117,26 +117,32 @@ fn chunk_offset(headers: &HeaderMap) -> ApiResult<Option<u64>> {
     let text = |value: &actix_web::http::header::HeaderValue| value.to_str().unwrap_or_default().trim().to_owned();
     if let Some(value) = headers.get(UPLOAD_OFFSET).map(text) {
         let offset = value.parse();
-        return offset.map(Some).map_err(|_| bad_header(format!("Upload-Offset {value:?} is no number of bytes")));
+        return offset
+            .map(Some)
+            .map_err(|_| bad_header(format!("Upload-Offset {value:?} is no number of bytes")));
     }
-    let Some(value) = headers.get(CONTENT_RANGE).map(text) else { return Ok(None) };
-    let first = value.strip_prefix("bytes ").and_then(|range| range.split('-').next()?.parse().ok());
-    first.map(Some).ok_or_else(|| bad_header(format!("Content-Range {value:?} is not `bytes first-last/total`")))
+    let Some(value) = headers.get(CONTENT_RANGE).map(text) else {
+        return Ok(None);
+    };
+    let first = value
+        .strip_prefix("bytes ")
+        .and_then(|range| range.split('-').next()?.parse().ok());
+    first
+        .map(Some)
+        .ok_or_else(|| bad_header(format!("Content-Range {value:?} is not `bytes first-last/total`")))
 }
 
 fn bad_header(detail: String) -> ApiError {
     ApiError::new(Code::InvalidRequest, detail)
 }
 
-fn content_length(headers: &HeaderMap) -> Option<u64> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-async fn drain(body: &mut actix_web::web::Payload, most: u64) {
-    let mut seen = 0;
+/// Reads on for a while: a client that is still sending does not look for the answer, and a connection that is
+/// closed on it loses the answer.
+async fn drain(body: &mut actix_web::web::Payload) {
+    let mut left = DRAINED;
     while let Some(Ok(piece)) = body.next().await {
-        seen += piece.len() as u64;
-        if seen > most {
+        left = left.saturating_sub(piece.len());
+        if left == 0 {
             return;
         }
     }

@@ -124,7 +124,12 @@ impl Default for Limits {
 
 impl Default for Workers {
     fn default() -> Self {
-        Self { threads: 0, attempts: 3, lease_seconds: 60, retry_seconds: 5 }
+        Self {
+            threads: 0,
+            attempts: 3,
+            lease_seconds: 60,
+            retry_seconds: 5,
+        }
     }
 }
 
@@ -147,7 +152,12 @@ impl Config {
 
     /// The settings under these command line arguments and variables.
     pub fn load(args: &Serve) -> anyhow::Result<Self> {
-        let mut config = args.config.as_deref().map(Self::from_file).transpose()?.unwrap_or_default();
+        let mut config = args
+            .config
+            .as_deref()
+            .map(Self::from_file)
+            .transpose()?
+            .unwrap_or_default();
         args.apply(&mut config);
         Ok(config)
     }

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, OwnedMutexGuard};
 
-pub use staging::{Incoming, Part, Received, Staging, Writer};
+pub use staging::{AppendError, Incoming, Part, Received, Staging, Writer};
 
 use crate::config::Limits;
 use crate::store::{
@@ -86,12 +86,10 @@ pub enum Refusal {
     #[error("two artifacts are named {0:?}")]
     SameName(String),
     /// Larger than artifacts may be.
-    #[error("artifact {name:?} has {bytes} bytes, and {limit} are allowed")]
+    #[error("artifact {name:?} has more than the {limit} bytes that are allowed")]
     TooLarge {
         /// Its name.
         name: String,
-        /// Its size, as declared or as far as it came.
-        bytes: u64,
         /// The most that is allowed.
         limit: u64,
     },
@@ -106,7 +104,7 @@ pub enum Refusal {
         actual: Digest,
     },
     /// More bytes than declared.
-    #[error("artifact {name:?} was declared with {declared} bytes, and more came; it was dropped")]
+    #[error("artifact {name:?} was declared with {declared} bytes, and more were sent; nothing of them was kept")]
     TooLong {
         /// Its name.
         name: String,
@@ -139,12 +137,14 @@ impl Ingest {
         limits: Limits,
         wake: Arc<Notify>,
     ) -> Self {
-        Self { records, jobs, blobs, staging, limits, wake }
-    }
-
-    /// Where uploads are kept until they are whole.
-    pub fn staging(&self) -> &Staging {
-        &self.staging
+        Self {
+            records,
+            jobs,
+            blobs,
+            staging,
+            limits,
+            wake,
+        }
     }
 
     /// Makes sure that the bytes fit on the disk and leave the reserve that the database and the index need.
@@ -153,14 +153,6 @@ impl Ingest {
         if free.saturating_sub(self.limits.reserved_disk_bytes) < bytes {
             return Err(StoreError::Full(format!("{bytes} bytes were to be written and {free} are free")).into());
         }
-        Ok(())
-    }
-
-    /// Makes what was received a blob.
-    pub async fn keep(&self, received: Received) -> Result<(), IngestError> {
-        self.blobs.put(&received.digest, &received.path).await?;
-        // The store has taken the file over, so there is nothing left to remove.
-        let _ = received.path.keep();
         Ok(())
     }
 
@@ -176,9 +168,19 @@ impl Ingest {
         let mut records = Vec::with_capacity(artifacts.len());
         for Declared { name, bytes, digest } in artifacts {
             let stored = self.blobs.size(&digest).await?;
-            records.push(ArtifactRecord { name, bytes: stored.unwrap_or(bytes), stored: stored.is_some(), digest });
+            records.push(ArtifactRecord {
+                name,
+                bytes: stored.unwrap_or(bytes),
+                stored: stored.is_some(),
+                digest,
+            });
         }
-        let report = NewReport { id: id.clone(), metadata, artifacts: records, received: Timestamp::now() };
+        let report = NewReport {
+            id: id.clone(),
+            metadata,
+            artifacts: records,
+            received: Timestamp::now(),
+        };
         let new = self.records.create(&report).await?;
         if !new {
             // An earlier upload may have ended between the blob and its note, or another report brought the bytes.
@@ -203,7 +205,10 @@ impl Ingest {
             }
             let limit = self.limits.artifact_bytes;
             if *bytes > limit {
-                return Err(Refusal::TooLarge { name: name.clone(), bytes: *bytes, limit });
+                return Err(Refusal::TooLarge {
+                    name: name.clone(),
+                    limit,
+                });
             }
         }
         Ok(())
@@ -228,7 +233,11 @@ impl Ingest {
             // The whole artifact again, from its start.
             None => part.clear()?,
             Some(sent) if sent != part.length() => {
-                return Err(Refusal::WrongOffset { sent, expected: part.length() }.into());
+                return Err(Refusal::WrongOffset {
+                    sent,
+                    expected: part.length(),
+                }
+                .into());
             }
             Some(_) => {}
         }
@@ -272,7 +281,12 @@ impl Ingest {
             return Ok(report);
         }
         self.seal_whole_parts(&mut report).await?;
-        let missing: Vec<String> = report.artifacts.iter().filter(|a| !a.stored).map(|a| a.name.clone()).collect();
+        let missing: Vec<String> = report
+            .artifacts
+            .iter()
+            .filter(|a| !a.stored)
+            .map(|a| a.name.clone())
+            .collect();
         if !missing.is_empty() {
             return Err(Refusal::Missing(missing).into());
         }
@@ -286,7 +300,9 @@ impl Ingest {
     /// An upload may have ended between its last byte and the blob; empty artifacts need no upload at all.
     async fn seal_whole_parts(&self, report: &mut ReportRecord) -> Result<(), IngestError> {
         for artifact in report.artifacts.iter_mut().filter(|artifact| !artifact.stored) {
-            let Some(part) = self.staging.part(&report.id, &artifact.digest).await? else { continue };
+            let Some(part) = self.staging.part(&report.id, &artifact.digest).await? else {
+                continue;
+            };
             if part.length() == artifact.bytes {
                 self.seal(&report.id, artifact, part).await?;
                 artifact.stored = true;
@@ -298,12 +314,37 @@ impl Ingest {
     /// Takes in bytes that came with the request itself.
     pub async fn keep_inline(&self, name: &str, bytes: Bytes) -> Result<Declared, IngestError> {
         self.check_space(bytes.len() as u64)?;
-        let incoming = self.staging.one_shot()?;
+        let incoming = self.receive()?;
         incoming.write(bytes).await;
-        let received = incoming.finish().await?;
-        let declared = Declared { name: name.to_owned(), bytes: received.bytes, digest: received.digest.clone() };
-        self.keep(received).await?;
-        Ok(declared)
+        self.keep(name, incoming).await
+    }
+
+    /// A place for the bytes of an artifact that is sent in one go.
+    pub fn receive(&self) -> Result<Incoming, IngestError> {
+        self.check_space(0)?;
+        Ok(self.staging.one_shot(self.limits.artifact_bytes)?)
+    }
+
+    /// Makes what was received a blob.
+    pub async fn keep(&self, name: &str, incoming: Incoming) -> Result<Declared, IngestError> {
+        let limit = self.limits.artifact_bytes;
+        let received = incoming.finish().await.map_err(|error| match error {
+            AppendError::TooLong => Refusal::TooLarge {
+                name: name.to_owned(),
+                limit,
+            }
+            .into(),
+            AppendError::Io(error) => IngestError::from(error),
+        })?;
+        let Received { path, bytes, digest } = received;
+        self.blobs.put(&digest, &path).await?;
+        // The store has taken the file over, so there is nothing left to remove.
+        let _ = path.keep();
+        Ok(Declared {
+            name: name.to_owned(),
+            bytes,
+            digest,
+        })
     }
 }
 

@@ -31,7 +31,10 @@ pub fn unique(name: &str, taken: &[String]) -> String {
         Some(dot) if dot > 0 => name.split_at(dot),
         _ => (name, ""),
     };
-    (2_u32..).map(|n| format!("{stem}-{n}{extension}")).find(|name| !is_taken(name)).unwrap_or_default()
+    (2_u32..)
+        .map(|n| format!("{stem}-{n}{extension}"))
+        .find(|name| !is_taken(name))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

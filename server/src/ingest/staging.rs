@@ -42,7 +42,10 @@ impl Staging {
                 fs::remove_file(path)?;
             }
         }
-        Ok(Self { folder: folder.to_owned(), parts: Mutex::default() })
+        Ok(Self {
+            folder: folder.to_owned(),
+            parts: Mutex::default(),
+        })
     }
 
     /// The folder.
@@ -50,11 +53,17 @@ impl Staging {
         &self.folder
     }
 
-    /// A file for an upload in one go; removed when dropped.
-    pub fn one_shot(&self) -> io::Result<Incoming> {
-        let path = tempfile::Builder::new().prefix("upload-").tempfile_in(&self.folder)?.into_temp_path();
+    /// A file for an upload in one go of up to `limit` bytes; removed when dropped.
+    pub fn one_shot(&self, limit: u64) -> io::Result<Incoming> {
+        let path = tempfile::Builder::new()
+            .prefix("upload-")
+            .tempfile_in(&self.folder)?
+            .into_temp_path();
         let part = Box::new(Part::open(path.to_path_buf())?);
-        Ok(Incoming { writer: Writer::start(part), path })
+        Ok(Incoming {
+            writer: Writer::start(part, limit),
+            path,
+        })
     }
 
     /// The part of an artifact that came so far, for one upload at a time; none if another upload of it is going on.
@@ -64,19 +73,30 @@ impl Staging {
             return Ok(known.try_lock_owned().ok());
         }
         let path = self.folder.join(format!("{report}-{digest}.part"));
-        let opened = tokio::task::spawn_blocking(move || Part::open(path)).await.map_err(io::Error::other)??;
+        let opened = tokio::task::spawn_blocking(move || Part::open(path))
+            .await
+            .map_err(io::Error::other)??;
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let part = parts.entry(key).or_insert_with(|| Arc::new(tokio::sync::Mutex::new(opened)));
+        let part = parts
+            .entry(key)
+            .or_insert_with(|| Arc::new(tokio::sync::Mutex::new(opened)));
         Ok(Arc::clone(part).try_lock_owned().ok())
     }
 
     fn known(&self, key: &(ReportId, Digest)) -> Option<Arc<tokio::sync::Mutex<Part>>> {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+        self.parts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(key)
+            .cloned()
     }
 
     /// Forgets a part whose file has been moved away or removed.
     pub fn forget(&self, report: &ReportId, digest: &Digest) {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner).remove(&(report.clone(), digest.clone()));
+        self.parts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&(report.clone(), digest.clone()));
     }
 }
 
@@ -91,7 +111,12 @@ pub struct Part {
 impl Part {
     /// The file at `path`, made if need be; what is in it already is hashed.
     fn open(path: PathBuf) -> io::Result<Self> {
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)?;
         let (mut hasher, mut length, mut buffer) = (Sha256::new(), 0, vec![0; HASH_BUFFER]);
         loop {
             let read = file.read(&mut buffer)?;
@@ -125,10 +150,10 @@ impl Part {
     }
 
     /// Appends all pieces and makes them durable. When that fails nothing of them stays.
-    fn append(&mut self, pieces: &mut mpsc::Receiver<Bytes>) -> io::Result<()> {
+    fn append(&mut self, pieces: &mut mpsc::Receiver<Bytes>, limit: u64) -> Result<(), AppendError> {
         let (length, hasher) = (self.length, self.hasher.clone());
         let mut file = OpenOptions::new().write(true).open(&self.path)?;
-        let result = self.append_to(&mut file, pieces);
+        let result = self.append_to(&mut file, pieces, limit);
         if result.is_err() {
             (self.length, self.hasher) = (length, hasher);
             file.set_len(length)?;
@@ -136,30 +161,52 @@ impl Part {
         result
     }
 
-    fn append_to(&mut self, file: &mut File, pieces: &mut mpsc::Receiver<Bytes>) -> io::Result<()> {
+    fn append_to(
+        &mut self,
+        file: &mut File,
+        pieces: &mut mpsc::Receiver<Bytes>,
+        limit: u64,
+    ) -> Result<(), AppendError> {
         file.seek(SeekFrom::Start(self.length))?;
         while let Some(piece) = pieces.blocking_recv() {
+            let length = self.length + piece.len() as u64;
+            if length > limit {
+                return Err(AppendError::TooLong);
+            }
             file.write_all(&piece)?;
             self.hasher.update(&piece);
-            self.length += piece.len() as u64;
+            self.length = length;
+            metrics::counter!("whycrash_ingest_bytes_total").increment(piece.len() as u64);
         }
-        file.sync_all()
+        Ok(file.sync_all()?)
     }
+}
+
+/// Why bytes were not appended. Nothing of them stays then.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// They are more than the file may have.
+    #[error("more bytes came than the file may have")]
+    TooLong,
+    /// They can not be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 /// A part that bytes are being appended to.
 #[derive(Debug)]
 pub struct Writer<P> {
     pieces: mpsc::Sender<Bytes>,
-    written: JoinHandle<(P, io::Result<()>)>,
+    written: JoinHandle<(P, Result<(), AppendError>)>,
 }
 
 impl<P: std::ops::DerefMut<Target = Part> + Send + 'static> Writer<P> {
-    /// Starts to append. Dropping the writer ends the appending too; what was written stays then.
-    pub fn start(mut part: P) -> Self {
+    /// Starts to append, up to `limit` bytes in all. Dropping the writer ends the appending too; what was written
+    /// stays then.
+    pub fn start(mut part: P, limit: u64) -> Self {
         let (pieces, mut receiver) = mpsc::channel(PIECES);
         let written = tokio::task::spawn_blocking(move || {
-            let result = part.append(&mut receiver);
+            let result = part.append(&mut receiver, limit);
             (part, result)
         });
         Self { pieces, written }
@@ -171,7 +218,7 @@ impl<P: std::ops::DerefMut<Target = Part> + Send + 'static> Writer<P> {
     }
 
     /// Waits until everything is durable.
-    pub async fn finish(self) -> io::Result<P> {
+    pub async fn finish(self) -> Result<P, AppendError> {
         drop(self.pieces);
         let (part, result) = self.written.await.map_err(io::Error::other)?;
         result.map(|()| part)
@@ -203,8 +250,12 @@ impl Incoming {
     }
 
     /// Waits until everything is durable.
-    pub async fn finish(self) -> io::Result<Received> {
+    pub async fn finish(self) -> Result<Received, AppendError> {
         let part = self.writer.finish().await?;
-        Ok(Received { path: self.path, bytes: part.length(), digest: part.digest() })
+        Ok(Received {
+            path: self.path,
+            bytes: part.length(),
+            digest: part.digest(),
+        })
     }
 }

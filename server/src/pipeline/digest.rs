@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use whycrash_catalog::Catalog;
-use whycrash_evidence::Artifact;
 use whycrash_evidence::model::{Evidence, What};
+use whycrash_evidence::readers::Lines;
+use whycrash_evidence::{Artifact, ArtifactKind, Limits};
 use whycrash_plugin_host::Document;
 
 use crate::search::{Field, IndexDocument};
@@ -14,11 +15,17 @@ use crate::store::{ReportRecord, Result, StoreError, StoredDocument, Summary};
 
 /// Bytes of text indexed of one report: what comes after is found by opening the report.
 const TEXT_BYTES: usize = 4 << 20;
+/// Lines of a log read at a time.
+const LOG_LINES: u64 = 256;
 /// Frames indexed of one thread, innermost first.
 const FRAMES: usize = 64;
 
 /// The document as it is stored, and as it is indexed with this text.
-pub fn digest(document: &Document, report: &ReportRecord, text: Vec<String>) -> Result<(StoredDocument, IndexDocument)> {
+pub fn digest(
+    document: &Document,
+    report: &ReportRecord,
+    text: Vec<String>,
+) -> Result<(StoredDocument, IndexDocument)> {
     let summary = summary(document, report);
     let json = serde_json::to_string(document).map_err(|error| StoreError::Failed(error.to_string()))?;
     let mut causes: Vec<String> = Vec::new();
@@ -29,7 +36,11 @@ pub fn digest(document: &Document, report: &ReportRecord, text: Vec<String>) -> 
     }
     let indexed = IndexDocument {
         id: report.id.clone(),
-        time: summary.time.parse::<Timestamp>().unwrap_or(report.received).as_millisecond(),
+        time: summary
+            .time
+            .parse::<Timestamp>()
+            .unwrap_or(report.received)
+            .as_millisecond(),
         title: title_lines(document, &summary),
         text,
         fields: fields(document, &summary, &causes),
@@ -44,12 +55,27 @@ pub fn summary(document: &Document, report: &ReportRecord) -> Summary {
     let best = document.findings.first();
     let head = &document.report;
     let signature = Some(head.signature.key.clone()).filter(|key| !key.is_empty());
-    let signal = head.exit.signal.clone().or_else(|| evidence.crash.as_ref().and_then(|crash| crash.signal.clone()));
-    let title = [Some(head.title.clone()), best.map(|finding| finding.title.clone()), signal.clone()]
-        .into_iter()
-        .flatten()
-        .find(|title| !title.is_empty());
-    let names = || report.artifacts.iter().map(|artifact| artifact.name.as_str()).collect::<Vec<_>>().join(", ");
+    let signal = head
+        .exit
+        .signal
+        .clone()
+        .or_else(|| evidence.crash.as_ref().and_then(|crash| crash.signal.clone()));
+    let title = [
+        Some(head.title.clone()),
+        best.map(|finding| finding.title.clone()),
+        signal.clone(),
+    ]
+    .into_iter()
+    .flatten()
+    .find(|title| !title.is_empty());
+    let names = || {
+        report
+            .artifacts
+            .iter()
+            .map(|artifact| artifact.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     Summary {
         id: report.id.to_string(),
         title: title.unwrap_or_else(names),
@@ -68,7 +94,11 @@ pub fn summary(document: &Document, report: &ReportRecord) -> Summary {
 fn time(evidence: &Evidence, report: &ReportRecord) -> Timestamp {
     let ended = word(&report.metadata, "ended").or_else(|| word(&evidence.context, "ended"));
     let last = evidence.timeline.iter().rev().find_map(|event| event.time.clone());
-    [ended, last].into_iter().flatten().find_map(|time| time.parse().ok()).unwrap_or(report.received)
+    [ended, last]
+        .into_iter()
+        .flatten()
+        .find_map(|time| time.parse().ok())
+        .unwrap_or(report.received)
 }
 
 /// A member that is a string, a number, or an object with a `name`.
@@ -91,7 +121,9 @@ fn exception(evidence: &Evidence) -> Option<String> {
 }
 
 fn ranks(evidence: &Evidence, metadata: &Map<String, Value>) -> Vec<u32> {
-    let named = [metadata.get("rank"), evidence.context.get("rank")].into_iter().flatten();
+    let named = [metadata.get("rank"), evidence.context.get("rank")]
+        .into_iter()
+        .flatten();
     let named = named.filter_map(|rank| rank.as_u64().or_else(|| rank.as_str()?.parse().ok()));
     let mut ranks: Vec<u32> = named.filter_map(|rank| u32::try_from(rank).ok()).collect();
     ranks.extend(evidence.threads.iter().filter_map(|thread| thread.rank));
@@ -103,17 +135,28 @@ fn ranks(evidence: &Evidence, metadata: &Map<String, Value>) -> Vec<u32> {
 }
 
 fn title_lines(document: &Document, summary: &Summary) -> Vec<String> {
-    let findings = document.findings.iter().flat_map(|finding| [finding.title.clone(), finding.cause.clone()]);
-    [Some(summary.title.clone()), summary.exception.clone(), summary.signal.clone()]
-        .into_iter()
-        .flatten()
-        .chain(findings)
-        .collect()
+    let findings = document
+        .findings
+        .iter()
+        .flat_map(|finding| [finding.title.clone(), finding.cause.clone()]);
+    [
+        Some(summary.title.clone()),
+        summary.exception.clone(),
+        summary.signal.clone(),
+    ]
+    .into_iter()
+    .flatten()
+    .chain(findings)
+    .collect()
 }
 
 fn fields(document: &Document, summary: &Summary, causes: &[String]) -> BTreeMap<Field, Vec<String>> {
     let one = |value: &Option<String>| value.iter().cloned().collect::<Vec<_>>();
-    let kinds = document.report.artifacts.iter().filter_map(|artifact| name_of(&artifact.kind));
+    let kinds = document
+        .report
+        .artifacts
+        .iter()
+        .filter_map(|artifact| name_of(&artifact.kind));
     let plugins = document.findings.iter().map(|finding| finding.plugin.name.clone());
     let ranks = summary.ranks.iter().map(ToString::to_string);
     let mut fields = BTreeMap::from([
@@ -139,8 +182,11 @@ fn name_of(value: &impl serde::Serialize) -> Option<String> {
 }
 
 /// The text that finds this report: what is known about its causes, what happened, frames, and the lines of its logs.
-pub fn text(document: &Document, _artifacts: &[Artifact], catalog: &Catalog) -> Vec<String> {
-    let mut text = Text { lines: Vec::new(), left: TEXT_BYTES };
+pub fn text(document: &Document, artifacts: &[Artifact], catalog: &Catalog) -> Vec<String> {
+    let mut text = Text {
+        lines: Vec::new(),
+        left: TEXT_BYTES,
+    };
     for finding in &document.findings {
         text.add(&finding.explanation);
         if let Some(cause) = catalog.get(&finding.cause) {
@@ -149,7 +195,11 @@ pub fn text(document: &Document, _artifacts: &[Artifact], catalog: &Catalog) -> 
         }
     }
     if let Some(crash) = &document.evidence.crash {
-        crash.message.iter().chain(&crash.process).for_each(|line| text.add(line));
+        crash
+            .message
+            .iter()
+            .chain(&crash.process)
+            .for_each(|line| text.add(line));
     }
     for event in &document.evidence.timeline {
         text.add(&event.text);
@@ -159,7 +209,12 @@ pub fn text(document: &Document, _artifacts: &[Artifact], catalog: &Catalog) -> 
     }
     for thread in &document.evidence.threads {
         for frame in thread.frames.iter().take(FRAMES) {
-            frame.function.iter().chain(&frame.file).chain(&frame.module).for_each(|line| text.add(line));
+            frame
+                .function
+                .iter()
+                .chain(&frame.file)
+                .chain(&frame.module)
+                .for_each(|line| text.add(line));
         }
     }
     for core in &document.evidence.gpu_cores {
@@ -167,6 +222,19 @@ pub fn text(document: &Document, _artifacts: &[Artifact], catalog: &Catalog) -> 
     }
     if let Some(Value::Array(command)) = document.evidence.context.get("command") {
         command.iter().filter_map(Value::as_str).for_each(|word| text.add(word));
+    }
+    let kinds = document
+        .report
+        .artifacts
+        .iter()
+        .map(|head| (head.name.as_str(), head.kind));
+    let is_text = |name: &str| {
+        kinds
+            .clone()
+            .any(|(known, kind)| known == name && kind == ArtifactKind::Log)
+    };
+    for artifact in artifacts.iter().filter(|artifact| is_text(&artifact.name)) {
+        text.add_log(artifact);
     }
     text.lines
 }
@@ -182,6 +250,22 @@ impl Text {
         if !line.is_empty() && line.len() <= self.left {
             self.left -= line.len();
             self.lines.push(line.to_owned());
+        }
+    }
+
+    /// The end of a log, as far as it fits: what a process says last is what people remember of its crash. A log that
+    /// can not be read has its problem in the document.
+    fn add_log(&mut self, artifact: &Artifact) {
+        let Ok(log) = Lines::open(artifact, &Limits::default()) else {
+            return;
+        };
+        let mut last = log.count();
+        while last > 0 && self.left > LOG_LINES as usize {
+            let first = last.saturating_sub(LOG_LINES - 1).max(1);
+            let Ok(lines) = log.range(first, last) else { return };
+            lines.iter().for_each(|line| self.add(line));
+            self.left = self.left.saturating_sub(lines.len());
+            last = first - 1;
         }
     }
 }

@@ -16,9 +16,9 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use whycrash_catalog::Catalog;
 use whycrash_evidence::{ArtifactKind, Evidence};
-use whycrash_plugin_host::{ArtifactHead, Diagnoser, Document, ReportHead, SCHEMA};
+use whycrash_plugin_host::{ArtifactHead, Diagnoser, Document, Input, PluginInfo, ReportHead, SCHEMA};
 
-use crate::config::Config;
+use crate::config;
 use crate::search::Search;
 use crate::store::{Blobs, Jobs, Records, ReportId, ReportRecord, ReportState, Result};
 use worker::Worker;
@@ -28,6 +28,25 @@ use worker::Worker;
 pub const OWNER: &str = "embedded";
 /// How many reports are looked at together when the stores are compared.
 const BATCH: u32 = 500;
+
+/// From artifacts to a document.
+pub trait Diagnose: Send + Sync + std::fmt::Debug {
+    /// Reads the artifacts and says why the process died.
+    fn diagnose(&self, input: &Input) -> Document;
+
+    /// The plugins that take part.
+    fn plugins(&self) -> Vec<PluginInfo>;
+}
+
+impl Diagnose for Diagnoser {
+    fn diagnose(&self, input: &Input) -> Document {
+        self.diagnose(input)
+    }
+
+    fn plugins(&self) -> Vec<PluginInfo> {
+        self.plugins()
+    }
+}
 
 /// What processing needs.
 #[derive(Clone, Debug)]
@@ -54,9 +73,9 @@ impl Pipeline {
     /// Starts the workers. They wait for `wake`, and look for jobs once in a while without it.
     pub fn start(
         stores: &Stores,
-        diagnoser: &Arc<Diagnoser>,
+        diagnoser: &Arc<dyn Diagnose>,
         catalog: &Arc<Catalog>,
-        config: &Config,
+        settings: &config::Workers,
         wake: &Arc<Notify>,
     ) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
@@ -64,18 +83,24 @@ impl Pipeline {
             stores: stores.clone(),
             diagnoser: Arc::clone(diagnoser),
             catalog: Arc::clone(catalog),
-            settings: config.workers.clone(),
+            settings: settings.clone(),
             runtime: Handle::current(),
             wake: Arc::clone(wake),
             stop: Arc::clone(&stop),
         };
-        let threads = (0..config.workers.count())
+        let threads = (0..settings.count())
             .map(|number| {
                 let worker = worker.clone();
-                thread::Builder::new().name(format!("worker-{number}")).spawn(move || worker.run())
+                thread::Builder::new()
+                    .name(format!("worker-{number}"))
+                    .spawn(move || worker.run())
             })
             .collect::<std::io::Result<_>>()?;
-        Ok(Self { stop, wake: Arc::clone(wake), threads })
+        Ok(Self {
+            stop,
+            wake: Arc::clone(wake),
+            threads,
+        })
     }
 
     /// Lets every worker finish the report it has, up to this long; what is left is taken up at the next start.
@@ -122,11 +147,7 @@ pub async fn reopen_all(stores: &Stores) -> Result<u64> {
 }
 
 /// Calls `act` with batches of all reports in a state; the sum of what it returns.
-async fn for_each(
-    stores: &Stores,
-    state: ReportState,
-    act: impl AsyncFn(Vec<ReportId>) -> Result<u64>,
-) -> Result<u64> {
+async fn for_each(stores: &Stores, state: ReportState, act: impl AsyncFn(Vec<ReportId>) -> Result<u64>) -> Result<u64> {
     let (mut last, mut sum) = (None, 0);
     loop {
         let ids = stores.records.in_state(state, last.as_ref(), BATCH).await?;

@@ -10,9 +10,9 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use whycrash_catalog::Catalog;
 use whycrash_evidence::Artifact;
-use whycrash_plugin_host::{Diagnoser, Document, Input};
+use whycrash_plugin_host::{Document, Input};
 
-use super::{OWNER, Stores, digest};
+use super::{Diagnose, OWNER, Stores, digest};
 use crate::config;
 use crate::store::{Job, Lease, LocalBlob, ReportRecord, StoreError};
 
@@ -25,7 +25,7 @@ const QUEUE_TROUBLE: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct Worker {
     pub stores: Stores,
-    pub diagnoser: Arc<Diagnoser>,
+    pub diagnoser: Arc<dyn Diagnose>,
     pub catalog: Arc<Catalog>,
     pub settings: config::Workers,
     pub runtime: Handle,
@@ -61,12 +61,18 @@ impl Worker {
 
     fn pause(&self, time: Duration) {
         // A time-out is as good a reason to look again as a wake-up.
-        let _ = self.runtime.block_on(async { tokio::time::timeout(time, self.wake.notified()).await });
+        let _ = self
+            .runtime
+            .block_on(async { tokio::time::timeout(time, self.wake.notified()).await });
     }
 
     fn lease(&self) -> Lease {
         let span = Duration::from_secs(self.settings.lease_seconds.max(1));
-        Lease { owner: OWNER.to_owned(), now: Timestamp::now(), span }
+        Lease {
+            owner: OWNER.to_owned(),
+            now: Timestamp::now(),
+            span,
+        }
     }
 
     fn work_on(&self, job: &Job) {
@@ -109,7 +115,9 @@ impl Worker {
             return Err(Trouble::Panic("the server ended each time it was read".into()));
         }
         let records = &self.stores.records;
-        let Some(report) = self.runtime.block_on(records.report(&job.report))? else { return Ok(()) };
+        let Some(report) = self.runtime.block_on(records.report(&job.report))? else {
+            return Ok(());
+        };
         let (input, blobs) = self.runtime.block_on(self.input(&report))?;
         let mut document = self.diagnose(&input)?;
         complete_head(&mut document, &report);
@@ -119,20 +127,25 @@ impl Worker {
         count_plugins(&document);
         let (stored, indexed) = digest::digest(&document, &report, text)?;
         self.runtime.block_on(async {
-            if records.put_document(&report.id, &stored, Timestamp::now()).await? {
-                self.stores.search.upsert(vec![indexed]).await?;
-            }
+            // The index first: a report that is said to be done can be found.
+            self.stores.search.upsert(vec![indexed]).await?;
+            records.put_document(&report.id, &stored, Timestamp::now()).await?;
             Ok(())
         })
     }
 
     async fn input(&self, report: &ReportRecord) -> Result<(Input, Vec<LocalBlob>), Trouble> {
-        let mut input = Input { metadata: report.metadata.clone(), ..Input::default() };
+        let mut input = Input {
+            metadata: report.metadata.clone(),
+            ..Input::default()
+        };
         let mut blobs = Vec::new();
         for artifact in &report.artifacts {
             let blob = self.stores.blobs.local(&artifact.digest).await?;
             let blob = blob.ok_or_else(|| Trouble::NoBlob(artifact.name.clone()))?;
-            input.artifacts.push(Artifact::new(artifact.name.clone(), blob.path.clone()));
+            input
+                .artifacts
+                .push(Artifact::new(artifact.name.clone(), blob.path.clone()));
             blobs.push(blob);
         }
         Ok((input, blobs))
@@ -141,19 +154,28 @@ impl Worker {
     fn diagnose(&self, input: &Input) -> Result<Document, Trouble> {
         // The diagnoser keeps caches only, each consistent after every step, so it is fit for use after a panic.
         catch_unwind(AssertUnwindSafe(|| self.diagnoser.diagnose(input))).map_err(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            let text = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or(panic.downcast_ref::<&str>().copied());
             Trouble::Panic(text.unwrap_or("without a message").to_owned())
         })
     }
 
     /// Notes how the job ended: gone, to be tried again, or given up.
     async fn settle(&self, job: &Job, result: &Result<(), Trouble>) -> Result<(), StoreError> {
-        let Err(trouble) = result else { return self.stores.jobs.finish(job).await };
+        let Err(trouble) = result else {
+            return self.stores.jobs.finish(job).await;
+        };
         let reason = trouble.to_string();
         if job.attempt < self.settings.attempts {
             let pause = self.settings.retry_seconds.saturating_mul(u64::from(job.attempt));
             let pause = SignedDuration::from_secs(i64::try_from(pause).unwrap_or(i64::MAX));
-            return self.stores.jobs.fail(job, &reason, Timestamp::now().saturating_add(pause).ok()).await;
+            return self
+                .stores
+                .jobs
+                .fail(job, &reason, Timestamp::now().saturating_add(pause).ok())
+                .await;
         }
         self.stores.records.failed(&job.report, &reason).await?;
         self.stores.jobs.fail(job, &reason, None).await

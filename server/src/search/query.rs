@@ -60,7 +60,10 @@ impl Query {
         if text.len() > MAX_BYTES {
             return Err(QueryError::TooLong);
         }
-        let mut scanner = Scanner { chars: text.chars().collect(), at: 0 };
+        let mut scanner = Scanner {
+            chars: text.chars().collect(),
+            at: 0,
+        };
         let mut clauses = Vec::new();
         while scanner.skip_space() {
             if clauses.len() == MAX_CLAUSES {
@@ -73,7 +76,9 @@ impl Query {
 
     /// Whether a clause asks for words that a match can have more or less of.
     pub fn has_words(&self) -> bool {
-        self.clauses.iter().any(|clause| clause.field.is_none() && !clause.negated)
+        self.clauses
+            .iter()
+            .any(|clause| clause.field.is_none() && !clause.negated)
     }
 }
 
@@ -110,7 +115,12 @@ impl Scanner {
         }
         match field {
             Some(field) if value.is_empty() => Err(QueryError::NoValue(field.name().to_owned())),
-            _ => Ok(Clause { negated, field, value, prefix }),
+            _ => Ok(Clause {
+                negated,
+                field,
+                value,
+                prefix,
+            }),
         }
     }
 
@@ -140,7 +150,9 @@ impl Scanner {
             return Ok(None);
         }
         let name: String = rest.iter().take(length).collect();
-        let Some(field) = Field::named(&name) else { return Err(QueryError::UnknownField(name)) };
+        let Some(field) = Field::named(&name) else {
+            return Err(QueryError::UnknownField(name));
+        };
         self.at += length + 1;
         Ok(Some(field))
     }

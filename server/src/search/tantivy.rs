@@ -17,7 +17,9 @@ use ::tantivy::aggregation::agg_result::{AggregationResult, AggregationResults, 
 use ::tantivy::aggregation::{AggContextParams, AggregationCollector, Key};
 use ::tantivy::collector::{Count, TopDocs};
 use ::tantivy::schema::{Term, Value as _};
-use ::tantivy::{DocAddress, Index, IndexReader, IndexWriter, Order, ReloadPolicy, Searcher, TantivyDocument, TantivyError};
+use ::tantivy::{
+    DocAddress, Index, IndexReader, IndexWriter, Order, ReloadPolicy, Searcher, TantivyDocument, TantivyError,
+};
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 
@@ -49,7 +51,9 @@ pub struct TantivySearch {
 
 impl std::fmt::Debug for TantivySearch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TantivySearch").field("index", &self.index).finish_non_exhaustive()
+        f.debug_struct("TantivySearch")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
     }
 }
 
@@ -61,9 +65,8 @@ impl TantivySearch {
         let index = match Index::open_in_dir(folder) {
             Ok(index) if index.schema() == schema => index,
             other => {
-                if let Err(error) = other {
-                    tracing::info!(%error, "no usable index, starting with an empty one");
-                }
+                let reason = other.map_or_else(|error| error.to_string(), |_| "it has other fields".to_owned());
+                tracing::debug!(reason, "no usable index, starting with an empty one");
                 fs::remove_dir_all(folder)?;
                 fs::create_dir_all(folder)?;
                 Index::create_in_dir(folder, schema)?
@@ -73,9 +76,20 @@ impl TantivySearch {
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let writer = index.writer_with_num_threads(1, WRITER_BYTES)?;
         let (sender, writes) = mpsc::sync_channel(WRITE_QUEUE);
-        let thread = WriterThread { writer, fields, reader: reader.clone() };
-        thread::Builder::new().name("index-writer".into()).spawn(move || thread.run(&writes))?;
-        Ok(Self { reader, index, fields, writer: sender })
+        let thread = WriterThread {
+            writer,
+            fields,
+            reader: reader.clone(),
+        };
+        thread::Builder::new()
+            .name("index-writer".into())
+            .spawn(move || thread.run(&writes))?;
+        Ok(Self {
+            reader,
+            index,
+            fields,
+            writer: sender,
+        })
     }
 
     async fn change(&self, change: Change) -> Result<()> {
@@ -139,7 +153,8 @@ impl WriterThread {
     }
 
     fn delete(&self, id: &ReportId) {
-        self.writer.delete_term(Term::from_field_text(self.fields.id, id.as_str()));
+        self.writer
+            .delete_term(Term::from_field_text(self.fields.id, id.as_str()));
     }
 }
 
@@ -182,7 +197,10 @@ fn find(searcher: &Searcher, index: &Index, fields: Fields, request: &SearchRequ
     let query = translate::query(&request.query, &fields);
     let total = searcher.search(&query, &Count)? as u64;
     let addresses = top(searcher, query.as_ref(), request)?;
-    let hits = addresses.into_iter().map(|address| summary(searcher, fields, address)).collect::<::tantivy::Result<_>>()?;
+    let hits = addresses
+        .into_iter()
+        .map(|address| summary(searcher, fields, address))
+        .collect::<::tantivy::Result<_>>()?;
     let facets = if request.facet_values == 0 {
         BTreeMap::new()
     } else {
@@ -212,14 +230,21 @@ fn top(
 
 fn summary(searcher: &Searcher, fields: Fields, address: DocAddress) -> ::tantivy::Result<Summary> {
     let document: TantivyDocument = searcher.doc(address)?;
-    let json = document.get_first(fields.summary).and_then(|value| value.as_str().map(str::to_owned));
+    let json = document
+        .get_first(fields.summary)
+        .and_then(|value| value.as_str().map(str::to_owned));
     serde_json::from_str(&json.unwrap_or_default()).map_err(|error| TantivyError::InternalError(error.to_string()))
 }
 
 fn facet_request(values: u32) -> ::tantivy::Result<Aggregations> {
     let facets: serde_json::Map<String, serde_json::Value> = Field::ALL
         .into_iter()
-        .map(|field| (field.name().to_owned(), serde_json::json!({"terms": {"field": field.name(), "size": values}})))
+        .map(|field| {
+            (
+                field.name().to_owned(),
+                serde_json::json!({"terms": {"field": field.name(), "size": values}}),
+            )
+        })
         .collect();
     serde_json::from_value(facets.into()).map_err(|error| TantivyError::InternalError(error.to_string()))
 }
@@ -228,13 +253,18 @@ fn facets(results: AggregationResults) -> BTreeMap<&'static str, Vec<FacetValue>
     let mut facets = BTreeMap::new();
     for (name, result) in results.0 {
         let Some(field) = Field::named(&name) else { continue };
-        let AggregationResult::BucketResult(BucketResult::Terms { buckets, .. }) = result else { continue };
+        let AggregationResult::BucketResult(BucketResult::Terms { buckets, .. }) = result else {
+            continue;
+        };
         let values = buckets.into_iter().map(|bucket| {
             let value = match bucket.key {
                 Key::Str(text) => text,
                 other => other.to_string(),
             };
-            FacetValue { value, count: bucket.doc_count }
+            FacetValue {
+                value,
+                count: bucket.doc_count,
+            }
         });
         facets.insert(field.name(), values.collect());
     }
@@ -250,7 +280,10 @@ impl From<TantivyError> for StoreError {
 fn store_error(error: &TantivyError) -> StoreError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = cause {
-        if current.downcast_ref::<std::io::Error>().is_some_and(crate::store::is_full) {
+        if current
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(crate::store::is_full)
+        {
             return StoreError::Full(error.to_string());
         }
         cause = current.source();

@@ -40,7 +40,10 @@ pub fn to_index(text: &str) -> Vec<Word> {
 pub fn to_find(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut start = None;
-    let ends = text.char_indices().map(|(at, c)| (at, Some(c))).chain([(text.len(), None)]);
+    let ends = text
+        .char_indices()
+        .map(|(at, c)| (at, Some(c)))
+        .chain([(text.len(), None)]);
     for (at, c) in ends {
         match (start, c.is_some_and(char::is_alphanumeric)) {
             (None, true) => start = Some(at),
@@ -48,7 +51,11 @@ pub fn to_find(text: &str) -> Vec<Word> {
                 start = None;
                 if at - from <= MAX_WORD_BYTES {
                     let run = text.get(from..at).unwrap_or_default();
-                    words.push(Word { text: run.to_lowercase(), position: words.len(), range: from..at });
+                    words.push(Word {
+                        text: run.to_lowercase(),
+                        position: words.len(),
+                        range: from..at,
+                    });
                 }
             }
             _ => {}
@@ -85,7 +92,10 @@ mod tests {
     fn text_becomes_words() {
         let cases: [(&str, &[&str]); 6] = [
             ("at::native::index_select", &["at", "native", "index", "select"]),
-            ("torch.OutOfMemoryError:", &["torch", "outofmemoryerror", "out", "of", "memory", "error"]),
+            (
+                "torch.OutOfMemoryError:",
+                &["torch", "outofmemoryerror", "out", "of", "memory", "error"],
+            ),
             ("CUDAError", &["cudaerror", "cuda", "error"]),
             ("libtorch_cuda.so+0x1f", &["libtorch", "cuda", "so", "0x1f"]),
             ("Größe über 日本", &["größe", "über", "日本"]),

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
+use object_store::ObjectStoreExt;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Location;
-use object_store::ObjectStoreExt;
 use tokio::io::AsyncReadExt;
 use tokio_util::io::ReaderStream;
 
@@ -32,7 +32,10 @@ impl FileBlobs {
         fs::create_dir_all(root)?;
         let root = Location::from_filesystem_path(root).map_err(|error| StoreError::Failed(error.to_string()))?;
         // The whole file system, because staged files are moved in from another folder of it.
-        Ok(Self { store: LocalFileSystem::new().with_fsync(true), root })
+        Ok(Self {
+            store: LocalFileSystem::new().with_fsync(true),
+            root,
+        })
     }
 
     fn location(&self, digest: &Digest) -> Location {
@@ -91,7 +94,9 @@ impl Blobs for FileBlobs {
     }
 
     async fn read(&self, digest: &Digest, range: Range<u64>) -> Result<Option<ByteStream>> {
-        let Some((mut file, size)) = self.file(digest).await? else { return Ok(None) };
+        let Some((mut file, size)) = self.file(digest).await? else {
+            return Ok(None);
+        };
         let start = range.start.min(size);
         let file = blocking(move || {
             file.seek(SeekFrom::Start(start))?;
@@ -106,7 +111,10 @@ impl Blobs for FileBlobs {
         if self.size(digest).await?.is_none() {
             return Ok(None);
         }
-        Ok(Some(LocalBlob { path: self.path(digest)?, guard: None }))
+        Ok(Some(LocalBlob {
+            path: self.path(digest)?,
+            guard: None,
+        }))
     }
 
     async fn delete(&self, digest: &Digest) -> Result<()> {

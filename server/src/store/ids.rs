@@ -13,11 +13,19 @@ use sha2::Digest as _;
 pub struct ReportId(String);
 
 impl ReportId {
-    /// The first 16 bytes of SHA-256 over the canonical JSON of the metadata and of the sorted (name, sha256) pairs.
+    /// The first 16 bytes of SHA-256 over the canonical JSON of the metadata, followed by that of the sorted
+    /// (name, sha256) pairs: the id that a diagnosis of the same files has on the command line.
     pub fn derive(metadata: &Map<String, Value>, artifacts: &[(String, Digest)]) -> Self {
-        let mut pairs: Vec<(&str, &str)> = artifacts.iter().map(|(name, sha)| (name.as_str(), sha.as_str())).collect();
+        let mut pairs: Vec<(&str, &str)> = artifacts
+            .iter()
+            .map(|(name, sha)| (name.as_str(), sha.as_str()))
+            .collect();
         pairs.sort_unstable();
-        let canonical = serde_json::json!([sorted(&Value::Object(metadata.clone())), pairs]).to_string();
+        let canonical = format!(
+            "{}{}",
+            sorted(&Value::Object(metadata.clone())),
+            serde_json::json!(pairs)
+        );
         Self(hex(&sha2::Sha256::digest(canonical)[..16]))
     }
 
@@ -33,7 +41,12 @@ fn sorted(value: &Value) -> Value {
         Value::Object(members) => {
             let mut names: Vec<&String> = members.keys().collect();
             names.sort_unstable();
-            Value::Object(names.into_iter().map(|name| (name.clone(), sorted(&members[name]))).collect())
+            Value::Object(
+                names
+                    .into_iter()
+                    .map(|name| (name.clone(), sorted(&members[name])))
+                    .collect(),
+            )
         }
         Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
         other => other.clone(),
@@ -85,13 +98,19 @@ impl FromStr for Digest {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let lower = text.to_ascii_lowercase();
-        if is_lower_hex(&lower, 64) { Ok(Self(lower)) } else { Err("a sha256 is 64 hex digits".to_owned()) }
+        if is_lower_hex(&lower, 64) {
+            Ok(Self(lower))
+        } else {
+            Err("a sha256 is 64 hex digits".to_owned())
+        }
     }
 }
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
     }
 }
 
@@ -108,8 +127,10 @@ fn is_lower_hex(text: &str, digits: usize) -> bool {
 /// Lower-case hex digits of the bytes.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }

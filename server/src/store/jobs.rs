@@ -12,8 +12,10 @@ use super::{ReportId, Result};
 pub struct Job {
     /// The report to process; it has at most one job.
     pub report: ReportId,
-    /// How often it was taken before, this time included: 1 at first.
+    /// How often it was taken, this time included: 1 at first.
     pub attempt: u32,
+    /// How often who had taken it died before the job ended; those times are no attempts.
+    pub deaths: u32,
     /// Proves the lease; a later lease on the same job makes it void.
     pub token: i64,
 }
@@ -59,7 +61,8 @@ pub trait Jobs: Send + Sync + std::fmt::Debug {
     /// Puts a job back that went wrong, to be taken again at `retry`; without it the job is given up.
     async fn fail(&self, job: &Job, reason: &str, retry: Option<Timestamp>) -> Result<()>;
 
-    /// Ends all leases of an owner that is known to be dead. The attempts they took still count.
+    /// Ends all leases of an owner that is known to be dead; how many. Their jobs go to the end of the queue: one of
+    /// them may be what killed it, and the others shall not wait for that.
     async fn release(&self, owner: &str) -> Result<u64>;
 
     /// How many jobs there are.

@@ -49,7 +49,11 @@ pub enum StoreError {
 
 impl From<io::Error> for StoreError {
     fn from(error: io::Error) -> Self {
-        if is_full(&error) { Self::Full(error.to_string()) } else { Self::Failed(error.to_string()) }
+        if is_full(&error) {
+            Self::Full(error.to_string())
+        } else {
+            Self::Failed(error.to_string())
+        }
     }
 }
 

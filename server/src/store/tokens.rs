@@ -48,7 +48,9 @@ impl Token {
     pub fn generate() -> std::io::Result<Self> {
         let mut bytes = [0_u8; 32];
         getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
-        Ok(Self { secret: format!("whycrash_{}", hex(&bytes)) })
+        Ok(Self {
+            secret: format!("whycrash_{}", hex(&bytes)),
+        })
     }
 
     /// What the client sends as `Authorization: Bearer …`.

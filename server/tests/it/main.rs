@@ -1,1 +1,11 @@
-//! Integration tests.
+//! The server as its clients see it, and its stores as the server sees them.
+
+mod api;
+mod conformance;
+mod durability;
+mod errors;
+mod ingest;
+mod processing;
+mod search;
+mod security;
+mod support;

@@ -8,9 +8,28 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("whycrash-symbols", &["whycrash-evidence"]),
     ("whycrash-catalog", &["whycrash-evidence"]),
     ("whycrash-plugin", &[]),
-    ("whycrash-plugin-host", &["whycrash-evidence", "whycrash-symbols", "whycrash-catalog"]),
-    ("whycrash-server", &["whycrash-evidence", "whycrash-symbols", "whycrash-catalog", "whycrash-plugin-host"]),
-    ("whycrash", &["whycrash-evidence", "whycrash-symbols", "whycrash-catalog", "whycrash-plugin-host"]),
+    (
+        "whycrash-plugin-host",
+        &["whycrash-evidence", "whycrash-symbols", "whycrash-catalog"],
+    ),
+    (
+        "whycrash-server",
+        &[
+            "whycrash-evidence",
+            "whycrash-symbols",
+            "whycrash-catalog",
+            "whycrash-plugin-host",
+        ],
+    ),
+    (
+        "whycrash",
+        &[
+            "whycrash-evidence",
+            "whycrash-symbols",
+            "whycrash-catalog",
+            "whycrash-plugin-host",
+        ],
+    ),
 ];
 
 /// Libraries that only one crate may know.
@@ -31,13 +50,25 @@ const KNOWN_TO_ONE: &[(&str, &str)] = &[
 /// The workspace's packages, but for this one, which may see everything.
 fn packages() -> Vec<Package> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
-    let metadata = MetadataCommand::new().manifest_path(root).no_deps().exec().expect("cargo describes the workspace");
-    metadata.packages.into_iter().filter(|package| package.name.as_str() != env!("CARGO_PKG_NAME")).collect()
+    let metadata = MetadataCommand::new()
+        .manifest_path(root)
+        .no_deps()
+        .exec()
+        .expect("cargo describes the workspace");
+    metadata
+        .packages
+        .into_iter()
+        .filter(|package| package.name.as_str() != env!("CARGO_PKG_NAME"))
+        .collect()
 }
 
 /// Names of what ends up in the crate or its build script; what only its tests use is its own affair.
 fn dependencies(package: &Package) -> impl Iterator<Item = &str> {
-    package.dependencies.iter().filter(|d| d.kind != DependencyKind::Development).map(|d| d.name.as_str())
+    package
+        .dependencies
+        .iter()
+        .filter(|d| d.kind != DependencyKind::Development)
+        .map(|d| d.name.as_str())
 }
 
 #[test]
@@ -49,7 +80,11 @@ fn crates_of_the_project_depend_in_one_direction() {
             .find(|(name, _)| *name == package.name.as_str())
             .unwrap_or_else(|| panic!("{}: say in this table which crates it may use", package.name));
         for dependency in dependencies(package).filter(|d| packages.iter().any(|p| p.name.as_str() == *d)) {
-            assert!(allowed.contains(&dependency), "{} must not depend on {dependency}", package.name);
+            assert!(
+                allowed.contains(&dependency),
+                "{} must not depend on {dependency}",
+                package.name
+            );
         }
     }
 }

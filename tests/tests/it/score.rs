@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Map;
-use whycrash_plugin_host::{Diagnoser, Input, Settings};
+use whycrash_catalog::Catalog;
+use whycrash_plugin_host::{Diagnoser, Input, Outcome, Settings};
 use whycrash_symbols::Sources;
 use whycrash_tests::corpus::{self, Case};
 
 /// The least number of right answers. Raise it when it is passed.
-const LEAST_RIGHT: usize = 0;
+const LEAST_RIGHT: usize = 80;
 /// The highest number of wrong answers: a cause that is not the label's, or any where none should be found.
-const MOST_WRONG: usize = 0;
+const MOST_WRONG: usize = 1;
 
 /// The name that a missing cause gets in the table.
 const NONE: &str = "(none)";
@@ -34,18 +35,33 @@ struct Row {
 
 impl Row {
     fn percent(part: usize, whole: usize) -> String {
-        if whole == 0 { "-".to_owned() } else { format!("{:.0} %", 100.0 * part as f64 / whole as f64) }
+        if whole == 0 {
+            "-".to_owned()
+        } else {
+            format!("{:.0} %", 100.0 * part as f64 / whole as f64)
+        }
     }
 }
 
 fn diagnoser(cases: &[Case]) -> Diagnoser {
     let folders = cases.iter().filter_map(Case::binaries).collect();
-    let symbols = Sources { folders, local_files: true };
-    Diagnoser::new(Settings { symbols, ..Settings::default() }).expect("the built-in plugins load")
+    let symbols = Sources {
+        folders,
+        local_files: true,
+    };
+    Diagnoser::new(Settings {
+        symbols,
+        ..Settings::default()
+    })
+    .expect("the built-in plugins load")
 }
 
-fn named(cause: Option<&str>) -> String {
-    cause.filter(|cause| !cause.is_empty()).unwrap_or(NONE).to_owned()
+/// The id of the page that answers for a cause: labels and plugins may use any id that a page lists.
+fn page(catalog: &Catalog, cause: Option<&str>) -> String {
+    let page = cause
+        .and_then(|id| catalog.get(id))
+        .map_or(NONE, |cause| cause.id.as_str());
+    page.to_owned()
 }
 
 fn table(answers: &[Answer]) -> String {
@@ -57,12 +73,23 @@ fn table(answers: &[Answer]) -> String {
         row.abstained += usize::from(answer.found == NONE && answer.truth != NONE);
         rows.entry(&answer.found).or_default().named += 1;
     }
-    let mut out = format!("{:34}{:>6}{:>6}{:>10}{:>11}{:>8}\n", "cause", "cases", "right", "abstained", "precision", "recall");
+    let mut out = format!(
+        "{:34}{:>6}{:>6}{:>10}{:>11}{:>8}\n",
+        "cause", "cases", "right", "abstained", "precision", "recall"
+    );
     for (cause, row) in rows {
         let precision = Row::percent(row.right, row.named);
         let recall = Row::percent(row.right, row.cases);
-        let Row { cases, right, abstained, .. } = row;
-        let _ = writeln!(out, "{cause:34}{cases:>6}{right:>6}{abstained:>10}{precision:>11}{recall:>8}");
+        let Row {
+            cases,
+            right,
+            abstained,
+            ..
+        } = row;
+        let _ = writeln!(
+            out,
+            "{cause:34}{cases:>6}{right:>6}{abstained:>10}{precision:>11}{recall:>8}"
+        );
     }
     out
 }
@@ -70,21 +97,43 @@ fn table(answers: &[Answer]) -> String {
 #[test]
 fn corpus_score() {
     let cases = corpus::cases().expect("every folder of the corpus is a case");
+    let catalog = Catalog::embedded();
     let diagnoser = diagnoser(&cases);
-    assert!(!diagnoser.plugins().is_empty(), "built without plugins: run `make plugins` and build again");
+    assert!(
+        !diagnoser.plugins().is_empty(),
+        "built without plugins: run `make plugins` and build again"
+    );
 
     let mut answers = Vec::new();
     let mut forbidden = Vec::new();
     for case in &cases {
-        let document = diagnoser.diagnose(&Input { artifacts: case.artifacts(), metadata: Map::new() });
-        for run in document.plugins.iter().filter(|run| run.outcome == whycrash_plugin_host::Outcome::Failed) {
-            forbidden.push(format!("{}: {} failed: {}", case.name, run.name, run.reason.as_deref().unwrap_or("")));
+        let document = diagnoser.diagnose(&Input {
+            artifacts: case.artifacts(),
+            metadata: Map::new(),
+        });
+        for run in document.plugins.iter().filter(|run| run.outcome == Outcome::Failed) {
+            forbidden.push(format!(
+                "{}: {} failed: {}",
+                case.name,
+                run.name,
+                run.reason.as_deref().unwrap_or("")
+            ));
         }
-        for finding in document.findings.iter().filter(|finding| case.label.expect_not.contains(&finding.cause)) {
-            forbidden.push(format!("{}: {} was named, with {:.2}", case.name, finding.cause, finding.confidence));
+        for finding in document
+            .findings
+            .iter()
+            .filter(|finding| case.label.expect_not.contains(&finding.cause))
+        {
+            forbidden.push(format!(
+                "{}: {} was named, with {:.2}",
+                case.name, finding.cause, finding.confidence
+            ));
         }
         let first = document.findings.first();
-        let answer = Answer { truth: named(Some(&case.label.cause)), found: named(first.map(|f| f.cause.as_str())) };
+        let answer = Answer {
+            truth: named(Some(&case.label.cause)),
+            found: named(first.map(|f| f.cause.as_str())),
+        };
         if answer.found != answer.truth {
             println!("{}: {} instead of {}", case.name, answer.found, answer.truth);
         }
@@ -95,8 +144,17 @@ fn corpus_score() {
     let right = answers.iter().filter(|a| a.found == a.truth).count();
     let abstained = answers.iter().filter(|a| a.found == NONE && a.truth != NONE).count();
     let wrong = answers.len() - right - abstained;
-    println!("{} cases: {right} right, {abstained} abstained, {wrong} wrong", answers.len());
+    println!(
+        "{} cases: {right} right, {abstained} abstained, {wrong} wrong",
+        answers.len()
+    );
     assert!(forbidden.is_empty(), "{}", forbidden.join("\n"));
-    assert!(right >= LEAST_RIGHT, "{right} right answers; {LEAST_RIGHT} were reached before");
-    assert!(wrong <= MOST_WRONG, "{wrong} wrong answers; no more than {MOST_WRONG} were given before");
+    assert!(
+        right >= LEAST_RIGHT,
+        "{right} right answers; {LEAST_RIGHT} were reached before"
+    );
+    assert!(
+        wrong <= MOST_WRONG,
+        "{wrong} wrong answers; no more than {MOST_WRONG} were given before"
+    );
 }

@@ -24,6 +24,11 @@ fn words_find_the_page_they_describe() {
         ("pure virtual", "abrt-pure-virtual"),
         ("rust panic unwrap", "abrt-rust-panic"),
         ("from_blob lifetime", "seg-buffer-freed-under-tensor"),
+        ("illegal memory access custom kernel", "ima-custom-kernel"),
+        ("oom-fragmentation", "oom-fragmentation"),
+        ("xid 79", "hw-fell-off-bus"),
+        ("unused parameters ddp", "ddp-unused-params"),
+        ("too many open files", "dl-fd-exhausted"),
     ];
     for (words, expected) in cases {
         check(&catalog, words, expected);

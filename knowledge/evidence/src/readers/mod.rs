@@ -9,6 +9,7 @@ pub mod input;
 mod kind;
 pub mod lines;
 pub mod memory_snapshot;
+pub mod minidump;
 pub mod pickle;
 mod py_spy;
 pub mod text;
@@ -58,6 +59,7 @@ pub fn read(artifact: &Artifact, limits: &Limits) -> Reading {
 fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Limits) -> Reading {
     match kind {
         ArtifactKind::ElfCore => elf_core::read(artifact, limits),
+        ArtifactKind::Minidump => streamed(input, |stream| minidump::read(stream, input.name(), limits)),
         ArtifactKind::MemorySnapshot => streamed(input, |stream| memory_snapshot::read(stream, input.name(), limits)),
         ArtifactKind::FlightRecorder => streamed(input, |stream| flight_recorder::read(stream, input.name(), limits)),
         ArtifactKind::Log if py_spy::is_dump(input.head()) => py_spy::read(input, limits),
@@ -67,7 +69,6 @@ fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Lim
         ArtifactKind::Context => context::read(input, limits),
         ArtifactKind::Empty => empty(input),
         ArtifactKind::Unknown => unknown(input),
-        _ => Reading::default(),
     }
 }
 

@@ -43,8 +43,15 @@ pub(super) fn interesting(thread: &Thread) -> impl Iterator<Item = &Frame> {
             None => frame
                 .module
                 .as_deref()
-                .is_some_and(|module| !module_name(module).starts_with("python")),
+                .is_some_and(|module| !is_runtime(&module_name(module))),
         })
+}
+
+/// Libraries in which a frame without a name is a caller or a starter of threads.
+fn is_runtime(module: &str) -> bool {
+    ["python", "libpython", "libc.so", "libpthread", "libstdc++", "ld-linux"]
+        .iter()
+        .any(|start| module.starts_with(start))
 }
 
 fn part(frame: &Frame) -> String {

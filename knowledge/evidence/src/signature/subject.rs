@@ -200,13 +200,12 @@ fn uncaught_of_chain<'a>(event: &'a Event, evidence: &'a Evidence) -> &'a Event 
     if !linked(event) || !matches!(specific(event, evidence).0.what, What::PythonException(_)) {
         return event;
     }
-    let consequences = evidence
+    let mut consequences = evidence
         .timeline
         .iter()
         .filter(|later| later.echo_of == Some(event.event) && later.artifact == event.artifact && !linked(later));
     consequences
-        .filter(|later| matches!(later.what, What::PythonException(_)))
-        .next_back()
+        .rfind(|later| matches!(later.what, What::PythonException(_)))
         .unwrap_or(event)
 }
 

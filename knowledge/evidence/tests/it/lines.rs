@@ -8,6 +8,7 @@ use crate::support::{artifact, compressed};
 #[test]
 fn lines_are_found_by_number_and_by_pattern() {
     let text: String = (1..=5000).map(|n| format!("line {n}\r\n")).collect::<String>() + "the end";
+    let regex = regex::bytes::Regex::new("9{3}$").unwrap();
     let mut forms = compressed(text.as_bytes());
     forms.push(("plain", text.clone().into_bytes()));
     for (name, bytes) in forms {
@@ -21,7 +22,6 @@ fn lines_are_found_by_number_and_by_pattern() {
         );
         assert_eq!(lines.range(5000, 9000).unwrap(), ["line 5000", "the end"]);
         assert!(lines.range(6000, 9000).unwrap().is_empty());
-        let regex = regex::bytes::Regex::new("9{3}$").unwrap();
         let found = lines.search(&regex, 1500, 2).unwrap();
         assert_eq!(found, [(1999, "line 1999".to_owned()), (2999, "line 2999".to_owned())]);
     }

@@ -1,11 +1,16 @@
 //! The readers and what is made of their findings, on small artifacts.
 
+#![allow(clippy::format_collect, reason = "test texts are small, and read better this way")]
+
 mod blocks;
 mod gpu_cores;
 mod grammars;
+mod hostile;
 mod kinds;
 mod lines;
+mod logs;
 mod merging;
+mod minidumps;
 mod pickles;
 mod recorders;
 mod signatures;

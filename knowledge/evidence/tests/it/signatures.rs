@@ -12,11 +12,16 @@ fn of_text(text: &str) -> Evidence {
     merge(vec![read(&artifact, &Limits::default()).evidence], Map::new())
 }
 
+/// Frames without a name are given by their library's path.
+fn is_library(name: &str) -> bool {
+    name.starts_with('/')
+}
+
 /// A core with one crashed thread; the frame after `<handler>` is the one the signal interrupted.
 fn of_core(signal: &str, functions: &[&str], base: u64) -> Evidence {
     let frames = functions.iter().enumerate().map(|(index, function)| Frame {
-        function: (!function.ends_with(".so")).then(|| (*function).to_owned()),
-        module: Some(if function.ends_with(".so") {
+        function: (!is_library(function)).then(|| (*function).to_owned()),
+        module: Some(if is_library(function) {
             (*function).to_owned()
         } else {
             "/build/app".to_owned()

@@ -1,4 +1,4 @@
-//! Where CPython keeps what a stack needs, per version.
+//! Where `CPython` keeps what a stack needs, per version.
 //!
 //! 3.13 and later say so themselves, in `_Py_DebugOffsets` at the start of `_PyRuntime`
 //! (`Include/internal/pycore_debug_offsets.h`). For 3.9 to 3.12 the offsets are those of the structures in

@@ -1,13 +1,13 @@
 //! From a position in bytecode to a line of source.
 //!
-//! Formats: `Objects/lnotab_notes.txt` (3.9, 3.10) and `InternalDocs/code_objects.md` (3.11 and later) of CPython.
+//! Formats: `Objects/lnotab_notes.txt` (3.9, 3.10) and `InternalDocs/code_objects.md` (3.11 and later) of `CPython`.
 
 use super::layout::LineTable;
 
 /// The line that the instruction at an offset (in bytes) is of.
 pub(super) fn line_at(table: &[u8], form: LineTable, first_line: u32, offset: i64) -> Option<u32> {
     let line = match form {
-        LineTable::Lnotab => by_lnotab(table, i64::from(first_line), offset),
+        LineTable::Lnotab => Some(by_lnotab(table, i64::from(first_line), offset)),
         LineTable::Ranges => by_ranges(table, i64::from(first_line), offset),
         LineTable::Locations => by_locations(table, i64::from(first_line), offset),
     };
@@ -15,7 +15,7 @@ pub(super) fn line_at(table: &[u8], form: LineTable, first_line: u32, offset: i6
 }
 
 /// Pairs of unsigned address and signed line increments.
-fn by_lnotab(table: &[u8], mut line: i64, offset: i64) -> Option<i64> {
+fn by_lnotab(table: &[u8], mut line: i64, offset: i64) -> i64 {
     let mut address = 0;
     for pair in table.chunks_exact(2) {
         let &[advance, lines] = pair else { break };
@@ -25,7 +25,7 @@ fn by_lnotab(table: &[u8], mut line: i64, offset: i64) -> Option<i64> {
         }
         line += i64::from(lines as i8);
     }
-    Some(line)
+    line
 }
 
 /// Pairs of the length of a range and the signed step to its line; -128 for a range without a line.

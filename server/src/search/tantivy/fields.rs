@@ -72,7 +72,10 @@ impl Fields {
                 made.add_text(self.value(*field), value);
             }
         }
-        made.add_text(self.summary, serde_json::to_string(&document.summary).unwrap_or_default());
+        made.add_text(
+            self.summary,
+            serde_json::to_string(&document.summary).unwrap_or_default(),
+        );
         made
     }
 }
@@ -126,7 +129,10 @@ struct Tokens {
 
 impl Tokens {
     fn new(tokens: impl Iterator<Item = Token>) -> Self {
-        Self { tokens: tokens.collect::<Vec<_>>().into_iter(), current: Token::default() }
+        Self {
+            tokens: tokens.collect::<Vec<_>>().into_iter(),
+            current: Token::default(),
+        }
     }
 }
 

@@ -12,13 +12,20 @@ use crate::search::words;
 
 /// How much more a match in the title counts than one in the text.
 const TITLE_BOOST: f32 = 4.0;
+/// Most terms that one prefix may stand for.
+const EXPANSIONS: u32 = 10_000;
 
 /// The query in tantivy's terms.
 pub fn query(query: &Query, fields: &Fields) -> Box<dyn TantivyQuery> {
     let mut clauses: Vec<(Occur, Box<dyn TantivyQuery>)> = query
         .clauses
         .iter()
-        .map(|clause| (if clause.negated { Occur::MustNot } else { Occur::Must }, one(clause, fields)))
+        .map(|clause| {
+            (
+                if clause.negated { Occur::MustNot } else { Occur::Must },
+                one(clause, fields),
+            )
+        })
         .collect();
     if clauses.iter().all(|(occur, _)| *occur == Occur::MustNot) {
         // There must be something to leave out from.
@@ -40,21 +47,29 @@ fn one(clause: &Clause, fields: &Fields) -> Box<dyn TantivyQuery> {
 fn value(field: Handle, value: &str, prefix: bool) -> Box<dyn TantivyQuery> {
     let term = Term::from_field_text(field, &value.to_lowercase());
     if prefix {
-        Box::new(PhrasePrefixQuery::new(vec![term]))
+        Box::new(beginning(vec![term]))
     } else {
         Box::new(TermQuery::new(term, IndexRecordOption::Basic))
     }
 }
 
 fn text(field: Handle, clause: &Clause) -> Box<dyn TantivyQuery> {
-    let terms: Vec<Term> =
-        words::to_find(&clause.value).into_iter().map(|word| Term::from_field_text(field, &word.text)).collect();
+    let terms: Vec<Term> = words::to_find(&clause.value)
+        .into_iter()
+        .map(|word| Term::from_field_text(field, &word.text))
+        .collect();
     match (terms.as_slice(), clause.prefix) {
         // Punctuation alone is in no index, and the rest of the query still means something.
         ([], _) if clause.negated => Box::new(EmptyQuery),
         ([], _) => Box::new(AllQuery),
-        (_, true) => Box::new(PhrasePrefixQuery::new(terms)),
+        (_, true) => Box::new(beginning(terms)),
         ([term], false) => Box::new(TermQuery::new(term.clone(), IndexRecordOption::WithFreqs)),
         (_, false) => Box::new(PhraseQuery::new(terms)),
     }
+}
+
+fn beginning(terms: Vec<Term>) -> PhrasePrefixQuery {
+    let mut query = PhrasePrefixQuery::new(terms);
+    query.set_max_expansions(EXPANSIONS);
+    query
 }

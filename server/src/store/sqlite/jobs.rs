@@ -19,14 +19,15 @@ impl Jobs for Sqlite {
             if state.is_some_and(|state| state != "failed") {
                 return Ok(());
             }
-            let waiting: u64 =
-                tx.prepare_cached("SELECT count(*) FROM jobs WHERE state = 'queued'")?.query_row([], |row| row.get(0))?;
+            let waiting: u64 = tx
+                .prepare_cached("SELECT count(*) FROM jobs WHERE state = 'queued'")?
+                .query_row([], |row| row.get(0))?;
             if waiting >= limit {
                 return Err(StoreError::QueueFull);
             }
             tx.prepare_cached(
-                "INSERT OR REPLACE INTO jobs (report, state, attempts, not_before, queued, token)
-                 VALUES (?1, 'queued', 0, 0, (SELECT coalesce(max(queued), 0) + 1 FROM jobs),
+                "INSERT OR REPLACE INTO jobs (report, state, attempts, deaths, not_before, queued, token)
+                 VALUES (?1, 'queued', 0, 0, 0, (SELECT coalesce(max(queued), 0) + 1 FROM jobs),
                          coalesce((SELECT token FROM jobs WHERE report = ?1), 0))",
             )?
             .execute([report.as_str()])?;
@@ -44,14 +45,21 @@ impl Jobs for Sqlite {
                             not_before = ?2
                      WHERE report = (SELECT report FROM jobs WHERE state IN ('queued', 'running') AND not_before <= ?3
                                      ORDER BY queued LIMIT 1)
-                     RETURNING report, attempts, token",
+                     RETURNING report, attempts, deaths, token",
                 )?
                 .query_row(params![lease.owner, lease_end(&lease), millis(lease.now)], |row| {
-                    Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?))
+                    Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
                 })
                 .optional()?;
-            let Some((report, attempt, token)) = taken else { return Ok(None) };
-            Ok(Some(Job { report: parse("job", report.parse())?, attempt, token }))
+            let Some((report, attempt, deaths, token)) = taken else {
+                return Ok(None);
+            };
+            Ok(Some(Job {
+                report: parse("job", report.parse())?,
+                attempt,
+                deaths,
+                token,
+            }))
         })
         .await
     }
@@ -60,7 +68,9 @@ impl Jobs for Sqlite {
         let (job, until) = (job.clone(), lease_end(lease));
         self.write(move |tx| {
             let changed = tx
-                .prepare_cached("UPDATE jobs SET not_before = ?3 WHERE report = ?1 AND token = ?2 AND state = 'running'")?
+                .prepare_cached(
+                    "UPDATE jobs SET not_before = ?3 WHERE report = ?1 AND token = ?2 AND state = 'running'",
+                )?
                 .execute(params![job.report.as_str(), job.token, until])?;
             held(changed, job.report)
         })
@@ -103,7 +113,8 @@ impl Jobs for Sqlite {
         self.write(move |tx| {
             let changed = tx
                 .prepare_cached(
-                    "UPDATE jobs SET state = 'queued', not_before = 0, owner = NULL
+                    "UPDATE jobs SET state = 'queued', not_before = 0, owner = NULL, attempts = attempts - 1,
+                            deaths = deaths + 1, queued = (SELECT max(queued) FROM jobs) + 1
                      WHERE state = 'running' AND owner = ?1",
                 )?
                 .execute([owner])?;
@@ -136,5 +147,9 @@ fn lease_end(lease: &Lease) -> i64 {
 }
 
 fn held(changed: usize, report: ReportId) -> Result<()> {
-    if changed == 1 { Ok(()) } else { Err(StoreError::LeaseLost(report)) }
+    if changed == 1 {
+        Ok(())
+    } else {
+        Err(StoreError::LeaseLost(report))
+    }
 }

@@ -36,7 +36,9 @@ pub struct Sqlite {
 
 impl std::fmt::Debug for Sqlite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sqlite").field("path", &self.readers.path).finish_non_exhaustive()
+        f.debug_struct("Sqlite")
+            .field("path", &self.readers.path)
+            .finish_non_exhaustive()
     }
 }
 
@@ -56,7 +58,13 @@ impl Sqlite {
                 write(&mut connection);
             }
         })?;
-        Ok(Self { writer, readers: Arc::new(Readers { path: path.to_owned(), idle: Mutex::default() }) })
+        Ok(Self {
+            writer,
+            readers: Arc::new(Readers {
+                path: path.to_owned(),
+                idle: Mutex::default(),
+            }),
+        })
     }
 
     /// Runs `work` in a transaction on the writing thread; committed, and durable, when this returns `Ok`.
@@ -94,10 +102,7 @@ impl Sqlite {
     }
 }
 
-fn in_transaction<T>(
-    connection: &mut Connection,
-    work: impl FnOnce(&Transaction<'_>) -> Result<T>,
-) -> Result<T> {
+fn in_transaction<T>(connection: &mut Connection, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let value = work(&transaction)?;
     transaction.commit()?;
@@ -106,7 +111,9 @@ fn in_transaction<T>(
 
 /// Runs blocking work on the runtime's threads for that.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| StoreError::Failed(error.to_string()))?
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| StoreError::Failed(error.to_string()))?
 }
 
 fn writer_gone() -> StoreError {

@@ -17,7 +17,12 @@ impl Records for Sqlite {
         self.write(move |tx| {
             let summary = Summary {
                 id: report.id.to_string(),
-                title: report.artifacts.iter().map(|a| a.name.as_str()).collect::<Vec<_>>().join(", "),
+                title: report
+                    .artifacts
+                    .iter()
+                    .map(|a| a.name.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", "),
                 time: report.received.to_string(),
                 ..Summary::default()
             };
@@ -47,10 +52,17 @@ impl Records for Sqlite {
             let found = connection
                 .prepare_cached("SELECT metadata, received, state, failure FROM reports WHERE id = ?1")?
                 .query_row([id.as_str()], |row| {
-                    Ok((row.get::<_, String>(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get(3)?))
+                    Ok((
+                        row.get::<_, String>(0)?,
+                        row.get(1)?,
+                        row.get::<_, String>(2)?,
+                        row.get(3)?,
+                    ))
                 })
                 .optional()?;
-            let Some((metadata, received, state, failure)) = found else { return Ok(None) };
+            let Some((metadata, received, state, failure)) = found else {
+                return Ok(None);
+            };
             Ok(Some(ReportRecord {
                 metadata: parse("metadata", serde_json::from_str(&metadata))?,
                 received: timestamp(received)?,
@@ -75,12 +87,22 @@ impl Records for Sqlite {
 
     async fn completed(&self, id: &ReportId) -> Result<()> {
         let id = id.clone();
-        self.write(move |tx| set_state(tx, &id, ReportState::Processing, None, "state IN ('uploading', 'failed')")).await
+        self.write(move |tx| {
+            set_state(
+                tx,
+                &id,
+                ReportState::Processing,
+                None,
+                "state IN ('uploading', 'failed')",
+            )
+        })
+        .await
     }
 
     async fn reopen(&self, id: &ReportId) -> Result<()> {
         let id = id.clone();
-        self.write(move |tx| set_state(tx, &id, ReportState::Processing, None, "state IN ('done', 'failed')")).await
+        self.write(move |tx| set_state(tx, &id, ReportState::Processing, None, "state IN ('done', 'failed')"))
+            .await
     }
 
     async fn put_document(&self, id: &ReportId, document: &StoredDocument, now: Timestamp) -> Result<bool> {
@@ -108,7 +130,8 @@ impl Records for Sqlite {
                  ON CONFLICT (report) DO UPDATE SET version = version + 1, made = ?2, body = ?3",
             )?
             .execute(params![id.as_str(), millis(now), document.json])?;
-            tx.prepare_cached("DELETE FROM report_causes WHERE report = ?1")?.execute([id.as_str()])?;
+            tx.prepare_cached("DELETE FROM report_causes WHERE report = ?1")?
+                .execute([id.as_str()])?;
             let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO report_causes VALUES (?1, ?2, ?3)")?;
             for (position, cause) in document.causes.iter().enumerate() {
                 insert.execute(params![id.as_str(), cause, position])?;
@@ -120,7 +143,8 @@ impl Records for Sqlite {
 
     async fn failed(&self, id: &ReportId, reason: &str) -> Result<()> {
         let (id, reason) = (id.clone(), reason.to_owned());
-        self.write(move |tx| set_state(tx, &id, ReportState::Failed, Some(&reason), "TRUE")).await
+        self.write(move |tx| set_state(tx, &id, ReportState::Failed, Some(&reason), "TRUE"))
+            .await
     }
 
     async fn document(&self, id: &ReportId) -> Result<Option<String>> {
@@ -136,11 +160,15 @@ impl Records for Sqlite {
 
     async fn list(&self, page: Page) -> Result<(u64, Vec<(ReportState, Summary)>)> {
         self.read(move |connection| {
-            let total = connection.prepare_cached("SELECT count(*) FROM reports")?.query_row([], |row| row.get(0))?;
+            let total = connection
+                .prepare_cached("SELECT count(*) FROM reports")?
+                .query_row([], |row| row.get(0))?;
             let mut statement = connection
                 .prepare_cached("SELECT state, summary FROM reports ORDER BY received DESC, id LIMIT ?1 OFFSET ?2")?;
             let rows = statement
-                .query_map([page.limit, page.offset], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?
+                .query_map([page.limit, page.offset], |row| {
+                    Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+                })?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             let reports = rows
                 .into_iter()
@@ -170,7 +198,9 @@ impl Records for Sqlite {
             let (count, first, last): (u64, Option<i64>, Option<i64>) = connection
                 .prepare_cached("SELECT count(*), min(happened), max(happened) FROM reports WHERE signature = ?1")?
                 .query_row([&signature], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-            let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
+            let (Some(first), Some(last)) = (first, last) else {
+                return Ok(None);
+            };
             let mut statement = connection.prepare_cached(
                 "SELECT summary FROM reports WHERE signature = ?1 ORDER BY happened DESC, id LIMIT ?2",
             )?;
@@ -192,16 +222,24 @@ impl Records for Sqlite {
         let signatures = signatures.to_vec();
         self.read(move |connection| {
             let mut statement = connection.prepare_cached("SELECT count(*) FROM reports WHERE signature = ?1")?;
-            signatures.iter().map(|signature| Ok(statement.query_row([signature], |row| row.get(0))?)).collect()
+            signatures
+                .iter()
+                .map(|signature| Ok(statement.query_row([signature], |row| row.get(0))?))
+                .collect()
         })
         .await
     }
 
     async fn causes(&self) -> Result<Vec<CauseCount>> {
         self.read(|connection| {
-            let mut statement = connection
-                .prepare_cached("SELECT cause, count(*) FROM report_causes GROUP BY cause ORDER BY cause")?;
-            let rows = statement.query_map([], |row| Ok(CauseCount { cause: row.get(0)?, reports: row.get(1)? }))?;
+            let mut statement =
+                connection.prepare_cached("SELECT cause, count(*) FROM report_causes GROUP BY cause ORDER BY cause")?;
+            let rows = statement.query_map([], |row| {
+                Ok(CauseCount {
+                    cause: row.get(0)?,
+                    reports: row.get(1)?,
+                })
+            })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
         .await
@@ -229,11 +267,18 @@ fn artifacts(connection: &Connection, id: &ReportId) -> Result<Vec<ArtifactRecor
     let mut statement = connection
         .prepare_cached("SELECT name, bytes, digest, stored FROM artifacts WHERE report = ?1 ORDER BY position")?;
     let rows = statement
-        .query_map([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get(3)?)))?
+        .query_map([id.as_str()], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get(3)?))
+        })?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     rows.into_iter()
         .map(|(name, bytes, digest, stored)| {
-            Ok(ArtifactRecord { name, bytes, digest: parse("digest", digest.parse())?, stored })
+            Ok(ArtifactRecord {
+                name,
+                bytes,
+                digest: parse("digest", digest.parse())?,
+                stored,
+            })
         })
         .collect()
 }
@@ -246,16 +291,23 @@ fn set_state(
     failure: Option<&str>,
     condition: &str,
 ) -> Result<()> {
-    tx.prepare_cached(&format!("UPDATE reports SET state = ?2, failure = ?3 WHERE id = ?1 AND {condition}"))?
-        .execute(params![id.as_str(), state.as_str(), failure])?;
+    tx.prepare_cached(&format!(
+        "UPDATE reports SET state = ?2, failure = ?3 WHERE id = ?1 AND {condition}"
+    ))?
+    .execute(params![id.as_str(), state.as_str(), failure])?;
     Ok(())
 }
 
 fn report_state(name: &str) -> Result<ReportState> {
-    [ReportState::Uploading, ReportState::Processing, ReportState::Done, ReportState::Failed]
-        .into_iter()
-        .find(|state| state.as_str() == name)
-        .ok_or_else(|| StoreError::Damaged(format!("unknown report state {name}")))
+    [
+        ReportState::Uploading,
+        ReportState::Processing,
+        ReportState::Done,
+        ReportState::Failed,
+    ]
+    .into_iter()
+    .find(|state| state.as_str() == name)
+    .ok_or_else(|| StoreError::Damaged(format!("unknown report state {name}")))
 }
 
 fn summary(json: &str) -> Result<Summary> {

@@ -52,7 +52,8 @@ CREATE INDEX report_causes_by_cause ON report_causes (cause);
 CREATE TABLE jobs (
     report      TEXT PRIMARY KEY,
     state       TEXT NOT NULL,              -- queued, running or failed
-    attempts    INTEGER NOT NULL,           -- how often it was taken
+    attempts    INTEGER NOT NULL,           -- how often it was taken, deaths not counted
+    deaths      INTEGER NOT NULL,           -- how often who had taken it died
     not_before  INTEGER NOT NULL,           -- queued: when it may be taken; running: when the lease ends
     queued      INTEGER NOT NULL,           -- order of arrival
     owner       TEXT,                       -- who holds the lease

@@ -37,7 +37,9 @@ impl Tokens for Sqlite {
     async fn tokens(&self) -> Result<Vec<TokenRecord>> {
         self.read(|connection| {
             let mut statement = connection.prepare("SELECT name, scopes, created FROM tokens ORDER BY name")?;
-            let rows = statement.query_map([], columns)?.collect::<rusqlite::Result<Vec<_>>>()?;
+            let rows = statement
+                .query_map([], columns)?
+                .collect::<rusqlite::Result<Vec<_>>>()?;
             rows.into_iter().map(token_record).collect()
         })
         .await
@@ -45,7 +47,8 @@ impl Tokens for Sqlite {
 
     async fn revoke_token(&self, name: &str) -> Result<bool> {
         let name = name.to_owned();
-        self.write(move |tx| Ok(tx.execute("DELETE FROM tokens WHERE name = ?1", [name])? == 1)).await
+        self.write(move |tx| Ok(tx.execute("DELETE FROM tokens WHERE name = ?1", [name])? == 1))
+            .await
     }
 }
 
@@ -56,5 +59,9 @@ fn columns(row: &Row<'_>) -> rusqlite::Result<Columns> {
 }
 
 fn token_record((name, scopes, created): Columns) -> Result<TokenRecord> {
-    Ok(TokenRecord { name, scopes: parse("scopes", serde_json::from_str(&scopes))?, created: timestamp(created)? })
+    Ok(TokenRecord {
+        name,
+        scopes: parse("scopes", serde_json::from_str(&scopes))?,
+        created: timestamp(created)?,
+    })
 }

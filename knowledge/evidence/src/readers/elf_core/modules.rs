@@ -1,6 +1,7 @@
 //! The binaries of a process, found among its mapped files.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use super::dump::{Auxiliary, CoreDump};
 use super::headers::{HEADER_SIZE, Header, PROGRAM_HEADER_SIZE, PT_LOAD, PT_NOTE, ProgramHeader};
@@ -29,7 +30,10 @@ pub struct CoreModule {
 
 /// A build id as it is written: lower-case hex.
 pub fn build_id_text(id: &[u8]) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
+    id.iter().fold(String::with_capacity(id.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Groups mapped files into binaries. A file none of whose mappings is executable or starts with an ELF header is data.

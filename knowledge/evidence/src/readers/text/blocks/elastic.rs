@@ -126,9 +126,8 @@ impl Failure {
         let value = found.get(2).map_or("", |value| value.as_str()).trim();
         match found.get(1).map_or("", |name| name.as_str()) {
             "time" => {
-                self.stamp = value
-                    .split_once('_')
-                    .and_then(|(date, clock)| Stamp::dated(date, clock, None))
+                let halves = value.split_once('_');
+                self.stamp = halves.and_then(|(date, clock)| Stamp::dated(date, clock, None));
             }
             "host" => self.what.host = Some(value.to_owned()),
             "rank" => {

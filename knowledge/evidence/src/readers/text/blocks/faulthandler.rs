@@ -130,8 +130,8 @@ impl Block for Dump {
             sink.stack(
                 "c-stack",
                 Thread {
-                    frames,
                     crashed,
+                    frames,
                     ..new_thread(&origin)
                 },
             );

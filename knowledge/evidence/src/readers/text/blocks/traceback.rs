@@ -326,6 +326,7 @@ impl Raised {
         let message = self.message.join("\n");
         let text = match message.lines().map(str::trim).find(|line| !line.is_empty()) {
             Some(first) => format!("{}: {first}", self.exception),
+            None if self.exception.is_empty() => "a traceback that was cut before it named its exception".to_owned(),
             None => self.exception.clone(),
         };
         let what = PythonException {

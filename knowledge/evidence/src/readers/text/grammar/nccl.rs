@@ -21,16 +21,13 @@ const PATH: &str = r"(?P<host>[^\s:\[\]]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<devic
 
 fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let warned = Parts::of(regex!(WARN), line.text);
-    let (parts, message) = match warned {
-        Some(parts) => {
-            let message = parts.text("message")?;
-            (parts, message)
-        }
-        None => {
-            let parts = Parts::of(regex!(PATH), line.text)?;
-            let message = format!("{} -> {}", parts.text("source")?, parts.text("code")?);
-            (parts, message)
-        }
+    let (parts, message) = if let Some(parts) = warned {
+        let message = parts.text("message")?;
+        (parts, message)
+    } else {
+        let parts = Parts::of(regex!(PATH), line.text)?;
+        let message = format!("{} -> {}", parts.text("source")?, parts.text("code")?);
+        (parts, message)
     };
     let is_path = parts.text("code").is_some();
     let warning = NcclWarning {

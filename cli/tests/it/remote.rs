@@ -1,0 +1,192 @@
+//! The commands that talk to a server.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Home, Request, Server, errors, sh};
+
+const ID: &str = "0123456789abcdef0123456789abcdef";
+
+/// Wants every artifact that came without its bytes.
+fn accept(request: &Request) -> Answer {
+    let report: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    let artifacts = report["artifacts"].as_array().cloned().unwrap_or_default();
+    let wants: Vec<Value> = artifacts
+        .into_iter()
+        .filter(|artifact| artifact["data"].is_null())
+        .collect();
+    let url = format!("http://example.org/reports/{ID}");
+    Answer(
+        201,
+        "",
+        json!({"id": ID, "url": url, "state": "uploading", "wants": wants, "findings": []}).to_string(),
+    )
+}
+
+#[test]
+fn small_artifacts_travel_with_the_report_and_large_ones_follow() {
+    let home = Home::new();
+    home.file("train.log", "it failed\n");
+    home.file("core 1", vec![7; 300_000]);
+    let server = Server::start(|request| match request.line.split(' ').next() {
+        Some("HEAD") => Answer(204, "Upload-Offset: 100000\r\n", String::new()),
+        Some("POST") if request.line.ends_with("/reports") => accept(request),
+        _ => Answer(200, "", "{}".to_owned()),
+    });
+    let arguments = [
+        "upload",
+        "--format",
+        "json",
+        "--server",
+        &server.address,
+        "train.log",
+        "core 1",
+    ];
+    let output = home.whycrash(&arguments).output().expect("it runs");
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(
+        answer,
+        json!({"id": ID, "url": format!("http://example.org/reports/{ID}")}),
+        "{}",
+        errors(&output)
+    );
+    let artifact = format!("/api/v1/reports/{ID}/artifacts/core%201");
+    let expected = [
+        "POST /api/v1/reports".to_owned(),
+        format!("HEAD {artifact}"),
+        format!("PUT {artifact}"),
+        format!("POST /api/v1/reports/{ID}/complete"),
+    ];
+    assert_eq!(server.lines(), expected);
+    let put = &server.requests()[2];
+    assert_eq!(put.headers["upload-offset"], "100000");
+    assert_eq!(put.body.len(), 200_000, "what the server has is not sent again");
+}
+
+#[test]
+fn a_busy_server_is_asked_again() {
+    let home = Home::new();
+    home.file("train.log", "it failed\n");
+    let asked = AtomicU32::new(0);
+    let server = Server::start(move |request| match asked.fetch_add(1, Ordering::Relaxed) {
+        0 => Answer(503, "Retry-After: 0\r\n", "{}".to_owned()),
+        1 => Answer(429, "Retry-After: 0\r\n", "{}".to_owned()),
+        _ => accept(request),
+    });
+    let output = home
+        .whycrash(&["upload", "--server", &server.address, "train.log"])
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    assert_eq!(server.lines(), ["POST /api/v1/reports"; 3]);
+}
+
+#[test]
+fn the_token_is_sent() {
+    let home = Home::new();
+    home.file("../.config/whycrash/config.toml", "token = \"from-the-file\"\n");
+    for (variable, expected) in [
+        (None, "Bearer from-the-file"),
+        (Some("from-the-environment"), "Bearer from-the-environment"),
+    ] {
+        let server = Server::start(|_| Answer(200, "", r#"{"total": 0, "hits": [], "facets": {}}"#.to_owned()));
+        let mut command = home.whycrash(&["search", "oom"]);
+        command.env("WHYCRASH_SERVER", &server.address);
+        variable.map(|token| command.env("WHYCRASH_TOKEN", token));
+        assert!(command.output().expect("it runs").status.success());
+        assert_eq!(server.requests()[0].headers["authorization"], expected);
+    }
+}
+
+#[test]
+fn flags_win_over_the_environment_and_that_over_the_file() {
+    let home = Home::new();
+    let servers =
+        ["file", "environment", "flag"].map(|_| Server::start(|_| Answer(200, "", r#"{"total": 0}"#.to_owned())));
+    let [file, environment, flag] = &servers;
+    home.file(
+        "../.config/whycrash/config.toml",
+        format!("server = \"{}/\"\n", file.address),
+    );
+    home.whycrash(&["search", "x"]).output().expect("it runs");
+    home.whycrash(&["search", "x"])
+        .env("WHYCRASH_SERVER", &environment.address)
+        .output()
+        .expect("it runs");
+    let mut command = home.whycrash(&["search", "x", "--server", &flag.address]);
+    command
+        .env("WHYCRASH_SERVER", &environment.address)
+        .output()
+        .expect("it runs");
+    for server in servers {
+        assert_eq!(server.lines(), ["GET /api/v1/search?q=x&limit=20"]);
+    }
+}
+
+#[test]
+fn a_refusal_says_why_and_what_to_do() {
+    let home = Home::new();
+    let server = Server::start(|_| {
+        let problem =
+            json!({"title": "the search query can not be understood", "detail": "unclosed quote", "hint": "close it"});
+        Answer(400, "", problem.to_string())
+    });
+    let output = home
+        .whycrash(&["search", "\"oom", "--server", &server.address])
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        errors(&output).contains("unclosed quote (close it)"),
+        "{}",
+        errors(&output)
+    );
+    assert_eq!(
+        server.lines(),
+        ["GET /api/v1/search?q=%22oom&limit=20"],
+        "it is not asked again"
+    );
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let home = Home::new();
+    let output = home
+        .whycrash(&["show", ID, "--server", "http://127.0.0.1:1"])
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        errors(&output).contains("can not reach http://127.0.0.1:1"),
+        "{}",
+        errors(&output)
+    );
+}
+
+#[test]
+fn a_crash_is_uploaded_and_its_address_told() {
+    let home = Home::new();
+    let server = Server::start(accept);
+    let mut command = home.whycrash(&["run", "--server", &server.address, "--report-to", "address.json", "--"]);
+    let output = command.args(sh("echo mine; exit 4")).output().expect("it runs");
+    assert_eq!(
+        (output.status.code(), output.stdout.as_slice()),
+        (Some(4), &b"mine\n"[..])
+    );
+    let address = std::fs::read_to_string(home.work().join("address.json")).expect("it was written");
+    assert_eq!(
+        address.trim(),
+        json!({"id": ID, "url": format!("http://example.org/reports/{ID}")}).to_string()
+    );
+    assert!(errors(&output).contains(address.trim()), "{}", errors(&output));
+}
+
+#[test]
+fn a_server_that_fails_does_not_change_how_the_job_ends() {
+    let home = Home::new();
+    let mut command = home.whycrash(&["run", "--server", "http://127.0.0.1:1", "--"]);
+    let output = command.args(sh("exit 4")).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(4));
+    assert!(errors(&output).contains("can not reach"), "{}", errors(&output));
+}

@@ -1,0 +1,429 @@
+//! What events say beyond their kind.
+
+use serde::{Deserialize, Serialize};
+
+/// An out-of-memory message of the caching allocator. Sizes are bytes, rounded as the message rounds them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CudaOom {
+    /// `CUDA`, `HIP` or `XPU`.
+    pub backend: String,
+    /// Bytes asked for.
+    pub requested: u64,
+    /// Device index.
+    pub gpu: Option<u32>,
+    /// Total capacity of the device.
+    pub capacity: Option<u64>,
+    /// Free on the device.
+    pub free: Option<u64>,
+    /// Allocated by the program through the allocator.
+    pub allocated: Option<u64>,
+    /// Held by the allocator but not allocated.
+    pub reserved_unallocated: Option<u64>,
+    /// Of `allocated`, in private pools (CUDA graphs).
+    pub private_pools: Option<u64>,
+    /// What a memory fraction allows this process.
+    pub allowed: Option<u64>,
+    /// What this process holds on the device, everything included.
+    pub this_process: Option<u64>,
+    /// Other processes on the device, with what they hold.
+    pub other_processes: Vec<ProcessMemory>,
+}
+
+/// A failed request as a memory snapshot recorded it. Sizes are exact bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SnapshotOom {
+    /// Device index.
+    pub gpu: u32,
+    /// Bytes asked for.
+    pub requested: u64,
+    /// Free on the device.
+    pub device_free: u64,
+    /// Allocated by the program at that moment.
+    pub allocated: u64,
+    /// Held by the allocator at that moment.
+    pub reserved: u64,
+    /// Of that, free and usable for this request (same stream, pool and size class).
+    pub usable_inactive: u64,
+    /// The largest such block.
+    pub largest_usable: u64,
+}
+
+/// What a process holds on a device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessMemory {
+    /// Process id (as seen from where the message was printed).
+    pub pid: u32,
+    /// Bytes held.
+    pub bytes: u64,
+}
+
+/// A Python exception with its traceback.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PythonException {
+    /// Class, with its module where printed: `torch.OutOfMemoryError`.
+    pub exception: String,
+    /// Message, possibly of several lines.
+    pub message: String,
+    /// The thread in [`crate::Evidence::threads`] that holds its frames.
+    pub thread: Option<super::ThreadId>,
+    /// What it is to the exception printed after it: `cause` (raise … from), `context` (during handling), `original`
+    /// (a worker's own, brought to the parent), `group` (a member or the group around it); absent for the last one.
+    pub relation: Option<String>,
+    /// The thread or process the line before the traceback names, such as `Process SpawnProcess-1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
+    /// True when the interpreter only reported it (`Exception ignored in …`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ignored: bool,
+}
+
+/// The head line of a faulthandler dump.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FatalPythonError {
+    /// Such as `Segmentation fault`; `Timeout (…)` for a dump that a timer asked for, which kills nothing.
+    pub error: String,
+    /// The signal that stands for.
+    pub signal: Option<String>,
+    /// Extension modules that were loaded, as far as the dump lists them (Python 3.10 and later; bounded).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extension_modules: Vec<String>,
+}
+
+/// A `DataLoader` worker that died, as the parent tells it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DataloaderWorker {
+    /// The worker's process id.
+    pub pid: Option<u32>,
+    /// The signal's description as printed, such as `Killed` or `Bus error`.
+    pub signal: Option<String>,
+    /// Exit code, when it exited.
+    pub exit_code: Option<i32>,
+    /// True when the message blames shared memory.
+    pub shared_memory: bool,
+}
+
+/// The end of a process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProcessExit {
+    /// Signal name, such as `SIGSEGV`.
+    pub signal: Option<String>,
+    /// Exit code.
+    pub exit_code: Option<i32>,
+}
+
+/// Native code that gave up on its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NativeAbort {
+    /// `glibc`, `assertion`, `cpp-exception`, `pure-virtual`, `rust-panic`, `torch-check`, `pybind11` or `glog-fatal`.
+    pub family: String,
+    /// What it says, such as `free(): double free detected in tcache 2` or the assertion's expression.
+    pub message: String,
+    /// Type of the C++ exception.
+    pub exception: Option<String>,
+    /// Source file, where printed.
+    pub file: Option<String>,
+    /// Line in `file`.
+    pub line: Option<u32>,
+    /// Function, or for Rust the thread's name.
+    pub function: Option<String>,
+    /// The thread in [`crate::Evidence::threads`] that holds its frames, when a stack was printed with it.
+    pub thread: Option<super::ThreadId>,
+}
+
+/// Host memory that could not be had.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostOom {
+    /// Bytes asked for, where printed.
+    pub requested: Option<u64>,
+    /// Who was refused: `DefaultCPUAllocator`, `numpy`, `pinned`, `malloc` or `mmap`.
+    pub allocator: String,
+}
+
+/// A failure with shared memory, or with the file descriptors that carry it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SharedMemory {
+    /// What failed: `open`, `mmap`, `resize`, `write`, `descriptors` or `bus-error`.
+    pub operation: String,
+    /// The object's name.
+    pub object: Option<String>,
+    /// Bytes asked for.
+    pub bytes: Option<u64>,
+    /// The system's reason, as printed.
+    pub reason: Option<String>,
+}
+
+/// A failed call into CUDA, HIP or one of their libraries.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CudaError {
+    /// `cuda`, `hip`, `driver`, `cublas`, `cudnn`, `cusolver`, `cusparse`, `cufft`, `curand` or `nvrtc`.
+    pub api: String,
+    /// Number of the error since CUDA 10.1, where printed or implied by the text.
+    pub code: Option<u32>,
+    /// Name, such as `cudaErrorIllegalAddress` or `CUBLAS_STATUS_ALLOC_FAILED`, where printed or implied.
+    pub name: Option<String>,
+    /// Text, such as `an illegal memory access was encountered`.
+    pub message: String,
+    /// The call that returned it, where printed.
+    pub call: Option<String>,
+    /// True when the context is dead after it: every later call of the process fails the same way.
+    pub sticky: bool,
+    /// Source file of the check, where printed.
+    pub file: Option<String>,
+    /// Line in `file`.
+    pub line: Option<u32>,
+}
+
+/// A failed assertion in a GPU kernel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeviceAssert {
+    /// Source file.
+    pub file: String,
+    /// Line in `file`.
+    pub line: u32,
+    /// Kernel or device function.
+    pub function: String,
+    /// What should have held.
+    pub expression: String,
+    /// Block index of the first thread that failed.
+    pub block: [u32; 3],
+    /// Index of the first thread that failed in its block.
+    pub thread: [u32; 3],
+    /// How many threads failed the same assertion.
+    pub count: u64,
+}
+
+/// An exception on a device, as the driver's core dump progress tells it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GpuException {
+    /// Name without the `CUDBG_EXCEPTION_` prefix.
+    pub exception: String,
+    /// Its number.
+    pub code: u32,
+    /// Device index.
+    pub device: Option<u32>,
+    /// Streaming multiprocessor.
+    pub sm: Option<u32>,
+    /// Warp on that multiprocessor.
+    pub warp: Option<u32>,
+    /// Address of the faulting instruction.
+    pub pc: Option<crate::Hex>,
+    /// Kernel (the outermost printed frame), demangled by nobody: as printed.
+    pub kernel: Option<String>,
+    /// Path of the core dump that was written.
+    pub core: Option<String>,
+}
+
+/// A failed NCCL call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NcclError {
+    /// Name of the result, such as `ncclSystemError`.
+    pub result: Option<String>,
+    /// Text, such as `unhandled system error`.
+    pub message: String,
+    /// NCCL version, where printed.
+    pub version: Option<String>,
+    /// NCCL's last warning, where printed with it.
+    pub last_error: Option<String>,
+    /// Source file of the check.
+    pub file: Option<String>,
+    /// Line in `file`.
+    pub line: Option<u32>,
+}
+
+/// A warning, or an error path, of NCCL's own log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NcclWarning {
+    /// Host name.
+    pub host: String,
+    /// CUDA device index of the communicator.
+    pub device: Option<i32>,
+    /// Source position, such as `transport/net_ib.cc:93`.
+    pub source: Option<String>,
+    /// What it says.
+    pub message: String,
+    /// `net-ib`, `net-socket`, `shm`, `version`, `cuda`, `duplicate-gpu`, `ras`, `path` or `other`.
+    pub family: String,
+}
+
+/// What a process group's watchdog or heartbeat monitor said.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Watchdog {
+    /// `timeout` (a collective took too long), `failure` (it saw an error), `stuck` (the watchdog itself made no
+    /// progress), `gil` (could not get the interpreter lock), `dump-signal` (another rank asked for a dump) or
+    /// `teardown` (it takes the process down).
+    pub family: String,
+    /// Process group name.
+    pub group: Option<String>,
+    /// Process group description, such as `default_pg`.
+    pub description: Option<String>,
+    /// Sequence number of the collective.
+    pub sequence: Option<u64>,
+    /// Operation, such as `ALLREDUCE`.
+    pub operation: Option<String>,
+    /// Elements in.
+    pub elements_in: Option<u64>,
+    /// Elements out.
+    pub elements_out: Option<u64>,
+    /// The timeout in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// How long it ran, in milliseconds.
+    pub ran_ms: Option<u64>,
+    /// Last collective the rank enqueued (-1: none).
+    pub last_enqueued: Option<i64>,
+    /// Last collective the rank completed (-1: none).
+    pub last_completed: Option<i64>,
+}
+
+/// Ranks that did not do the same thing, as one of them tells it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CollectiveMismatch {
+    /// `desync` (the watchdog's report), `fingerprint` (`TORCH_DISTRIBUTED_DEBUG=DETAIL`), `monitored-barrier`,
+    /// `parameter-shape` (a model that differs across ranks) or `gloo-size`.
+    pub family: String,
+    /// The ranks that lag, are missing or differ.
+    pub ranks: Vec<u32>,
+    /// Sequence number, where printed.
+    pub sequence: Option<u64>,
+    /// What differs, as printed.
+    pub detail: String,
+}
+
+/// A failed connection of a store or a rendezvous.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rendezvous {
+    /// `connect`, `receive`, `send`, `wait`, `join` or `listen`.
+    pub operation: String,
+    /// The other end or the address listened on, where printed.
+    pub peer: Option<String>,
+    /// The reason, as printed.
+    pub reason: String,
+}
+
+/// What `DistributedDataParallel` or autograd refused.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Autograd {
+    /// `unused-parameters`, `ready-twice`, `inplace`, `backward-twice` or `nan`.
+    pub family: String,
+    /// Indices or names of the parameters it is about.
+    pub parameters: Vec<String>,
+    /// The message's own particulars, as printed.
+    pub detail: String,
+}
+
+/// One worker's failure as torchelastic reports it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ElasticFailure {
+    /// Rank on its host.
+    pub local_rank: Option<u32>,
+    /// Host name.
+    pub host: Option<String>,
+    /// Exit code; a negative one is a signal.
+    pub exit_code: Option<i32>,
+    /// Signal name.
+    pub signal: Option<String>,
+    /// True for the failure torchelastic observed first ("Root Cause").
+    pub root: bool,
+    /// The exception or signal line it gives.
+    pub message: String,
+    /// Path of the error file, where there is one.
+    pub error_file: Option<String>,
+}
+
+/// An Xid of the NVIDIA driver, or an `SXid` of an `NVSwitch`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Xid {
+    /// Error number.
+    pub code: u32,
+    /// True for an `SXid`.
+    pub nvswitch: bool,
+    /// PCI address as printed.
+    pub pci: String,
+    /// Name of the process it names.
+    pub process: Option<String>,
+    /// The rest of the line.
+    pub message: String,
+    /// Severity word of an `SXid`, such as `Fatal`.
+    pub severity: Option<String>,
+    /// How many equal lines (same device and code) followed each other.
+    pub count: u64,
+}
+
+/// A line of the kernel's log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Kernel {
+    /// `segfault`, `trap`, `oom-kill`, `soft-lockup`, `hung-task`, `fallen-off-bus`, `nvrm` or `hardware`.
+    pub family: String,
+    /// Name of the process or task.
+    pub process: Option<String>,
+    /// Fault address.
+    pub address: Option<crate::Hex>,
+    /// Instruction pointer.
+    pub ip: Option<crate::Hex>,
+    /// `read`, `write` or `execute`.
+    pub access: Option<String>,
+    /// The object the instruction pointer is in.
+    pub object: Option<String>,
+    /// Offset of the instruction in that object's file.
+    pub offset: Option<crate::Hex>,
+    /// For an OOM kill: the victim's resident anonymous memory in bytes.
+    pub rss: Option<u64>,
+    /// For an OOM kill: true when a memory cgroup's limit was the reason.
+    pub cgroup: Option<bool>,
+    /// Seconds a CPU or task was stuck.
+    pub seconds: Option<u64>,
+    /// The line without its prefixes.
+    pub message: String,
+}
+
+/// An error a sanitizer reported.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sanitizer {
+    /// `compute-sanitizer`, `asan`, `ubsan`, `tsan`, `lsan` or `msan`.
+    pub tool: String,
+    /// Such as `heap-use-after-free`, `Invalid __global__ read`, `data race`.
+    pub error: String,
+    /// `read`, `write` or `atomic`.
+    pub access: Option<String>,
+    /// Bytes accessed or leaked.
+    pub size: Option<u64>,
+    /// The address.
+    pub address: Option<crate::Hex>,
+    /// How the address relates to memory, as printed.
+    pub relation: Option<String>,
+    /// Kernel or function.
+    pub function: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line in `file`.
+    pub line: Option<u32>,
+    /// GPU block index.
+    pub block: Option<[u32; 3]>,
+    /// GPU thread index in its block.
+    pub thread: Option<[u32; 3]>,
+    /// How many equal reports.
+    pub count: u64,
+    /// The thread in [`crate::Evidence::threads`] that holds its frames.
+    pub stack: Option<super::ThreadId>,
+}

@@ -1,0 +1,202 @@
+//! Reads minidumps (Breakpad, Crashpad, minidump-writer): how the process ended, its threads and modules.
+//!
+//! Without symbols a thread has one frame, the instruction it stood at; unwinding is the business of the crate that
+//! knows symbols.
+
+use std::io::Read;
+
+use minidump::system_info::Cpu;
+use minidump::{
+    Minidump, MinidumpException, MinidumpMiscInfo, MinidumpModule, MinidumpModuleList, MinidumpSystemInfo,
+    MinidumpThread, MinidumpThreadList, MinidumpThreadNames, Module as _,
+};
+
+use crate::model::{Crash, Evidence, Frame, Module, Thread, ThreadId, Trust};
+use crate::readers::{Reading, read_problem};
+use crate::{ArtifactKind, Hex, Limits, Problem};
+
+/// Addresses that no system maps: a null pointer and the fields behind it.
+const NULL_END: u64 = 64 << 10;
+
+/// Reads a minidump from its uncompressed bytes; `name` is the artifact's.
+pub fn read(input: impl Read, name: &str, limits: &Limits) -> Reading {
+    let mut problems = Vec::new();
+    let mut bytes = Vec::new();
+    if let Err(error) = input.take(limits.resident_bytes).read_to_end(&mut bytes) {
+        problems.push(read_problem(&error));
+    }
+    if bytes.len() as u64 == limits.resident_bytes {
+        let message = format!(
+            "only the first {} bytes of the minidump are read; its memory beyond them is not",
+            bytes.len()
+        );
+        problems.push(Problem::new("limit-resident-bytes", message));
+    }
+    let evidence = match Minidump::read(bytes) {
+        Ok(dump) => evidence(&dump, name, limits, &mut problems),
+        Err(error) => {
+            problems.push(Problem::new(
+                "damaged-minidump",
+                format!("the minidump can not be read ({error}): it was cut off, or is none"),
+            ));
+            Evidence::default()
+        }
+    };
+    Reading {
+        kind: Some(ArtifactKind::Minidump),
+        evidence,
+        problems,
+        ..Reading::default()
+    }
+}
+
+/// The streams of a dump that this reader looks at; any of them may be missing.
+#[derive(Debug)]
+struct Streams<'a> {
+    system: MinidumpSystemInfo,
+    misc: Option<MinidumpMiscInfo>,
+    exception: Option<MinidumpException<'a>>,
+    modules: MinidumpModuleList,
+    names: MinidumpThreadNames,
+}
+
+fn evidence(dump: &Minidump<'_, Vec<u8>>, name: &str, limits: &Limits, problems: &mut Vec<Problem>) -> Evidence {
+    let Ok(system) = dump.get_stream::<MinidumpSystemInfo>() else {
+        let message =
+            "the minidump does not say which system wrote it: it was cut off before that; fetch the whole file";
+        problems.push(Problem::new("damaged-minidump", message));
+        return Evidence::default();
+    };
+    let streams = Streams {
+        system,
+        misc: dump.get_stream().ok(),
+        exception: dump.get_stream().ok(),
+        modules: dump.get_stream().unwrap_or_default(),
+        names: dump.get_stream().unwrap_or_default(),
+    };
+    let list = dump.get_stream::<MinidumpThreadList>().ok();
+    let listed = list.iter().flat_map(|list| &list.threads).take(limits.threads);
+    let mut threads: Vec<Thread> = listed.map(|thread| streams.thread(thread, name)).collect();
+    if threads.is_empty() {
+        let message = "the minidump lists no threads: it was cut off, or its writer failed half-way";
+        problems.push(Problem::new("no-threads", message));
+    }
+    threads.sort_by_key(|thread| !thread.crashed);
+    Evidence {
+        crash: streams.crash(name),
+        threads,
+        modules: streams
+            .modules
+            .iter()
+            .map(|module| self::module(module, name))
+            .collect(),
+        ..Evidence::default()
+    }
+}
+
+impl Streams<'_> {
+    /// Nothing when the dump was asked for and nothing had crashed.
+    fn crash(&self, name: &str) -> Option<Crash> {
+        let exception = self.exception.as_ref()?;
+        let (os, cpu) = (self.system.os, self.system.cpu);
+        let reason = exception.get_crash_reason(os, cpu).to_string();
+        // On Unix the reason is the signal and its code; elsewhere it has no such parts.
+        let (signal, code) = match reason.split_once(" / ") {
+            Some((signal, code)) => (signal.to_owned(), Some(code.to_owned())),
+            None => (reason, None),
+        };
+        let sent = code.as_deref().is_some_and(|code| code.starts_with("SI_"));
+        let address = (!sent).then(|| exception.get_crash_address(os, cpu));
+        Some(Crash {
+            signal: Some(signal),
+            address_kind: address
+                .and_then(|address| address_kind(address, cpu, code.as_deref()))
+                .map(str::to_owned),
+            code,
+            address: address.map(Hex),
+            thread: Some(ThreadId::Os(exception.get_crashing_thread_id())),
+            pid: self.pid(),
+            process: self
+                .modules
+                .main_module()
+                .map(|module| file_name(&module.code_file()).to_owned()),
+            artifact: name.to_owned(),
+            ..Crash::default()
+        })
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.misc.as_ref()?.raw.process_id().copied()
+    }
+
+    fn thread(&self, thread: &MinidumpThread, name: &str) -> Thread {
+        let id = thread.raw.thread_id;
+        let crashed = self
+            .exception
+            .as_ref()
+            .is_some_and(|exception| exception.get_crashing_thread_id() == id);
+        // The thread's own context is that of the handler which wrote the dump.
+        let fault = self.exception.as_ref().filter(|_| crashed);
+        let context = fault
+            .and_then(|exception| exception.context(&self.system, self.misc.as_ref()))
+            .or_else(|| thread.context(&self.system, self.misc.as_ref()));
+        Thread {
+            id: ThreadId::Os(id),
+            name: self.names.get_name(id).map(std::borrow::Cow::into_owned),
+            rank: None,
+            pid: self.pid(),
+            crashed,
+            artifact: name.to_owned(),
+            frames: context
+                .map(|context| self.frame(context.get_instruction_pointer()))
+                .into_iter()
+                .collect(),
+            frames_omitted: None,
+        }
+    }
+
+    fn frame(&self, address: u64) -> Frame {
+        let module = self.modules.module_at_address(address);
+        Frame {
+            module: module.map(|module| module.code_file().into_owned()),
+            build_id: module.and_then(build_id),
+            offset: module.map(|module| Hex(address - module.base_address())),
+            address: Some(Hex(address)),
+            trust: Trust::Context,
+            ..Frame::default()
+        }
+    }
+}
+
+fn module(module: &MinidumpModule, name: &str) -> Module {
+    Module {
+        path: module.code_file().into_owned(),
+        build_id: build_id(module),
+        start: Hex(module.base_address()),
+        end: Hex(module.base_address().saturating_add(module.size())),
+        symbols: None,
+        artifact: name.to_owned(),
+    }
+}
+
+fn build_id(module: &MinidumpModule) -> Option<String> {
+    module
+        .code_identifier()
+        .map(|id| id.to_string())
+        .filter(|id| !id.is_empty())
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// In the words of [`Crash::address_kind`].
+fn address_kind(address: u64, cpu: Cpu, code: Option<&str>) -> Option<&'static str> {
+    let top = address >> 47;
+    match code {
+        _ if address < NULL_END => Some("null"),
+        _ if cpu == Cpu::X86_64 && top != 0 && top != 0x1_ffff => Some("non-canonical"),
+        Some("SEGV_MAPERR") => Some("unmapped"),
+        _ => None,
+    }
+}

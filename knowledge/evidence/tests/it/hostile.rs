@@ -1,0 +1,177 @@
+//! Whatever the text: no panic, and every line that is cited exists.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use serde_json::Map;
+use whycrash_evidence::model::{Event, Frame, Place};
+use whycrash_evidence::readers::Lines;
+use whycrash_evidence::{Artifact, Limits, merge, read, signature, title};
+
+use crate::support::artifact;
+
+/// Reads, merges and signs; checks every place against the text.
+fn check(name: &str, bytes: &[u8]) {
+    let (artifact, _keep) = artifact(name, bytes);
+    let reading = read(&artifact, &Limits::default());
+    let count = Lines::open(&artifact, &Limits::default()).expect("readable").count();
+    let inside = |at: &Option<Place>| match at {
+        Some(Place::Line([first, last])) => 1 <= *first && first <= last && *last <= count,
+        _ => true,
+    };
+    let event_inside = |event: &Event| inside(&event.at);
+    let frame_inside = |frame: &Frame| inside(&frame.at);
+    assert!(
+        reading.evidence.timeline.iter().all(event_inside),
+        "{:#?} of {count} lines",
+        reading.evidence.timeline
+    );
+    assert!(
+        reading
+            .evidence
+            .threads
+            .iter()
+            .flat_map(|thread| &thread.frames)
+            .all(frame_inside)
+    );
+    let merged = merge(vec![reading.evidence], Map::new());
+    assert!(merged.timeline.iter().all(|event| event.echo_of != Some(event.event)));
+    assert!(!title(&merged).is_empty());
+    assert_eq!(signature(&merged).key.len(), 16);
+}
+
+/// Pieces that mean something to the grammars, to be put together in any order.
+const PIECES: [&str; 40] = [
+    "Traceback (most recent call last):\n",
+    "  + Exception Group Traceback (most recent call last):\n",
+    "  +-+---------------- 1 ----------------\n",
+    "    | ValueError: one\n",
+    "Original Traceback (most recent call last):\n",
+    "  File \"a.py\", line 7, in f\n",
+    "  File \"a.py\", line 7 in f\n",
+    "  [Previous line repeated 99999999999999999999 more times]\n",
+    "ValueError: bad\n",
+    "\nThe above exception was the direct cause of the following exception:\n\n",
+    "\nDuring handling of the above exception, another exception occurred:\n\n",
+    "Fatal Python error: Aborted\n\n",
+    "Current thread 0xffffffffffffffffff (most recent call first):\n",
+    "Extension modules: a, b (total: 2)\n",
+    "terminate called after throwing an instance of 'X'\n",
+    "  what():  y\n",
+    "Exception raised from f at g.cpp:99999999999 (most recent call first):\n",
+    "frame #18446744073709551616: f + 0x9d (0x7f in /lib/x.so)\n",
+    "frame #0: f + 0x9d (0xffffffffffffffffffff in /lib/x.so)\n",
+    "thread 'main' panicked at a.rs:1:2:\n",
+    "   0:  0xé - f\n",
+    "             at a.rs:3:4\n",
+    "CUDA out of memory. Tried to allocate 99999999999999999999.00 GiB. GPU 0 has\n",
+    "a.cu:1: f: block: [0,0,99999999999], thread: [0,0,0] Assertion `x` failed.\n",
+    "NVRM: Xid (PCI:0000:07:00): 99999999999, pid=1, name=x\n",
+    "x[1]: segfault at ffffffffffffffffff ip 0 sp 0 error 4 in a[1,ffff+2]\n",
+    "Memory cgroup out of memory: Killed process 1 (x) anon-rss:18446744073709551615kB\n",
+    "========= Invalid __global__ read of size 4 bytes\n",
+    "=========     at f()+0x70 in a.cu:6\n",
+    "==1==ERROR: AddressSanitizer: heap-use-after-free on address 0x6 at pc 0x5\n",
+    "    #0 0x5 in f a.cpp:9\n",
+    "Failures:\n[0]:\n",
+    "  exitcode  : -2147483648 (pid: 1)\n",
+    "Root Cause (first observed failure):\n",
+    "NCCL error in: a.cpp:1, unhandled system error, NCCL version 2.19.3\nLast error:\n",
+    "Process 1: x\nThread 2 (active): \"m\"\n    f (a.py:7)\n",
+    "coredump: Detected an exception of type CUDBG_EXCEPTION_X (14)\n",
+    "{\"MESSAGE\":\"Killed\",\"__REALTIME_TIMESTAMP\":\"-99999999999999999999\"}\n",
+    "\r 50%|###  |\u{1b}[31m\u{1b}",
+    "step 5 loss 0.5\n",
+];
+
+/// Tags that lines may carry.
+const TAGS: [&str; 8] = [
+    "",
+    "[rank1]: ",
+    "[rank99999999999]: ",
+    "2026-13-41 25:61:61,123 ",
+    "[E1399 18:37:01.8 a.cpp:1] ",
+    "(W pid=99999999999) ",
+    "Nov 41 09:53:46 h kernel: ",
+    "[1.000] ",
+];
+
+proptest! {
+    #[test]
+    fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        check("bytes", &bytes);
+    }
+
+    #[test]
+    fn any_text(text in "\\PC{0,400}") {
+        check("text", text.as_bytes());
+    }
+
+    #[test]
+    fn any_order_of_what_grammars_know(lines in prop::collection::vec((0..TAGS.len(), 0..PIECES.len()), 0..60)) {
+        let text: String = lines.into_iter().map(|(tag, piece)| format!("{}{}", TAGS[tag], PIECES[piece])).collect();
+        check("pieces", text.as_bytes());
+    }
+}
+
+#[test]
+fn real_logs_cut_anywhere() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/logs");
+    for entry in std::fs::read_dir(folder).expect("the logs") {
+        let path = entry.expect("a log").path();
+        let text = std::fs::read(&path).expect("readable");
+        for length in (0..text.len()).step_by(7) {
+            check("cut", &text[..length]);
+        }
+    }
+}
+
+#[test]
+fn limits_are_kept_and_named() {
+    let limits = Limits {
+        events: 3,
+        threads: 2,
+        frames: 5,
+        line_bytes: 200,
+        text_bytes: 100_000,
+        ..Limits::default()
+    };
+    let frames: String = (0..20)
+        .map(|n| format!("  File \"a.py\", line {n}, in f{n}\n    y()\n"))
+        .collect();
+    let text = format!(
+        "Traceback (most recent call last):\n{frames}ValueError: {}\n",
+        "x".repeat(5000)
+    )
+    .repeat(200);
+    let (artifact, _keep) = artifact("big.log", text.as_bytes());
+    let reading = read(&artifact, &limits);
+    assert_eq!(
+        (reading.evidence.timeline.len(), reading.evidence.threads.len()),
+        (3, 2)
+    );
+    let thread = &reading.evidence.threads[0];
+    assert_eq!((thread.frames.len(), thread.frames_omitted), (5, Some(15)));
+    assert_eq!(
+        thread.frames[0].function.as_deref(),
+        Some("f19"),
+        "the innermost frames are kept"
+    );
+    let codes: Vec<&str> = reading.problems.iter().map(|problem| problem.code.as_str()).collect();
+    assert_eq!(codes, ["limit-text-bytes", "limit-events", "limit-threads"]);
+}
+
+#[test]
+fn a_bomb_is_cut_off() {
+    let text = "a line of nothing much that compresses very well indeed\n".repeat(100_000);
+    let packed = zstd::encode_all(text.as_bytes(), 1).expect("zstd");
+    let (bomb, _keep) = artifact("bomb.log.zst", &packed);
+    let limits = Limits {
+        decompressed_bytes: 1 << 20,
+        ..Limits::default()
+    };
+    let reading = read(&bomb, &limits);
+    assert_eq!(reading.problems[0].code, "limit-decompressed-bytes");
+    let missing = Artifact::new("nothing", "/nonexistent/file");
+    assert_eq!(read(&missing, &limits).problems[0].code, "unreadable");
+}

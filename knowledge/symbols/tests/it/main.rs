@@ -1,0 +1,6 @@
+//! Tests of `whycrash-symbols`.
+
+mod damage;
+mod fixtures;
+mod missing;
+mod truth;

@@ -1,0 +1,141 @@
+//! The job queue.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use whycrash_server::store::{JobCounts, Jobs, Lease, ReportId, StoreError};
+
+use super::report;
+
+fn at(second: i64) -> Lease {
+    let now = Timestamp::from_second(second).unwrap();
+    Lease {
+        owner: "worker".to_owned(),
+        now,
+        span: Duration::from_secs(10),
+    }
+}
+
+fn id(name: &str) -> ReportId {
+    report(name, &[("core", b"1")], 0).id
+}
+
+pub async fn a_job_is_taken_by_one(jobs: &impl Jobs) {
+    jobs.enqueue(&id("a"), 10).await.unwrap();
+    jobs.enqueue(&id("a"), 10).await.unwrap();
+    let job = jobs.take(&at(0)).await.unwrap().unwrap();
+    assert_eq!((job.report.clone(), job.attempt), (id("a"), 1));
+    assert_eq!(
+        jobs.take(&at(1)).await.unwrap(),
+        None,
+        "a report has one job, and it is taken"
+    );
+    jobs.enqueue(&id("a"), 10).await.unwrap();
+    assert_eq!(
+        jobs.take(&at(1)).await.unwrap(),
+        None,
+        "queueing a running job changes nothing"
+    );
+    jobs.finish(&job).await.unwrap();
+    assert_eq!(jobs.counts().await.unwrap(), JobCounts::default());
+    jobs.enqueue(&id("a"), 10).await.unwrap();
+    assert_eq!(
+        jobs.take(&at(2)).await.unwrap().unwrap().attempt,
+        1,
+        "a job after the last one ended is a new one"
+    );
+}
+
+pub async fn a_lease_that_ran_out_is_void(jobs: &impl Jobs) {
+    jobs.enqueue(&id("a"), 10).await.unwrap();
+    let first = jobs.take(&at(0)).await.unwrap().unwrap();
+    jobs.renew(&first, &at(5)).await.unwrap();
+    assert_eq!(jobs.take(&at(11)).await.unwrap(), None, "the lease was renewed");
+    let second = jobs.take(&at(15)).await.unwrap().unwrap();
+    assert_eq!(second.attempt, 2);
+    for result in [
+        jobs.finish(&first).await,
+        jobs.renew(&first, &at(16)).await,
+        jobs.fail(&first, "late", None).await,
+        jobs.fail(&first, "late", Some(Timestamp::UNIX_EPOCH)).await,
+    ] {
+        assert!(matches!(result, Err(StoreError::LeaseLost(_))), "{result:?}");
+    }
+    jobs.finish(&second).await.unwrap();
+    assert!(matches!(jobs.finish(&second).await, Err(StoreError::LeaseLost(_))));
+}
+
+pub async fn the_queue_is_bounded(jobs: &impl Jobs) {
+    jobs.enqueue(&id("a"), 2).await.unwrap();
+    jobs.enqueue(&id("b"), 2).await.unwrap();
+    assert!(matches!(jobs.enqueue(&id("c"), 2).await, Err(StoreError::QueueFull)));
+    jobs.enqueue(&id("a"), 2).await.unwrap();
+    jobs.take(&at(0)).await.unwrap().unwrap();
+    jobs.enqueue(&id("c"), 2).await.unwrap();
+    assert_eq!(
+        jobs.counts().await.unwrap(),
+        JobCounts {
+            queued: 2,
+            running: 1,
+            failed: 0
+        }
+    );
+}
+
+pub async fn failures_wait_and_end(jobs: &impl Jobs) {
+    jobs.enqueue(&id("a"), 10).await.unwrap();
+    let job = jobs.take(&at(0)).await.unwrap().unwrap();
+    jobs.fail(&job, "it panicked", Some(Timestamp::from_second(5).unwrap()))
+        .await
+        .unwrap();
+    assert_eq!(
+        jobs.take(&at(4)).await.unwrap(),
+        None,
+        "it waits before it is tried again"
+    );
+    let job = jobs.take(&at(5)).await.unwrap().unwrap();
+    assert_eq!(job.attempt, 2);
+    jobs.fail(&job, "it panicked", None).await.unwrap();
+    assert_eq!(jobs.take(&at(1000)).await.unwrap(), None, "it was given up");
+    assert_eq!(
+        jobs.counts().await.unwrap(),
+        JobCounts {
+            failed: 1,
+            ..JobCounts::default()
+        }
+    );
+    jobs.enqueue(&id("a"), 10).await.unwrap();
+    let job = jobs.take(&at(1001)).await.unwrap().unwrap();
+    assert_eq!(job.attempt, 1, "queueing it again starts anew");
+}
+
+pub async fn released_jobs_run_again(jobs: &impl Jobs) {
+    jobs.enqueue(&id("a"), 10).await.unwrap();
+    jobs.enqueue(&id("b"), 10).await.unwrap();
+    let lost = jobs.take(&at(0)).await.unwrap().unwrap();
+    let other = Lease {
+        owner: "other".to_owned(),
+        ..at(0)
+    };
+    jobs.take(&other).await.unwrap().unwrap();
+    assert_eq!(jobs.release("worker").await.unwrap(), 1);
+    jobs.enqueue(&id("c"), 10).await.unwrap();
+    let again = jobs.take(&at(1)).await.unwrap().unwrap();
+    assert_eq!(
+        (again.report.clone(), again.attempt, again.deaths),
+        (lost.report.clone(), 1, 1)
+    );
+    assert_eq!(jobs.take(&at(1)).await.unwrap().unwrap().deaths, 0);
+    assert_eq!(jobs.take(&at(1)).await.unwrap(), None, "the other's lease stands");
+    assert!(matches!(jobs.finish(&lost).await, Err(StoreError::LeaseLost(_))));
+}
+
+pub async fn jobs_are_taken_in_order(jobs: &impl Jobs) {
+    let names = ["d", "a", "c", "b"];
+    for name in names {
+        jobs.enqueue(&id(name), 10).await.unwrap();
+    }
+    for name in names {
+        assert_eq!(jobs.take(&at(0)).await.unwrap().unwrap().report, id(name));
+    }
+}

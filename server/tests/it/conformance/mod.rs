@@ -1,0 +1,80 @@
+//! What every implementation of a store must do: functions over the traits, run here on those of the single binary.
+
+mod blobs;
+mod jobs;
+mod records;
+mod search;
+
+use jiff::Timestamp;
+use serde_json::json;
+use tempfile::TempDir;
+use whycrash_server::search::tantivy::TantivySearch;
+use whycrash_server::store::files::FileBlobs;
+use whycrash_server::store::sqlite::Sqlite;
+use whycrash_server::store::{ArtifactRecord, Digest, NewReport, ReportId};
+
+/// Runs each function on a store made afresh.
+macro_rules! suite {
+    ($make:expr; $($module:ident :: $($name:ident),+);+) => {
+        $($(
+            #[tokio::test]
+            async fn $name() {
+                let folder = TempDir::new().unwrap();
+                let make: fn(&TempDir) -> _ = $make;
+                $module::$name(&make(&folder)).await;
+            }
+        )+)+
+    };
+}
+
+mod sqlite {
+    use super::*;
+
+    suite! {
+        |folder| Sqlite::open(&folder.path().join("db")).unwrap();
+        records::a_report_is_added_once, records_move_forward, documents_replace_each_other, lists_are_newest_first,
+            groups_count_reports, artifacts_are_noted_by_digest, states_are_walked_in_pages;
+        jobs::a_job_is_taken_by_one, a_lease_that_ran_out_is_void, the_queue_is_bounded, failures_wait_and_end,
+            released_jobs_run_again, jobs_are_taken_in_order
+    }
+}
+
+mod files {
+    use super::*;
+
+    suite! {
+        |folder| FileBlobs::open(&folder.path().join("blobs")).unwrap();
+        blobs::what_is_put_can_be_read, the_same_bytes_are_one_blob, ranges_are_cut_to_the_size, what_is_deleted_is_gone
+    }
+}
+
+mod tantivy {
+    use super::*;
+
+    suite! {
+        |folder| TantivySearch::open(&folder.path().join("index")).unwrap();
+        search::queries_find_what_they_say, facets_count_all_matches, a_document_replaces_the_one_before,
+            pages_and_order, what_is_missing_is_named, cleared_means_empty
+    }
+}
+
+/// A report with these artifacts, none of them stored.
+pub fn report(host: &str, artifacts: &[(&str, &[u8])], received: i64) -> NewReport {
+    let metadata = json!({"host": host}).as_object().unwrap().clone();
+    let artifacts: Vec<ArtifactRecord> = artifacts
+        .iter()
+        .map(|(name, data)| ArtifactRecord {
+            name: (*name).to_owned(),
+            bytes: data.len() as u64,
+            digest: Digest::of(data),
+            stored: false,
+        })
+        .collect();
+    let pairs: Vec<_> = artifacts.iter().map(|a| (a.name.clone(), a.digest.clone())).collect();
+    NewReport {
+        id: ReportId::derive(&metadata, &pairs),
+        metadata,
+        artifacts,
+        received: Timestamp::from_second(received).unwrap(),
+    }
+}

@@ -1,0 +1,195 @@
+//! Reports and their documents.
+
+use jiff::Timestamp;
+use whycrash_server::store::{Digest, Page, Records, ReportId, ReportState, StoredDocument, Summary};
+
+use super::report;
+
+fn document(id: &ReportId, signature: &str, causes: &[&str], time: &str) -> StoredDocument {
+    let summary = Summary {
+        id: id.to_string(),
+        title: format!("title of {signature}"),
+        signature: Some(signature.to_owned()),
+        time: time.to_owned(),
+        ..Summary::default()
+    };
+    let causes = causes.iter().map(|cause| (*cause).to_owned()).collect();
+    StoredDocument {
+        json: format!("{{\"of\":\"{id}\"}}"),
+        summary,
+        causes,
+    }
+}
+
+pub async fn a_report_is_added_once(records: &impl Records) {
+    let new = report("a", &[("core", b"1"), ("log", b"2")], 100);
+    assert!(records.create(&new).await.unwrap());
+    assert!(!records.create(&new).await.unwrap());
+    let found = records.report(&new.id).await.unwrap().unwrap();
+    assert_eq!(found.metadata, new.metadata);
+    assert_eq!(found.artifacts, new.artifacts);
+    assert_eq!(
+        (found.received, found.state, found.failure),
+        (new.received, ReportState::Uploading, None)
+    );
+    let other = report("b", &[("core", b"1")], 100);
+    assert_eq!(records.report(&other.id).await.unwrap(), None);
+    assert_eq!(records.document(&new.id).await.unwrap(), None);
+}
+
+pub async fn records_move_forward(records: &impl Records) {
+    let new = report("a", &[("core", b"1")], 100);
+    records.create(&new).await.unwrap();
+    let state = async || records.report(&new.id).await.unwrap().unwrap().state;
+    records.reopen(&new.id).await.unwrap();
+    assert_eq!(
+        state().await,
+        ReportState::Uploading,
+        "only what was complete can be reopened"
+    );
+    records.completed(&new.id).await.unwrap();
+    assert_eq!(state().await, ReportState::Processing);
+    records.failed(&new.id, "it panicked").await.unwrap();
+    let failed = records.report(&new.id).await.unwrap().unwrap();
+    assert_eq!(
+        (failed.state, failed.failure.as_deref()),
+        (ReportState::Failed, Some("it panicked"))
+    );
+    records.completed(&new.id).await.unwrap();
+    assert_eq!(state().await, ReportState::Processing);
+    let made = document(&new.id, "s", &[], "2026-01-01T00:00:00Z");
+    assert!(
+        records
+            .put_document(&new.id, &made, Timestamp::UNIX_EPOCH)
+            .await
+            .unwrap()
+    );
+    records.completed(&new.id).await.unwrap();
+    let done = records.report(&new.id).await.unwrap().unwrap();
+    assert_eq!((done.state, done.failure), (ReportState::Done, None));
+    records.reopen(&new.id).await.unwrap();
+    assert_eq!(state().await, ReportState::Processing);
+    assert!(
+        records.document(&new.id).await.unwrap().is_some(),
+        "the document stays until there is a new one"
+    );
+}
+
+pub async fn documents_replace_each_other(records: &impl Records) {
+    let new = report("a", &[("core", b"1")], 100);
+    let made = document(&new.id, "one", &["x", "y"], "2026-01-01T00:00:00Z");
+    assert!(
+        !records
+            .put_document(&new.id, &made, Timestamp::UNIX_EPOCH)
+            .await
+            .unwrap(),
+        "there is no such report"
+    );
+    records.create(&new).await.unwrap();
+    records
+        .put_document(&new.id, &made, Timestamp::UNIX_EPOCH)
+        .await
+        .unwrap();
+    assert_eq!(records.document(&new.id).await.unwrap(), Some(made.json));
+    let other = document(&new.id, "two", &["y", "z"], "2026-01-01T00:00:00Z");
+    records
+        .put_document(&new.id, &other, Timestamp::UNIX_EPOCH)
+        .await
+        .unwrap();
+    let causes: Vec<_> = records
+        .causes()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|c| (c.cause, c.reports))
+        .collect();
+    assert_eq!(causes, [("y".to_owned(), 1), ("z".to_owned(), 1)]);
+    assert_eq!(records.group("one", 10).await.unwrap(), None);
+}
+
+pub async fn lists_are_newest_first(records: &impl Records) {
+    for second in 0..5 {
+        records
+            .create(&report(&format!("host{second}"), &[("core", b"1")], second))
+            .await
+            .unwrap();
+    }
+    let (total, page) = records.list(Page { limit: 2, offset: 1 }).await.unwrap();
+    let times: Vec<_> = page.iter().map(|(_, summary)| summary.time.as_str()).collect();
+    assert_eq!(
+        (total, times),
+        (5, vec!["1970-01-01T00:00:03Z", "1970-01-01T00:00:02Z"])
+    );
+    assert_eq!(page[0].0, ReportState::Uploading);
+    assert_eq!(page[0].1.title, "core");
+    assert_eq!(records.list(Page { limit: 2, offset: 9 }).await.unwrap(), (5, vec![]));
+}
+
+pub async fn groups_count_reports(records: &impl Records) {
+    let days = ["2026-01-03T00:00:00Z", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"];
+    let mut ids = Vec::new();
+    for (number, day) in days.iter().enumerate() {
+        let new = report(&format!("host{number}"), &[("core", b"1")], 100);
+        records.create(&new).await.unwrap();
+        let made = document(&new.id, "same", &["x"], day);
+        records
+            .put_document(&new.id, &made, Timestamp::UNIX_EPOCH)
+            .await
+            .unwrap();
+        ids.push(new.id.to_string());
+    }
+    let group = records.group("same", 2).await.unwrap().unwrap();
+    assert_eq!(
+        (group.count, group.first_seen.as_str(), group.last_seen.as_str()),
+        (3, days[1], days[0])
+    );
+    let latest: Vec<_> = group.latest.iter().map(|summary| summary.id.clone()).collect();
+    assert_eq!(latest, [ids[0].clone(), ids[2].clone()]);
+    assert_eq!(records.group("other", 2).await.unwrap(), None);
+    let sizes = records
+        .group_sizes(&["other".to_owned(), "same".to_owned()])
+        .await
+        .unwrap();
+    assert_eq!(sizes, [0, 3]);
+}
+
+pub async fn artifacts_are_noted_by_digest(records: &impl Records) {
+    let new = report("a", &[("core", b"1"), ("copy", b"1"), ("log", b"2")], 100);
+    records.create(&new).await.unwrap();
+    records.artifact_stored(&new.id, &Digest::of(b"1")).await.unwrap();
+    records.artifact_stored(&new.id, &Digest::of(b"unknown")).await.unwrap();
+    let stored: Vec<_> = records
+        .report(&new.id)
+        .await
+        .unwrap()
+        .unwrap()
+        .artifacts
+        .iter()
+        .map(|artifact| artifact.stored)
+        .collect();
+    assert_eq!(stored, [true, true, false]);
+}
+
+pub async fn states_are_walked_in_pages(records: &impl Records) {
+    let mut expected = Vec::new();
+    for number in 0..7 {
+        let new = report(&format!("host{number}"), &[("core", b"1")], 100);
+        records.create(&new).await.unwrap();
+        if number > 1 {
+            records.completed(&new.id).await.unwrap();
+            expected.push(new.id);
+        }
+    }
+    expected.sort();
+    let (mut walked, mut last) = (Vec::new(), None);
+    loop {
+        let page = records
+            .in_state(ReportState::Processing, last.as_ref(), 2)
+            .await
+            .unwrap();
+        let Some(end) = page.last().cloned() else { break };
+        last = Some(end);
+        walked.extend(page);
+    }
+    assert_eq!(walked, expected);
+}

@@ -1,0 +1,255 @@
+//! The index.
+
+use std::collections::BTreeMap;
+
+use whycrash_server::search::{Field, IndexDocument, Query, Search, SearchPage, SearchRequest, Sort};
+use whycrash_server::store::{ReportId, Summary};
+
+use super::report;
+
+fn id(name: &str) -> ReportId {
+    report(name, &[("core", b"1")], 0).id
+}
+
+fn document(name: &str, time: i64, title: &str, text: &[&str], fields: &[(Field, &[&str])]) -> IndexDocument {
+    let strings = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
+    IndexDocument {
+        id: id(name),
+        time,
+        title: vec![title.to_owned()],
+        text: strings(text),
+        fields: fields
+            .iter()
+            .map(|(field, values)| (*field, strings(values)))
+            .collect::<BTreeMap<_, _>>(),
+        summary: Summary {
+            id: name.to_owned(),
+            title: title.to_owned(),
+            ..Summary::default()
+        },
+    }
+}
+
+/// Three crashes that share some words and differ in others.
+async fn fill(search: &impl Search) {
+    use Field::{Cause, Exception, Host, Kind, Rank, Signal};
+    let documents = vec![
+        document(
+            "segv",
+            1,
+            "SIGSEGV in at::native::index_select",
+            &[
+                "Fatal Python error: Segmentation fault",
+                "loader.cpp fills the batch",
+                "libtorch_cuda.so",
+            ],
+            &[
+                (Signal, &["SIGSEGV"]),
+                (Host, &["node-1"]),
+                (Kind, &["elf-core", "log"]),
+                (Rank, &["0"]),
+            ],
+        ),
+        document(
+            "oom",
+            2,
+            "torch.OutOfMemoryError: CUDA out of memory",
+            &["CUDA out of memory. Tried to allocate 20.00 GiB", "train.py:41 in step"],
+            &[
+                (Exception, &["torch.OutOfMemoryError"]),
+                (Cause, &["oom-fragmentation", "oom-capacity"]),
+                (Host, &["node-2"]),
+                (Kind, &["log"]),
+                (Rank, &["0", "3"]),
+            ],
+        ),
+        document(
+            "worker",
+            3,
+            "DataLoader worker (pid 4711) is killed by signal: Killed",
+            &["the batch was lost", "std::bad_alloc was thrown; CUDA was not involved"],
+            &[
+                (Signal, &["SIGKILL"]),
+                (Cause, &["dataloader-worker-killed"]),
+                (Host, &["node-1"]),
+                (Kind, &["log"]),
+            ],
+        ),
+    ];
+    search.upsert(documents).await.unwrap();
+}
+
+fn request(query: &str) -> SearchRequest {
+    let query = Query::parse(query).unwrap();
+    SearchRequest {
+        query,
+        limit: 10,
+        offset: 0,
+        sort: Sort::Relevance,
+        facet_values: 5,
+    }
+}
+
+async fn find(search: &impl Search, query: &str) -> SearchPage {
+    search.search(&request(query)).await.unwrap()
+}
+
+fn names(page: &SearchPage) -> Vec<&str> {
+    page.hits.iter().map(|hit| hit.id.as_str()).collect()
+}
+
+pub async fn queries_find_what_they_say(search: &impl Search) {
+    fill(search).await;
+    let cases: &[(&str, &[&str])] = &[
+        ("", &["worker", "oom", "segv"]),
+        ("batch", &["segv", "worker"]),
+        ("BATCH", &["segv", "worker"]),
+        ("cuda batch", &["segv", "worker"]),
+        ("cuda", &["oom", "segv", "worker"]),
+        ("memory", &["oom"]),
+        ("outofmemoryerror", &["oom"]),
+        ("OutOfMemoryError", &["oom"]),
+        ("index_select", &["segv"]),
+        ("select_index", &[]),
+        ("at::native::index_select", &["segv"]),
+        ("std::bad_alloc", &["worker"]),
+        ("train.py:41", &["oom"]),
+        ("\"out of memory\"", &["oom"]),
+        ("\"memory of out\"", &[]),
+        ("\"20.00 GiB\"", &["oom"]),
+        ("seg*", &["segv"]),
+        ("\"is kill\"*", &["worker"]),
+        ("signal:SIGSEGV", &["segv"]),
+        ("signal:sigsegv", &["segv"]),
+        ("signal:SIG", &[]),
+        ("signal:SIG*", &["worker", "segv"]),
+        ("host:node-1", &["worker", "segv"]),
+        ("host:\"node-1\"", &["worker", "segv"]),
+        ("host:node", &[]),
+        ("rank:3", &["oom"]),
+        ("kind:elf-core", &["segv"]),
+        ("cause:oom-capacity", &["oom"]),
+        ("cause:oom-*", &["oom"]),
+        ("exception:torch.OutOfMemoryError", &["oom"]),
+        ("exception:OutOfMemoryError", &["oom"]),
+        ("exception:Memory", &[]),
+        ("batch -killed", &["segv"]),
+        ("batch NOT killed", &["segv"]),
+        ("-cuda", &[]),
+        ("-batch", &["oom"]),
+        ("host:node-1 -signal:SIGKILL", &["segv"]),
+        ("-\"out of memory\" cuda", &["segv", "worker"]),
+        ("nothing here", &[]),
+        ("--- batch", &["segv", "worker"]),
+    ];
+    for (query, expected) in cases {
+        let page = find(search, query).await;
+        let mut found = names(&page);
+        assert_eq!(page.total, found.len() as u64, "{query}");
+        if query.is_empty() || query.starts_with("signal:") || query.starts_with("host:") {
+            assert_eq!(found, *expected, "{query}: without words the newest comes first");
+        }
+        found.sort_unstable();
+        let mut expected = expected.to_vec();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{query}");
+    }
+    assert_eq!(
+        names(&find(search, "cuda").await)[0],
+        "oom",
+        "a match in the title counts for more"
+    );
+}
+
+pub async fn facets_count_all_matches(search: &impl Search) {
+    fill(search).await;
+    let page = search
+        .search(&SearchRequest {
+            limit: 1,
+            ..request("")
+        })
+        .await
+        .unwrap();
+    let counts = |field: &str| -> Vec<(String, u64)> {
+        page.facets[field]
+            .iter()
+            .map(|value| (value.value.clone(), value.count))
+            .collect()
+    };
+    assert_eq!((page.total, page.hits.len()), (3, 1));
+    assert_eq!(counts("host"), [("node-1".to_owned(), 2), ("node-2".to_owned(), 1)]);
+    assert_eq!(counts("kind"), [("log".to_owned(), 3), ("elf-core".to_owned(), 1)]);
+    assert_eq!(counts("exception"), [("torch.OutOfMemoryError".to_owned(), 1)]);
+    let narrowed = find(search, "signal:SIGKILL").await;
+    assert_eq!(narrowed.facets["host"].len(), 1);
+    let none = search
+        .search(&SearchRequest {
+            facet_values: 0,
+            ..request("")
+        })
+        .await
+        .unwrap();
+    assert!(none.facets.is_empty());
+}
+
+pub async fn a_document_replaces_the_one_before(search: &impl Search) {
+    fill(search).await;
+    search
+        .upsert(vec![document("oom", 9, "read again", &["with other words"], &[])])
+        .await
+        .unwrap();
+    assert_eq!(find(search, "").await.total, 3);
+    assert_eq!(names(&find(search, "other").await), ["oom"]);
+    assert_eq!(find(search, "memory").await.total, 0);
+    search.delete(&[id("oom"), id("unknown")]).await.unwrap();
+    assert_eq!(find(search, "").await.total, 2);
+}
+
+pub async fn pages_and_order(search: &impl Search) {
+    let documents = (0..25)
+        .map(|n| document(&format!("r{n:02}"), n, "a crash", &["words"], &[]))
+        .collect();
+    search.upsert(documents).await.unwrap();
+    let newest = SearchRequest {
+        sort: Sort::Newest,
+        limit: 10,
+        offset: 20,
+        ..request("words")
+    };
+    let page = search.search(&newest).await.unwrap();
+    assert_eq!(
+        (page.total, names(&page)),
+        (25, vec!["r04", "r03", "r02", "r01", "r00"])
+    );
+    let beyond = search
+        .search(&SearchRequest {
+            offset: 30,
+            ..request("words")
+        })
+        .await
+        .unwrap();
+    assert_eq!((beyond.total, beyond.hits.len()), (25, 0));
+    let only_counts = search
+        .search(&SearchRequest {
+            limit: 0,
+            ..request("words")
+        })
+        .await
+        .unwrap();
+    assert_eq!((only_counts.total, only_counts.hits.len()), (25, 0));
+}
+
+pub async fn what_is_missing_is_named(search: &impl Search) {
+    fill(search).await;
+    let missing = search.missing(&[id("oom"), id("new"), id("segv")]).await.unwrap();
+    assert_eq!(missing, [id("new")]);
+}
+
+pub async fn cleared_means_empty(search: &impl Search) {
+    fill(search).await;
+    search.clear().await.unwrap();
+    assert_eq!(find(search, "").await.total, 0);
+    assert_eq!(search.missing(&[id("oom")]).await.unwrap(), [id("oom")]);
+    fill(search).await;
+    assert_eq!(find(search, "").await.total, 3);
+}
