@@ -285,10 +285,7 @@ fn exhaustion(report: &Report, request: &Request, _: &[Request]) -> Option<Findi
         0.7..0.85 => 0.78,
         _ => return None,
     };
-    let holders = request
-        .blocks
-        .as_ref()
-        .map_or_else(String::new, |blocks| holders(blocks));
+    let holders = request.blocks.as_ref().map_or_else(String::new, holders);
     let finding = Finding::new("oom-exhaustion", confidence).because(format!(
         "{} were asked for and {} are free. {} of {} are allocated by the program itself ({:.0} %), and only {} are held without being \
          allocated.{holders}",

@@ -140,7 +140,7 @@ fn exec_null(scene: &Scene) -> Option<Finding> {
     }
     let stack = scene.native.as_ref();
     let caller = stack.and_then(|stack| stack.frames.iter().find(|(_, frame)| frame.function.is_some()));
-    let called = caller.map_or_else(String::new, |(_, frame)| format!(", called from {}", describe(frame)));
+    let origin = caller.map_or_else(String::new, |(_, frame)| format!(", called from {}", describe(frame)));
     let target = match scene.crash.address() {
         Some(address) if address >= NULL_END => format!("{address:#x}, which is not code"),
         _ => "a null function pointer".to_owned(),
@@ -148,7 +148,7 @@ fn exec_null(scene: &Scene) -> Option<Finding> {
     Some(
         scene
             .finding("seg-exec-null", 0.93)
-            .because(format!("The processor jumped to {target}{called}."))
+            .because(format!("The processor jumped to {target}{origin}."))
             .cite_all(scene.fault_facts())
             .cite_all(stack.zip(caller).map(|(stack, frame)| stack.cite(frame)))
             .cite_all(scene.signal_proof()),

@@ -103,7 +103,7 @@ fn allocate_without_end() -> Finding {
 #[expect(unconditional_recursion, reason = "its purpose")]
 fn recurse(depth: u64) -> u64 {
     let frame = std::hint::black_box([depth; 64]);
-    recurse(depth + 1) + frame[depth as usize % 64]
+    recurse(depth + 1) + frame[usize::from(depth.to_le_bytes()[0] % 64)]
 }
 
 whycrash_plugin::export!(Misbehaving);

@@ -1,4 +1,5 @@
 //! A plugin that also wants to know what time it is.
+#![expect(clippy::same_length_and_capacity, reason = "in generated code")]
 
 wit_bindgen::generate!({
     inline: r#"
