@@ -131,8 +131,8 @@ fn corpus_score() {
         }
         let first = document.findings.first();
         let answer = Answer {
-            truth: named(Some(&case.label.cause)),
-            found: named(first.map(|f| f.cause.as_str())),
+            truth: page(&catalog, Some(&case.label.cause)),
+            found: page(&catalog, first.map(|finding| finding.cause.as_str())),
         };
         if answer.found != answer.truth {
             println!("{}: {} instead of {}", case.name, answer.found, answer.truth);
