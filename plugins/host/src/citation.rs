@@ -48,6 +48,9 @@ fn lines(case: &Case, citation: &types::Citation, range: &types::LineRange) -> R
             text.count()
         ));
     }
+    if citation.quote.trim().is_empty() {
+        return Err(format!("it cites line {first} of {name:?} without saying what stands there"));
+    }
     let standing = text
         .range(first, last)
         .map_err(|error| format!("line {first} of {name:?} can not be read: {error}"))?;

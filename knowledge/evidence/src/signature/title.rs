@@ -3,7 +3,7 @@
 use super::frames::{interesting, plain_function};
 use super::subject::Subject;
 use crate::Evidence;
-use crate::model::{CudaOom, Event, FrameKind, Thread, What};
+use crate::model::{Event, FrameKind, Thread, What};
 
 /// Longest title.
 const TITLE_CHARS: usize = 160;
@@ -51,8 +51,9 @@ fn of_event(event: &Event, carrier: Option<&Event>) -> String {
     match &event.what {
         What::CudaOom(oom) => {
             let who = exception.map_or_else(|| format!("{} out of memory", oom.backend), str::to_owned);
-            format!("{who}: tried to allocate {}", size(oom))
+            format!("{who}: tried to allocate {}", size(oom.requested))
         }
+        What::SnapshotOom(oom) => format!("GPU {} out of memory: tried to allocate {}", oom.gpu, size(oom.requested)),
         What::DataloaderWorker(worker) => match (&worker.signal, worker.exit_code) {
             (Some(signal), _) => format!("DataLoader worker killed: {signal}"),
             (None, Some(code)) => format!("DataLoader worker exited with code {code}"),
@@ -86,11 +87,11 @@ fn of_event(event: &Event, carrier: Option<&Event>) -> String {
     }
 }
 
-fn size(oom: &CudaOom) -> String {
+fn size(bytes: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    let unit = UNITS.iter().find(|(_, scale)| oom.requested >= *scale);
+    let unit = UNITS.iter().find(|(_, scale)| bytes >= *scale);
     match unit {
-        Some((name, scale)) => format!("{:.2} {name}", oom.requested as f64 / *scale as f64),
-        None => format!("{} bytes", oom.requested),
+        Some((name, scale)) => format!("{:.2} {name}", bytes as f64 / *scale as f64),
+        None => format!("{bytes} bytes"),
     }
 }
