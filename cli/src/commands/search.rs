@@ -15,8 +15,8 @@ use crate::render;
 /// kind, plugin and signature.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What to look for; everything when nothing is given
-    #[arg(value_name = "QUERY", allow_hyphen_values = true)]
+    /// What to look for, after -- when it begins with a dash; everything when nothing is given
+    #[arg(value_name = "QUERY")]
     query: Vec<String>,
     /// Reports shown at most
     #[arg(long, default_value_t = 20, value_name = "N")]
