@@ -131,9 +131,9 @@ fn origin(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
     }
 }
 
-/// The exception with which torchrun itself ends.
+/// The exceptions with which torchrun and `torch.multiprocessing.spawn` tell that a worker died.
 fn is_launcher(exception: &str) -> bool {
-    exception.ends_with("ChildFailedError")
+    exception.ends_with("ChildFailedError") || exception.ends_with("ProcessExitedException")
 }
 
 fn is_elastic_root(event: &Event) -> bool {

@@ -151,7 +151,7 @@ pub struct HostOom {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SharedMemory {
-    /// What failed: `open`, `mmap`, `resize`, `write`, `descriptors` or `bus-error`.
+    /// What failed: `open`, `allocate`, `mmap`, `resize`, `write`, `descriptors` or `bus-error`.
     pub operation: String,
     /// The object's name.
     pub object: Option<String>,

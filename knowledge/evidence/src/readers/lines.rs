@@ -1,7 +1,8 @@
 //! Lines of a text artifact by number, without holding the text in memory.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::FileExt;
 
 use regex::bytes::Regex;
 
@@ -45,7 +46,7 @@ impl Lines {
     }
 
     fn build_index(&mut self, text_bytes: u64) -> io::Result<()> {
-        let mut reader = self.reader_at(0)?.take(text_bytes);
+        let mut reader = self.reader_at(0).take(text_bytes);
         let mut offset = 0;
         let mut last_byte = b'\n';
         let (mut count, mut index) = (0, vec![0]);
@@ -117,7 +118,7 @@ impl Lines {
         let Some(&offset) = self.index.get(slot as usize) else {
             return Ok(());
         };
-        let mut reader = self.reader_at(offset)?;
+        let mut reader = self.reader_at(offset);
         let mut line = Vec::new();
         for number in slot * STRIDE + 1..=last {
             if !next_line(&mut reader, &mut line, self.line_bytes)? {
@@ -130,10 +131,28 @@ impl Lines {
         Ok(())
     }
 
-    fn reader_at(&self, offset: u64) -> io::Result<BufReader<&File>> {
-        let mut file = &self.file;
-        file.seek(SeekFrom::Start(offset))?;
-        Ok(BufReader::with_capacity(128 << 10, file))
+    fn reader_at(&self, offset: u64) -> BufReader<ReadFrom<'_>> {
+        BufReader::with_capacity(
+            128 << 10,
+            ReadFrom {
+                file: &self.file,
+                offset,
+            },
+        )
+    }
+}
+
+/// Reads a file from an offset on without moving its position, so that several look-ups may go on at once.
+struct ReadFrom<'a> {
+    file: &'a File,
+    offset: u64,
+}
+
+impl Read for ReadFrom<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(buffer, self.offset)?;
+        self.offset += count as u64;
+        Ok(count)
     }
 }
 

@@ -131,6 +131,10 @@ fn dataloader_workers() {
             json!({"operation": "resize", "reason": "Invalid argument"}),
         ),
         (
+            "RuntimeError: unable to allocate shared memory(shm) for file </torch_1_2_3>: No space left on device (28)",
+            json!({"operation": "allocate", "object": "/torch_1_2_3", "reason": "No space left on device"}),
+        ),
+        (
             "RuntimeError: received 0 items of ancdata",
             json!({"operation": "descriptors"}),
         ),

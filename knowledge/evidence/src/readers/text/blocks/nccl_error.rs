@@ -31,7 +31,7 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
         ..NcclError::default()
     };
     let origin = line.origin.clone();
-    let state = Reading {
+    let state = Failure {
         origin,
         lines: [line.number, line.number],
         text: line.text.to_owned(),
@@ -42,7 +42,7 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
 }
 
 #[derive(Debug)]
-struct Reading {
+struct Failure {
     origin: Origin,
     lines: [u64; 2],
     text: String,
@@ -51,7 +51,7 @@ struct Reading {
     last_error: bool,
 }
 
-impl Block for Reading {
+impl Block for Failure {
     fn next(&mut self, line: &Line) -> Next {
         let text = line.text.trim();
         if std::mem::take(&mut self.last_error) {

@@ -99,6 +99,8 @@ struct Chain {
     linked: bool,
     /// The line that numbers a member of an exception group has come, the member itself has not.
     member: bool,
+    /// `torch.multiprocessing.spawn` has announced the traceback of the process that raised.
+    announced: bool,
     /// The exception so far is a group: its first member comes next.
     is_group: bool,
 }
@@ -118,6 +120,7 @@ impl Chain {
             blanks: 0,
             linked: false,
             member: false,
+            announced: false,
             is_group: false,
         }
     }
@@ -175,6 +178,10 @@ impl Chain {
         if trimmed.ends_with(HEADER) {
             return self.another_traceback(line, trimmed);
         }
+        if regex!(r"^-- Process \d+ terminated with the following error:$").is_match(trimmed) {
+            self.announced = true;
+            return Next::Quoted;
+        }
         if let Some(found) = regex!(r"^\+-[+-]* (\d+) -+$").captures(trimmed) {
             self.member = true;
             self.is_group = found.get(1).is_some_and(|number| number.as_str() == "1");
@@ -200,7 +207,7 @@ impl Chain {
     /// The next traceback: of the chain, of a group's member, or (`Original Traceback`) the worker's own inside the
     /// message of the exception that brought it to the parent.
     fn another_traceback(&mut self, line: &Line, header: &str) -> Next {
-        let original = header.starts_with("Original ");
+        let original = header.starts_with("Original ") || std::mem::take(&mut self.announced);
         let member = is_group_line(line.text);
         if !(self.linked || original || member) {
             return Next::Ended;

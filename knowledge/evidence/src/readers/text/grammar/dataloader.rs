@@ -22,6 +22,7 @@ pub const SHARED_MEMORY_RULE: Rule = Rule {
     literals: &[
         "unable to open shared memory object",
         "unable to mmap ",
+        "unable to allocate shared memory",
         "unable to resize file",
         "unable to write to file",
         "received 0 items of ancdata",
@@ -107,7 +108,7 @@ fn shared_memory(text: &str) -> Option<SharedMemory> {
     }
     let parts = Parts::of(
         regex!(
-            r"unable to (?P<operation>open|mmap|resize|write)(?: to)?(?: (?P<bytes>\d+) bytes from)? (?:shared memory object|file) <(?P<object>[^>]*)>(?: in [\w-]+ mode| to the right size)?(?:: (?P<reason>.+?)(?: \(\d+\))?$)?"
+            r"unable to (?P<operation>open|mmap|resize|write|allocate)(?: to)?(?: (?P<bytes>\d+) bytes from)? (?:shared memory object|shared memory\(shm\) for file|file) <(?P<object>[^>]*)>(?: in [\w-]+ mode| to the right size)?(?:: (?P<reason>.+?)(?: \(\d+\))?$)?"
         ),
         text,
     )?;
