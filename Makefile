@@ -38,14 +38,14 @@ test-browser: build
 check: plugins web  ## formatting, lints, licences, documentation
 	@.ci/setup check
 	cargo fmt --all --check
-	cargo fmt --all --check --manifest-path plugins/builtin/Cargo.toml
+	cd plugins/builtin && cargo fmt --check -p native-crash -p cuda-oom -p dataloader-worker
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
 	cargo deny --workspace check bans licenses sources
 	cd web && npm run check
 
 truth: build      ## compare with gdb, PyTorch and the analyzers, one row an artifact
-	cargo run -q -p whycrash-tests --bin truth
+	cargo run -q -p whycrash-symbols --example truth
 
 score: build      ## diagnose the labelled corpus, one row a cause
 	cargo test -q -p whycrash-tests --test it -- --nocapture corpus

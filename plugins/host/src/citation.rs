@@ -49,7 +49,9 @@ fn lines(case: &Case, citation: &types::Citation, range: &types::LineRange) -> R
         ));
     }
     if citation.quote.trim().is_empty() {
-        return Err(format!("it cites line {first} of {name:?} without saying what stands there"));
+        return Err(format!(
+            "it cites line {first} of {name:?} without saying what stands there"
+        ));
     }
     let standing = text
         .range(first, last)

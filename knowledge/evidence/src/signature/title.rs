@@ -53,7 +53,11 @@ fn of_event(event: &Event, carrier: Option<&Event>) -> String {
             let who = exception.map_or_else(|| format!("{} out of memory", oom.backend), str::to_owned);
             format!("{who}: tried to allocate {}", size(oom.requested))
         }
-        What::SnapshotOom(oom) => format!("GPU {} out of memory: tried to allocate {}", oom.gpu, size(oom.requested)),
+        What::SnapshotOom(oom) => format!(
+            "GPU {} out of memory: tried to allocate {}",
+            oom.gpu,
+            size(oom.requested)
+        ),
         What::DataloaderWorker(worker) => match (&worker.signal, worker.exit_code) {
             (Some(signal), _) => format!("DataLoader worker killed: {signal}"),
             (None, Some(code)) => format!("DataLoader worker exited with code {code}"),
