@@ -44,9 +44,9 @@ test('files that are dropped on any page become a report', () =>
 test('a log of a million lines shows the cited one without being loaded', async () => {
   const crash = await readFile(corpusFile('oom-fragmentation-log', 'train.log'), 'utf8');
   const steps = Array.from({ length: 500_000 }, (_, step) => `step ${step} loss 1.5\n`).join('');
-  const document = await server.upload([['train.log', `${steps}${crash}\n${steps}`]]);
+  const document = await server.upload([['train.log', `${steps}${steps}${crash}`]]);
   const [from] = document.findings[0].citations.find((citation) => citation.at.line).at.line;
-  assert.ok(from > 500_000);
+  assert.ok(from > 1_000_000);
   await onPage(browser, server.url, {}, async (page) => {
     let received = 0;
     page.on('response', async (response) => {

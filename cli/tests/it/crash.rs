@@ -78,7 +78,7 @@ fn a_core_dump_that_would_be_there_without_us_stays() {
 fn a_core_dump_that_could_not_be_got_is_named_with_what_to_do() {
     let home = Home::new();
     let program = null_reader(&home).display().to_string();
-    let script = r#"ulimit -H -c 0; exec "$0" run --output report -- "$@""#;
+    let script = r#"ulimit -c 0; exec "$0" run --output report -- "$@""#;
     home.isolated("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_whycrash"), &program])
         .output()

@@ -44,7 +44,9 @@ impl Home {
 
     /// Any program, set up as the tests set up ours.
     pub fn isolated(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
+        let mut command = Command::new("env");
+        // A test run started with nohup, or in the background of a script, ignores signals: our programs must not.
+        command.args(["--default-signal", program]);
         command.current_dir(self.work()).stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();

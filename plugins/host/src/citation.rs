@@ -283,7 +283,7 @@ mod tests {
             (line(1, 1), "step 1", true),
             (line(1, 2), "step 1\nindented line", true),
             (line(2, 2), " indented line", true),
-            (line(2, 2), "", true),
+            (line(2, 2), "", false),
             (line(2, 2), "step 1", false),
             (line(5, 5), "last", true),
             (line(5, 6), "last", false),

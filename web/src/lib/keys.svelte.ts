@@ -1,6 +1,4 @@
 /** Keyboard shortcuts: each view says what its keys do, and the help dialog lists what holds right now. */
-import { untrack } from 'svelte';
-
 export interface Shortcut {
   /** As in `KeyboardEvent.key`. */
   key: string;
@@ -8,6 +6,9 @@ export interface Shortcut {
   run: () => void;
 }
 
+// Not state: a component's teardown sees state as it was before the change that ends it, so the lists that the next
+// view has declared by then would be missing.
+const declared: (readonly Shortcut[])[] = [];
 let active = $state.raw<readonly Shortcut[]>([]);
 
 /** What holds right now, in the order it was declared. */
@@ -17,11 +18,12 @@ export function shortcuts(): readonly Shortcut[] {
 
 /** Declares shortcuts for as long as the calling component lives. Call during set-up. */
 export function useShortcuts(list: readonly Shortcut[]): void {
-  const others = () => untrack(() => active.filter((known) => !list.includes(known)));
   $effect.pre(() => {
-    active = [...others(), ...list];
+    declared.push(list);
+    active = declared.flat();
     return () => {
-      active = others();
+      declared.splice(declared.indexOf(list), 1);
+      active = declared.flat();
     };
   });
 }

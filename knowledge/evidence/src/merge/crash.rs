@@ -91,7 +91,8 @@ fn ended(event: &Event, threads: &[Thread]) -> Option<Crash> {
     let crash = from_event(event);
     match &event.what {
         What::NativeAbort(abort) if abort.family != "torch-check" => Some(Crash {
-            signal: Some("SIGABRT".to_owned()),
+            // A Rust panic ends its thread; only with panic=abort does it end the process.
+            signal: (abort.family != "rust-panic").then(|| "SIGABRT".to_owned()),
             message: Some(abort.message.clone()),
             thread: abort.thread.clone(),
             ..crash
