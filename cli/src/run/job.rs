@@ -307,12 +307,13 @@ fn die_of(signal: Signal) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Stops this process the way the job was stopped, until it is told to go on. A second such signal that waits for us
-/// is dropped by the kernel when we are.
+/// Stops this process the way the job was stopped, until it is told to go on. The terminal may have sent us the same
+/// signal: ours waits beside it while both are held back, one of them stops us, and going on drops the other (signal(7)).
+/// Raised after the other was let through, it would stop us a second time.
 fn stop_of(signal: Signal) -> nix::Result<()> {
     let held_back: SigSet = [signal].into_iter().collect();
-    held_back.thread_unblock()?;
     raise(signal)?;
+    held_back.thread_unblock()?;
     held_back.thread_block()
 }
 
