@@ -78,7 +78,7 @@ fn report(collector: Collector, over: &mut Over, args: &Args, config: &Config) -
     let input = inputs::from_paths(&[folder.path().to_owned()])?;
     let document = args.knowledge.diagnoser(config)?.diagnose(&input);
     let folder = folder.settle(&document.report.id)?;
-    let input = inputs::from_paths(&[folder.clone()])?;
+    let input = inputs::from_paths(std::slice::from_ref(&folder))?;
     let width = output::width_of(&std::io::stderr());
     anstream::eprint!(
         "\n{}",

@@ -14,7 +14,7 @@ use std::thread;
 
 use ::tantivy::aggregation::agg_req::Aggregations;
 use ::tantivy::aggregation::agg_result::{AggregationResult, AggregationResults, BucketResult};
-use ::tantivy::aggregation::{AggContextParams, AggregationCollector, Key};
+use ::tantivy::aggregation::{AggContextParams, AggregationCollector, AggregationLimitsGuard, Key};
 use ::tantivy::collector::{Count, TopDocs};
 use ::tantivy::schema::{Term, Value as _};
 use ::tantivy::{
@@ -119,7 +119,7 @@ impl WriterThread {
             let (changes, answers): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
             let result = self.apply(changes);
             for answer in answers {
-                let result = result.as_ref().copied().map_err(|error| store_error(error));
+                let result = result.as_ref().copied().map_err(store_error);
                 // Who does not wait any more does not need the answer.
                 let _ = answer.send(result);
             }
@@ -205,7 +205,7 @@ fn find(searcher: &Searcher, index: &Index, fields: Fields, request: &SearchRequ
         BTreeMap::new()
     } else {
         let aggregations = facet_request(request.facet_values)?;
-        let context = AggContextParams::new(Default::default(), index.tokenizers().clone());
+        let context = AggContextParams::new(AggregationLimitsGuard::default(), index.tokenizers().clone());
         facets(searcher.search(&query, &AggregationCollector::from_aggs(aggregations, context))?)
     };
     Ok(SearchPage { total, hits, facets })

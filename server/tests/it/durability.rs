@@ -69,7 +69,7 @@ impl Drop for Process {
 async fn send(client: &Client, url: &str, number: u64) -> Option<String> {
     let log = format!("RuntimeError: crash number{number}\n");
     let metadata = json!({"number": number});
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         let body = json!({"metadata": metadata, "artifacts": [inline("train.log", log.as_bytes())]});
         let answer = client
             .post(format!("{url}/api/v1/reports"))
