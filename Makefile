@@ -2,7 +2,7 @@
 TARGET ?= $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: setup plugins web build run test test-rust test-browser check bench truth score clean
+.PHONY: setup plugins web build run test test-rust test-browser check truth score clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test check
@@ -40,7 +40,7 @@ check: plugins web  ## formatting, lints, licences, documentation
 	cargo fmt --all --check
 	cd plugins/builtin && cargo fmt --check -p native-crash -p cuda-oom -p dataloader-worker
 	cargo clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items
 	cargo deny --workspace check bans licenses sources
 	cd web && npm run check
 
@@ -49,9 +49,6 @@ truth: build      ## compare with gdb, PyTorch and the analyzers, one row an art
 
 score: build      ## diagnose the labelled corpus, one row a cause
 	cargo test -q -p whycrash-tests --test it -- --nocapture corpus
-
-bench: build      ## side by side with the tools people use now
-	tests/bench/run.sh
 
 clean:
 	cargo clean

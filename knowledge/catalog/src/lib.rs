@@ -1,7 +1,7 @@
 //! The documented causes: what is known about why GPU training jobs die.
 //!
 //! One Markdown file per cause in `knowledge/causes/`, with TOML front matter between `+++` lines. They are built
-//! into the binary; a document that breaks the rules of [`parse`] or [`check`] fails the build with its file and line.
+//! into the binary; a document that breaks the rules of [`parse()`] or [`check()`] fails the build with its file and line.
 
 mod cause;
 mod check;

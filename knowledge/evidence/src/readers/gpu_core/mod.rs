@@ -1,7 +1,7 @@
 //! Reads GPU core dumps as the CUDA driver writes them (r400 to r575), light and full.
 //!
 //! A light dump has no memory, and still names the kernel, the block, the thread, the exception and the instruction.
-//! Source lines are the business of the crate that knows DWARF: [`images`] gives it the cubins.
+//! Source lines are the business of the crate that knows DWARF: [`images()`] gives it the cubins.
 
 mod exceptions;
 mod fault;

@@ -1,7 +1,7 @@
 //! Times as logs write them: often without a year, mostly without a zone.
 
 /// A time with what is uncertain about it. A time without a year has the year 0000 until the report's other
-/// artifacts tell the year ([`crate::merge`]).
+/// artifacts tell the year ([`crate::merge()`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stamp {
     /// RFC 3339; absent for seconds since boot.
