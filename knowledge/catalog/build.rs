@@ -15,7 +15,9 @@ mod check;
 mod parse;
 
 fn main() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../causes");
+    // Asked for when it runs, not when it is built: one target directory may serve several checkouts.
+    let here = env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
+    let folder = Path::new(&here).join("../causes");
     println!("cargo::rerun-if-changed={}", folder.display());
 
     let mut listing = String::from("pub(crate) const DOCUMENTS: &[(&str, &str)] = &[\n");

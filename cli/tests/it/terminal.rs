@@ -4,9 +4,10 @@ use std::process::Output;
 
 use crate::support::Home;
 
-/// Runs a command on a terminal of 33 by 111, types what it is told to, and prints what appeared.
+/// Runs a command on a terminal of 33 by 111, types what it is told to, and prints what appeared. What hangs is killed,
+/// for a test that fails and shows how far things got.
 const ON_A_TERMINAL: &str = "
-import fcntl, os, pty, select, struct, sys, termios, time
+import fcntl, os, pty, select, signal, struct, sys, termios, time
 typed, command = sys.argv[1].encode(), sys.argv[2:]
 pid, terminal = pty.fork()
 if pid == 0:
@@ -14,7 +15,13 @@ if pid == 0:
     os.execv(command[0], command)
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 33, 111, 0, 0))
 shown = b''
+deadline = time.monotonic() + 120
 while True:
+    if not select.select([terminal], [], [], max(0, deadline - time.monotonic()))[0]:
+        shown += b'[hangs]'
+        os.killpg(os.tcgetpgrp(terminal), signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
+        break
     try:
         read = os.read(terminal, 65536)
     except OSError:
@@ -80,9 +87,9 @@ except KeyboardInterrupt:
 #[test]
 fn control_z_stops_the_job_and_us_for_the_shell() {
     let whycrash = env!("CARGO_BIN_EXE_whycrash");
-    let script = format!(
-        "set -m; '{whycrash}' run -- sh -c 'echo ready; sleep 1; echo went on'; echo stopped $?; fg; echo ended $?"
-    );
+    // Not a shell: stopped in the middle of vfork(2), it would wait for its child, which is stopped, for ever.
+    let job = "import time; print(\\"ready\\", flush=True); time.sleep(1); print(\\"went on\\")";
+    let script = format!("set -m; '{whycrash}' run -- python3 -c '{job}'; echo stopped $?; fg; echo ended $?");
     let home = Home::new();
     let mut command = home.isolated("python3");
     command.args(["-c", ON_A_TERMINAL, "\x1a", "/bin/bash", "--norc", "-ic", &script]);
