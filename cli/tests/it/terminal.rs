@@ -88,7 +88,7 @@ except KeyboardInterrupt:
 fn control_z_stops_the_job_and_us_for_the_shell() {
     let whycrash = env!("CARGO_BIN_EXE_whycrash");
     // Not a shell: stopped in the middle of vfork(2), it would wait for its child, which is stopped, for ever.
-    let job = "import time; print(\\"ready\\", flush=True); time.sleep(1); print(\\"went on\\")";
+    let job = r#"import time; print("ready", flush=True); time.sleep(1); print("went on")"#;
     let script = format!("set -m; '{whycrash}' run -- python3 -c '{job}'; echo stopped $?; fg; echo ended $?");
     let home = Home::new();
     let mut command = home.isolated("python3");

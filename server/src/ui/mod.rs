@@ -21,7 +21,7 @@ pub async fn serve(request: HttpRequest) -> Result<HttpResponse, ApiError> {
         return Err(ApiError::method_not_allowed("GET, HEAD"));
     }
     let path = request.path().trim_start_matches('/');
-    if let Some(file) = Files::get(path).filter(|_| path != "index.html") {
+    if let Some(file) = Files::get(path).filter(|_| path != "index.html" && !path.starts_with('.')) {
         return Ok(answer(&request, path, &file));
     }
     // A missing script is an error, not a page: browsers refuse a page in its place with a message that misleads.

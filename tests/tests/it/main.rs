@@ -2,4 +2,7 @@
 
 mod corpus;
 mod dependencies;
+mod hostile_plugins;
+mod house;
+mod same_document;
 mod score;

@@ -1,0 +1,55 @@
+//! A plugin that loops, allocates or traps costs its own row and nothing else: the server stays as quick and as small.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::house::House;
+
+/// Reports per misdeed.
+const ROUNDS: usize = 8;
+/// Memory that the server may grow by over all of them, in KiB: far less than one instance may hold.
+const GROWTH: u64 = 64 << 10;
+
+/// A log in which a `DataLoader` worker was killed: something for an honest plugin to find.
+const LOG: &str = "Traceback (most recent call last):\n  File \"train.py\", line 7, in <module>\n    for batch in loader:\nRuntimeError: DataLoader worker (pid 4711) is killed by signal: Killed. \n";
+
+fn send(house: &House, misdeed: &str) -> Value {
+    let artifact = json!({"name": "train.log", "data": STANDARD.encode(LOG)});
+    let body = json!({"metadata": {"misbehave": misdeed}, "artifacts": [artifact]});
+    let sent = house.post("/api/v1/reports", &body);
+    house.document(sent["id"].as_str().expect("an id"))
+}
+
+/// How long a search takes.
+fn latency(house: &House) -> Duration {
+    let start = Instant::now();
+    house.get("/api/v1/search?q=DataLoader");
+    start.elapsed()
+}
+
+#[test]
+fn bad_plugins_leave_the_server_as_it_was() {
+    let plugins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/builtin/dist/hostile");
+    let house = House::open(&[], &[plugins]);
+    let honest = send(&house, "behave");
+    let found = &honest["findings"][0]["cause"];
+    send(&house, "allocate");
+    let before = house.resident();
+    for misdeed in ["loop", "allocate", "panic", "recurse", "return-a-huge-answer"] {
+        for _ in 0..ROUNDS {
+            let document = send(&house, misdeed);
+            let rows = document["plugins"].as_array().expect("plugins are listed");
+            let bad = rows.iter().find(|row| row["name"] == "misbehaving").expect("it ran");
+            assert_ne!(bad["outcome"], "ok", "{misdeed}: {bad}");
+            assert!(bad["reason"].is_string(), "{misdeed}: {bad}");
+            assert_eq!(&document["findings"][0]["cause"], found, "{misdeed}: what others found stands");
+        }
+        println!("{misdeed}: search {:?}, {} KiB", latency(&house), house.resident());
+    }
+    let grown = house.resident().saturating_sub(before);
+    assert!(grown < GROWTH, "the server grew by {grown} KiB");
+}

@@ -1,0 +1,128 @@
+//! The real binaries, as `make build` leaves them: a server over a folder of its own, and the command line beside it.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long anything may take before a test fails.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A server that ends with the test, and the folder it works in.
+pub struct House {
+    pub url: String,
+    server: Child,
+    folder: TempDir,
+}
+
+impl House {
+    /// Starts the server with these folders of symbols and of plugins.
+    pub fn open(symbols: &[PathBuf], plugins: &[PathBuf]) -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let mut command = isolated(&binary("whycrash-server"), folder.path());
+        command.args(["--listen", "127.0.0.1:0", "--log-format", "json", "--data"]);
+        command.arg(folder.path().join("data")).env("RUST_LOG", "info");
+        for (flag, folders) in [("--symbols", symbols), ("--plugins", plugins)] {
+            for folder in folders {
+                command.arg(flag).arg(folder);
+            }
+        }
+        let mut server = command.stderr(Stdio::piped()).spawn().expect("the server starts");
+        let mut log = BufReader::new(server.stderr.take().expect("it was piped")).lines();
+        let mut seen = Vec::new();
+        let url = loop {
+            let line = log
+                .next()
+                .unwrap_or_else(|| panic!("the server ended: {seen:#?}"))
+                .expect("its log is text");
+            if let Some((_, url)) = line.split_once("listening on ") {
+                break url.split('"').next().unwrap_or_default().to_owned();
+            }
+            seen.push(line);
+        };
+        // The pipe must not fill up.
+        std::thread::spawn(move || log.for_each(drop));
+        Self { url, server, folder }
+    }
+
+    /// The command line's program, talking to this server.
+    pub fn whycrash(&self, arguments: &[&str]) -> Command {
+        let mut command = isolated(&binary("whycrash"), self.folder.path());
+        command.args(arguments).env("WHYCRASH_SERVER", &self.url);
+        command
+    }
+
+    /// What the server made of a report, once it has.
+    pub fn document(&self, id: &str) -> Value {
+        let start = Instant::now();
+        loop {
+            let document = self.get(&format!("/api/v1/reports/{id}"));
+            if matches!(document["state"].as_str(), Some("done" | "failed")) {
+                return document;
+            }
+            assert!(start.elapsed() < PATIENCE, "{id} is not processed: {document}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Asks the server for JSON.
+    pub fn get(&self, path: &str) -> Value {
+        let answer = reqwest::blocking::get(format!("{}{path}", self.url)).expect("the server answers");
+        assert!(answer.status().is_success(), "{path}: {}", answer.status());
+        answer.json().expect("it is JSON")
+    }
+
+    /// Sends the server JSON.
+    pub fn post(&self, path: &str, body: &Value) -> Value {
+        let answer = reqwest::blocking::Client::new()
+            .post(format!("{}{path}", self.url))
+            .json(body)
+            .send()
+            .expect("the server answers");
+        assert!(answer.status().is_success(), "{path}: {}", answer.status());
+        answer.json().expect("it is JSON")
+    }
+
+    /// Memory that the server holds, in KiB: `VmRSS` of proc_pid_status(5).
+    pub fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.server.id())).expect("the server runs");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("it says");
+        line.split_whitespace()
+            .nth(1)
+            .and_then(|kib| kib.parse().ok())
+            .expect("a number of KiB")
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// A binary of this workspace, which lies beside the folder of the test's own.
+fn binary(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows where it is");
+    let folder = test.ancestors().nth(2).expect("it lies in a folder of the target folder");
+    let path = folder.join(name);
+    assert!(path.is_file(), "{} is missing: run `make build`", path.display());
+    path
+}
+
+/// A program with nothing of this machine's settings.
+fn isolated(program: &Path, home: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("WHYCRASH_") || text.starts_with("XDG_") {
+            command.env_remove(&name);
+        }
+    }
+    command.env("HOME", home).current_dir(home).stdin(Stdio::null());
+    command
+}

@@ -1,0 +1,43 @@
+//! A report means the same wherever it is read: here, or on the server after it was uploaded.
+
+use serde_json::Value;
+use whycrash_tests::corpus::{self, Case};
+
+use crate::house::House;
+
+/// The document without what may differ: the report's identity on the server, and how long plugins took.
+fn comparable(mut document: Value) -> Value {
+    let whole = document.as_object_mut().expect("a document is an object");
+    whole.retain(|key, _| ["schema", "report", "findings", "plugins", "next", "echoes", "evidence"].contains(&key.as_str()));
+    let report = whole["report"].as_object_mut().expect("it describes the report");
+    report.retain(|key, _| ["title", "signature", "exit", "artifacts"].contains(&key.as_str()));
+    for run in whole["plugins"].as_array_mut().expect("plugins are listed") {
+        run.as_object_mut().expect("a row").remove("millis");
+    }
+    document
+}
+
+/// What the command line prints for a case's artifacts, with a subcommand before them.
+fn printed(house: &House, case: &Case, arguments: &[&str]) -> Value {
+    let mut command = house.whycrash(arguments);
+    command.args(case.label.artifacts.iter().map(|name| case.folder.join(name)));
+    command.env("WHYCRASH_SYMBOLS", case.binaries().unwrap_or_default());
+    let output = command.output().expect("the program runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {arguments:?}: {errors}", case.name);
+    serde_json::from_slice(&output.stdout).expect("it prints JSON")
+}
+
+#[test]
+fn the_server_says_what_the_command_line_says() {
+    let cases = corpus::cases().expect("the corpus can be read");
+    let binaries: Vec<_> = cases.iter().filter_map(Case::binaries).collect();
+    let house = House::open(&binaries, &[]);
+    for case in &cases {
+        let here = printed(&house, case, &["diagnose", "--format", "json"]);
+        let sent = printed(&house, case, &["upload", "--format", "json"]);
+        let there = house.document(sent["id"].as_str().expect("an id"));
+        assert_eq!(there["state"], "done", "{}", case.name);
+        assert!(comparable(here.clone()) == comparable(there.clone()), "{}: {here:#}\n{there:#}", case.name);
+    }
+}
