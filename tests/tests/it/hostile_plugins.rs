@@ -46,7 +46,10 @@ fn bad_plugins_leave_the_server_as_it_was() {
             let bad = rows.iter().find(|row| row["name"] == "misbehaving").expect("it ran");
             assert_ne!(bad["outcome"], "ok", "{misdeed}: {bad}");
             assert!(bad["reason"].is_string(), "{misdeed}: {bad}");
-            assert_eq!(&document["findings"][0]["cause"], found, "{misdeed}: what others found stands");
+            assert_eq!(
+                &document["findings"][0]["cause"], found,
+                "{misdeed}: what others found stands"
+            );
         }
         println!("{misdeed}: search {:?}, {} KiB", latency(&house), house.resident());
     }

@@ -108,7 +108,10 @@ impl Drop for House {
 /// A binary of this workspace, which lies beside the folder of the test's own.
 fn binary(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows where it is");
-    let folder = test.ancestors().nth(2).expect("it lies in a folder of the target folder");
+    let folder = test
+        .ancestors()
+        .nth(2)
+        .expect("it lies in a folder of the target folder");
     let path = folder.join(name);
     assert!(path.is_file(), "{} is missing: run `make build`", path.display());
     path

@@ -8,7 +8,9 @@ use crate::house::House;
 /// The document without what may differ: the report's identity on the server, and how long plugins took.
 fn comparable(mut document: Value) -> Value {
     let whole = document.as_object_mut().expect("a document is an object");
-    whole.retain(|key, _| ["schema", "report", "findings", "plugins", "next", "echoes", "evidence"].contains(&key.as_str()));
+    whole.retain(|key, _| {
+        ["schema", "report", "findings", "plugins", "next", "echoes", "evidence"].contains(&key.as_str())
+    });
     let report = whole["report"].as_object_mut().expect("it describes the report");
     report.retain(|key, _| ["title", "signature", "exit", "artifacts"].contains(&key.as_str()));
     for run in whole["plugins"].as_array_mut().expect("plugins are listed") {
@@ -38,6 +40,10 @@ fn the_server_says_what_the_command_line_says() {
         let sent = printed(&house, case, &["upload", "--format", "json"]);
         let there = house.document(sent["id"].as_str().expect("an id"));
         assert_eq!(there["state"], "done", "{}", case.name);
-        assert!(comparable(here.clone()) == comparable(there.clone()), "{}: {here:#}\n{there:#}", case.name);
+        assert!(
+            comparable(here.clone()) == comparable(there.clone()),
+            "{}: {here:#}\n{there:#}",
+            case.name
+        );
     }
 }
