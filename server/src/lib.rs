@@ -12,5 +12,6 @@ pub mod search;
 pub mod serve;
 pub mod services;
 pub mod store;
+pub mod symbols;
 pub mod telemetry;
 pub mod ui;

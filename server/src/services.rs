@@ -18,6 +18,7 @@ use crate::search::tantivy::TantivySearch;
 use crate::store::Tokens;
 use crate::store::files::FileBlobs;
 use crate::store::sqlite::Sqlite;
+use crate::symbols::SymbolFolder;
 use crate::telemetry;
 
 /// Everything that requests and workers share.
@@ -31,6 +32,8 @@ pub struct Services {
     pub tokens: Arc<dyn Tokens>,
     /// Takes in reports.
     pub ingest: Ingest,
+    /// Symbols that were uploaded.
+    pub symbols: SymbolFolder,
     /// Reads and diagnoses.
     pub diagnoser: Arc<dyn Diagnose>,
     /// The documented causes.
@@ -74,9 +77,12 @@ impl Services {
             config.limits.clone(),
             Arc::clone(&wake),
         );
+        let symbols = SymbolFolder::open(data.join("symbols"))?;
+        let mut folders = config.symbols.clone();
+        folders.push(symbols.root().to_owned());
         let settings = Settings {
             symbols: Sources {
-                folders: config.symbols.clone(),
+                folders,
                 local_files: config.local_symbols,
             },
             plugin_folders: config.plugins.clone(),
@@ -87,6 +93,7 @@ impl Services {
             stores,
             tokens: Arc::new(database),
             ingest,
+            symbols,
             diagnoser: Arc::new(Diagnoser::new(settings).context("can not set up the plugins")?),
             catalog: Arc::new(Catalog::embedded()),
             metrics: telemetry::metrics(),

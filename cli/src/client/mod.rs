@@ -1,5 +1,6 @@
 //! The server, as this program talks to it.
 
+mod symbols;
 mod upload;
 
 use std::time::Duration;
@@ -12,6 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub use symbols::Kept;
 pub use upload::Progress;
 
 use crate::config::Config;

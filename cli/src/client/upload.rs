@@ -18,7 +18,7 @@ use super::{Client, encode};
 /// Artifacts up to this many bytes travel with the report itself.
 const SMALL: u64 = 64 << 10;
 /// How long one artifact may take: a core dump of a big job has tens of GB.
-const TRANSFER: Duration = Duration::from_secs(24 * 60 * 60);
+pub(super) const TRANSFER: Duration = Duration::from_secs(24 * 60 * 60);
 /// Read at once.
 const CHUNK: usize = 256 << 10;
 
@@ -118,13 +118,7 @@ impl Client {
                 .try_clone()
                 .and_then(|mut file| file.seek(SeekFrom::Start(offset)).map(|_| file))
             {
-                Ok(file) => request.body(Body::sized(
-                    Counted {
-                        file,
-                        progress: progress.clone(),
-                    },
-                    hashed.bytes - offset,
-                )),
+                Ok(file) => request.body(Body::sized(Counted::new(file, progress.clone()), hashed.bytes - offset)),
                 Err(_) => request,
             }
         })?;
@@ -175,9 +169,15 @@ fn hash<'a>(artifact: &'a Artifact, progress: &impl Progress) -> anyhow::Result<
 }
 
 /// A file that tells how far it has been read.
-struct Counted<P> {
+pub(super) struct Counted<P> {
     file: File,
     progress: P,
+}
+
+impl<P> Counted<P> {
+    pub(super) fn new(file: File, progress: P) -> Self {
+        Self { file, progress }
+    }
 }
 
 impl<P: Progress> Read for Counted<P> {

@@ -9,4 +9,5 @@ pub mod inspect;
 pub mod run;
 pub mod search;
 pub mod show;
+pub mod symbols;
 pub mod upload;

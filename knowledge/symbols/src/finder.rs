@@ -11,6 +11,7 @@ use whycrash_evidence::readers::elf_core::{CoreDump, CoreModule};
 use crate::Sources;
 use crate::modules::{LoadedModule, LoadedModules};
 use crate::object_file::ObjectFile;
+use crate::symbol_file::{SymbolFile, SymbolKind};
 
 /// Where distributions put separate debug files.
 const SYSTEM_DEBUG: &str = "/usr/lib/debug";
@@ -84,7 +85,8 @@ impl Finder {
         let link = binary.and_then(|binary| binary.debug_link.as_deref());
         let mut candidates = self.in_folders(build_id, link.unwrap_or_default());
         if self.sources.local_files {
-            candidates.extend(build_id.and_then(|id| build_id_path(Path::new(SYSTEM_DEBUG), id, ".debug")));
+            let place = build_id.and_then(|id| SymbolFile::elf_place(id, SymbolKind::DebugInfo));
+            candidates.extend(place.map(|place| Path::new(SYSTEM_DEBUG).join(place)));
             candidates.extend(
                 link.zip(binary)
                     .map_or_else(Vec::new, |(link, binary)| beside(&binary.path, link)),
@@ -107,8 +109,20 @@ impl Finder {
         let by_id = build_id.and_then(|id| index.by_build_id.get(id));
         let mut found = by_id.cloned().unwrap_or_default();
         found.sort_by_key(|path| path.file_name().is_none_or(|found| found != name));
+        // What was put where debuggers look since the folders were listed.
+        found.extend(build_id.into_iter().flat_map(|id| self.placed(id)));
         found.extend(index.by_name.get(name).into_iter().flatten().cloned());
         found
+    }
+
+    /// Files at the place that the build id gives them below a symbol folder.
+    fn placed(&self, build_id: &str) -> Vec<PathBuf> {
+        let places = [SymbolKind::Executable, SymbolKind::DebugInfo].map(|kind| SymbolFile::elf_place(build_id, kind));
+        let folders = self.sources.folders.iter();
+        folders
+            .flat_map(|folder| places.iter().flatten().map(|place| folder.join(place)))
+            .filter(|path| path.is_file())
+            .collect()
     }
 
     fn open(&self, path: &Path) -> Option<Arc<ObjectFile>> {
@@ -173,12 +187,6 @@ impl FolderIndex {
                 .push(path);
         }
     }
-}
-
-/// `.build-id/ab/cdef…` below a folder.
-fn build_id_path(folder: &Path, build_id: &str, suffix: &str) -> Option<PathBuf> {
-    let (first, rest) = build_id.split_at_checked(2)?;
-    Some(folder.join(".build-id").join(first).join(format!("{rest}{suffix}")))
 }
 
 /// Where a debug link may lead, in the order that debuggers look.

@@ -19,6 +19,7 @@ mod registers;
 mod shared;
 mod signal_frame;
 mod stacks;
+mod symbol_file;
 mod symbol_table;
 mod tail_calls;
 mod unwind;
@@ -28,6 +29,8 @@ use std::path::PathBuf;
 use whycrash_evidence::readers::elf_core::{self, CoreDump};
 use whycrash_evidence::readers::{Input, detect};
 use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Reading};
+
+pub use crate::symbol_file::{NotSymbols, SymbolFile, SymbolKind};
 
 use crate::finder::Finder;
 use crate::memory::Memory;

@@ -38,7 +38,7 @@ macro_rules! needs {
     };
 }
 
-needs!(Ingest, Read, Admin);
+needs!(Ingest, Read, Write, Admin);
 
 /// Proof that the request may do what needs the scope.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ pub mod openapi;
 pub mod problem;
 mod reports;
 mod search;
+mod symbols;
 mod uploads;
 
 use std::time::Instant;
@@ -45,6 +46,8 @@ pub fn configure(app: &mut ServiceConfig, services: web::Data<Services>) {
     .service(only("/healthz", "GET").get(health::healthz))
     .service(only("/readyz", "GET").get(health::readyz))
     .service(only("/metrics", "GET").get(health::metrics))
+    // The address that debuginfod's clients know.
+    .service(only("/buildid/{build_id}/{kind}", "GET").get(symbols::debuginfod))
     .default_service(web::to(ui::serve));
 }
 
@@ -61,6 +64,8 @@ fn routes(app: &mut ServiceConfig) {
         .service(only("/reports/{id}/artifacts/{name}/lines", "GET").get(artifacts::lines))
         .service(only("/minidump", "POST").post(minidump::create))
         .service(only("/search", "GET").get(search::search))
+        .service(only("/symbols", "POST").post(symbols::keep))
+        .service(only("/symbols/{build_id}", "GET").get(symbols::known))
         .service(only("/groups/{signature}", "GET").get(knowledge::group))
         .service(only("/causes", "GET").get(knowledge::causes))
         .service(only("/causes/{id}", "GET").get(knowledge::cause))

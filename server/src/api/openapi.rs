@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use utoipa::OpenApi;
 
-use super::{artifacts, health, knowledge, minidump, reports, search, uploads};
+use super::{artifacts, health, knowledge, minidump, reports, search, symbols, uploads};
 
 /// The API.
 #[derive(Debug, OpenApi)]
@@ -25,6 +25,8 @@ use super::{artifacts, health, knowledge, minidump, reports, search, uploads};
         artifacts::download,
         artifacts::lines,
         search::search,
+        symbols::keep,
+        symbols::known,
         knowledge::group,
         knowledge::causes,
         knowledge::cause,

@@ -77,6 +77,8 @@ problems! {
         "find it with /api/v1/search?q=signature:…";
     NoCause = 404 "no-such-cause" "there is no such cause",
         "the causes are listed at /api/v1/causes";
+    NoSymbols = 404 "no-such-symbols" "no symbols with this build id were uploaded",
+        "upload the binary or its debug file with `whycrash symbols upload`";
     MethodNotAllowed = 405 "method-not-allowed" "this address does not know the method",
         "the Allow header lists those it knows";
     WrongOffset = 409 "wrong-offset" "the chunk does not start where the last one ended",
@@ -95,6 +97,8 @@ problems! {
         "send application/json or multipart/form-data";
     Mismatch = 422 "sha256-mismatch" "the bytes are not those that were declared; they were dropped",
         "upload the artifact again from its start";
+    NotSymbols = 422 "not-symbols" "the file is of no use as symbols",
+        "send an ELF binary or debug file with a build id, or a Breakpad symbol file, as it is";
     TooManyRequests = 429 "too-many-requests" "too many uploads at one time",
         "try again after the seconds in Retry-After";
     Internal = 500 "internal" "the server failed",

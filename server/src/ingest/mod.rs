@@ -326,18 +326,22 @@ impl Ingest {
         Ok(self.staging.one_shot(self.limits.artifact_bytes)?)
     }
 
-    /// Makes what was received a blob.
-    pub async fn keep(&self, name: &str, incoming: Incoming) -> Result<Declared, IngestError> {
+    /// Waits until everything that is sent in one go has come and is durable.
+    pub async fn received(&self, name: &str, incoming: Incoming) -> Result<Received, IngestError> {
         let limit = self.limits.artifact_bytes;
-        let received = incoming.finish().await.map_err(|error| match error {
+        incoming.finish().await.map_err(|error| match error {
             AppendError::TooLong => Refusal::TooLarge {
                 name: name.to_owned(),
                 limit,
             }
             .into(),
             AppendError::Io(error) => IngestError::from(error),
-        })?;
-        let Received { path, bytes, digest } = received;
+        })
+    }
+
+    /// Makes what was received a blob.
+    pub async fn keep(&self, name: &str, incoming: Incoming) -> Result<Declared, IngestError> {
+        let Received { path, bytes, digest } = self.received(name, incoming).await?;
         self.blobs.put(&digest, &path).await?;
         // The store has taken the file over, so there is nothing left to remove.
         let _ = path.keep();

@@ -194,6 +194,12 @@ pub fn text(document: &Document, artifacts: &[Artifact], catalog: &Catalog) -> V
             cause.tags.iter().for_each(|tag| text.add(tag));
         }
     }
+    // Found again when somebody uploads the symbols.
+    for module in &document.evidence.modules {
+        if module.symbols.as_deref() != Some("debug-file") {
+            module.build_id.iter().for_each(|id| text.add(id));
+        }
+    }
     if let Some(crash) = &document.evidence.crash {
         crash
             .message

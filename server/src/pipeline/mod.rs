@@ -19,7 +19,8 @@ use whycrash_evidence::{ArtifactKind, Evidence};
 use whycrash_plugin_host::{ArtifactHead, Diagnoser, Document, Input, PluginInfo, ReportHead, SCHEMA};
 
 use crate::config;
-use crate::search::Search;
+use crate::search::query::Clause;
+use crate::search::{Query, Search, SearchRequest, Sort};
 use crate::store::{Blobs, Jobs, Records, ReportId, ReportRecord, ReportState, Result};
 use worker::Worker;
 
@@ -28,6 +29,8 @@ use worker::Worker;
 pub const OWNER: &str = "embedded";
 /// How many reports are looked at together when the stores are compared.
 const BATCH: u32 = 500;
+/// How many reports are read again at most when symbols are uploaded.
+const REOPENED: usize = 1000;
 
 /// From artifacts to a document.
 pub trait Diagnose: Send + Sync + std::fmt::Debug {
@@ -144,6 +147,36 @@ pub async fn reopen_all(stores: &Stores) -> Result<u64> {
     let done = for_each(stores, ReportState::Done, reopen).await?;
     let failed = for_each(stores, ReportState::Failed, reopen).await?;
     Ok(done + failed)
+}
+
+/// Queues the newest reports whose stacks lead through a binary that had no symbols; how many.
+pub async fn reopen_with_module(stores: &Stores, build_id: &str) -> Result<u64> {
+    let clause = Clause {
+        negated: false,
+        field: None,
+        value: build_id.to_owned(),
+        prefix: false,
+    };
+    let request = SearchRequest {
+        query: Query { clauses: vec![clause] },
+        limit: REOPENED,
+        offset: 0,
+        sort: Sort::Newest,
+        facet_values: 0,
+    };
+    let ids: Vec<ReportId> = stores
+        .search
+        .search(&request)
+        .await?
+        .hits
+        .iter()
+        .filter_map(|hit| hit.id.parse().ok())
+        .collect();
+    for id in &ids {
+        stores.jobs.enqueue(id, u64::MAX).await?;
+        stores.records.reopen(id).await?;
+    }
+    Ok(ids.len() as u64)
 }
 
 /// Calls `act` with batches of all reports in a state; the sum of what it returns.

@@ -1,0 +1,68 @@
+//! Uploading symbols.
+
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom};
+use std::path::Path;
+
+use anyhow::Context as _;
+use reqwest::blocking::Body;
+use serde::{Deserialize, Serialize};
+use whycrash_symbols::SymbolFile;
+
+use super::upload::{Counted, TRANSFER};
+use super::{Client, Progress, encode};
+
+/// A file of symbols on a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Build id, or the debug id of a Breakpad file.
+    pub id: String,
+    /// `executable`, `debuginfo` or `breakpad`.
+    pub kind: String,
+    /// False when the server had it before.
+    pub new: bool,
+    /// Reports that the server reads again with it.
+    #[serde(default)]
+    pub reports: u64,
+}
+
+/// What a server has for a build id.
+#[derive(Debug, Deserialize)]
+struct Known {
+    kinds: Vec<String>,
+}
+
+impl Client {
+    /// Sends a file of symbols, unless the server has it.
+    pub fn upload_symbols(&self, file: &SymbolFile, path: &Path, progress: &impl Progress) -> anyhow::Result<Kept> {
+        let kind = file.kind.as_str();
+        let known = self.get::<Known>(&format!("symbols/{}", encode(&file.id)), &[]);
+        if known.is_ok_and(|known| known.kinds.iter().any(|known| known == kind)) {
+            return Ok(Kept {
+                id: file.id.clone(),
+                kind: kind.to_owned(),
+                new: false,
+                reports: 0,
+            });
+        }
+        let cannot_read = || format!("can not read {}", path.display());
+        let content = File::open(path).with_context(cannot_read)?;
+        let bytes = content.metadata().with_context(cannot_read)?.len();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let answer = self.send(|http| {
+            progress.begin(&name, bytes);
+            let request = http.post(self.address("symbols")).timeout(TRANSFER);
+            match content
+                .try_clone()
+                .and_then(|mut file| file.seek(SeekFrom::Start(0)).map(|_| file))
+            {
+                Ok(file) => request.body(Body::sized(Counted::new(file, progress.clone()), bytes)),
+                Err(_) => request,
+            }
+        })?;
+        progress.finish();
+        answer
+            .json()
+            .with_context(|| format!("{} answered what this program does not understand", self.server()))
+    }
+}

@@ -1,0 +1,121 @@
+//! `whycrash symbols`: binaries and debug files for a server.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use serde::Serialize;
+use whycrash_symbols::SymbolFile;
+
+use crate::client::{Client, Kept};
+use crate::commands::upload::Bar;
+use crate::config::Config;
+use crate::output::{self, Format};
+
+/// Give a server binaries and debug files, so that it can name functions and lines
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Upload(Upload),
+}
+
+/// Upload ELF binaries and debug files that have a build id, and Breakpad symbol files
+#[derive(Debug, clap::Args)]
+struct Upload {
+    /// Files, or folders in which all that are symbols are taken
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The server's address [default: http://127.0.0.1:7311]
+    #[arg(long, value_name = "URL", env = "WHYCRASH_SERVER", hide_env = true)]
+    server: Option<String>,
+    /// How to answer
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What was done.
+#[derive(Debug, Default, Serialize)]
+struct Uploaded {
+    /// The files that the server has now.
+    files: Vec<UploadedFile>,
+    /// How many files in folders are no symbols.
+    skipped: usize,
+}
+
+/// A file that the server has now.
+#[derive(Debug, Serialize)]
+struct UploadedFile {
+    path: PathBuf,
+    #[serde(flatten)]
+    kept: Kept,
+}
+
+/// Does what was asked.
+pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
+    let Command::Upload(args) = &args.command;
+    let client = Client::new(args.server.as_deref(), config)?;
+    let mut uploaded = Uploaded::default();
+    for path in &args.paths {
+        if path.is_dir() {
+            uploaded.folder(&client, path)?;
+        } else {
+            let file = SymbolFile::identify(path).with_context(|| format!("can not upload {}", path.display()))?;
+            uploaded.file(&client, &file, path)?;
+        }
+    }
+    if uploaded.files.is_empty() {
+        bail!("no symbols found: they are ELF files with a build id, and Breakpad symbol files");
+    }
+    output::answer(args.format, &uploaded, text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Uploaded {
+    /// Uploads what is symbols in a folder; `.build-id`, where debug files are kept, is a hidden one.
+    fn folder(&mut self, client: &Client, folder: &Path) -> anyhow::Result<()> {
+        for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
+            let entry = entry.with_context(|| format!("can not list {}", folder.display()))?;
+            if !entry.file_type().is_file() {
+                continue;
+            }
+            match SymbolFile::identify(entry.path()) {
+                Ok(file) => self.file(client, &file, entry.path())?,
+                Err(reason) => {
+                    tracing::debug!(path = %entry.path().display(), %reason, "skipped");
+                    self.skipped += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, client: &Client, file: &SymbolFile, path: &Path) -> anyhow::Result<()> {
+        let kept = client.upload_symbols(file, path, &Bar::new())?;
+        self.files.push(UploadedFile {
+            path: path.to_owned(),
+            kept,
+        });
+        Ok(())
+    }
+}
+
+fn text(uploaded: &Uploaded) -> String {
+    let lines = uploaded.files.iter().map(|UploadedFile { path, kept }| {
+        let state = if kept.new { "uploaded" } else { "known" };
+        let again = match kept.reports {
+            0 => String::new(),
+            reports => format!(", read again for {reports} reports"),
+        };
+        format!("{state} {} {} {}{again}\n", kept.kind, kept.id, path.display())
+    });
+    let mut text: String = lines.collect();
+    if uploaded.skipped > 0 {
+        text.push_str(&format!("skipped {} other files\n", uploaded.skipped));
+    }
+    text
+}

@@ -1,0 +1,125 @@
+//! Symbols: binaries and debug files that make functions and lines out of addresses.
+
+use actix_web::HttpResponse;
+use actix_web::body::SizedStream;
+use actix_web::http::header::ContentEncoding;
+use futures_util::StreamExt;
+use serde::Serialize;
+use tokio_util::io::ReaderStream;
+use utoipa::ToSchema;
+use whycrash_symbols::SymbolKind;
+
+use super::access::Write;
+use super::multipart::permit;
+use super::prelude::*;
+use crate::ingest::Received;
+use crate::pipeline::reopen_with_module;
+use crate::symbols::KeepError;
+
+/// A file of symbols that is kept here.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Kept {
+    /// Build id in hex, or the debug id of a Breakpad file.
+    pub id: String,
+    /// `executable`, `debuginfo` or `breakpad`.
+    pub kind: &'static str,
+    /// False when it was here before: that one stays.
+    pub new: bool,
+    /// Reports that are read again because they lacked it: the newest thousand at most.
+    pub reports: u64,
+}
+
+/// What is kept for a build id.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Known {
+    /// The build id.
+    pub id: String,
+    /// `executable`, `debuginfo`, or both.
+    pub kinds: Vec<&'static str>,
+}
+
+/// Keeps a binary, a debug file or a Breakpad symbol file. Reports that lacked it are read again.
+#[utoipa::path(post, path = "/api/v1/symbols", tag = "symbols",
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 200, body = Kept), (status = "default", body = super::problem::Problem)))]
+pub async fn keep(
+    _: Allowed<Write>,
+    services: Data<Services>,
+    mut body: actix_web::web::Payload,
+) -> ApiResult<Json<Kept>> {
+    let _permit = permit(&services)?;
+    let incoming = services.ingest.receive()?;
+    while let Some(piece) = body.next().await {
+        let piece =
+            piece.map_err(|error| ApiError::new(Code::InvalidRequest, format!("the body broke off: {error}")))?;
+        if !incoming.write(piece).await {
+            break;
+        }
+    }
+    let Received { path, .. } = services.ingest.received("symbols", incoming).await?;
+    let folder = services.symbols.clone();
+    let kept = tokio::task::spawn_blocking(move || folder.keep(path)).await;
+    let (file, new) = kept
+        .map_err(|error| ApiError::new(Code::Internal, error))?
+        .map_err(keep_error)?;
+    let reports = if new {
+        reopen_with_module(&services.stores, &file.id).await?
+    } else {
+        0
+    };
+    if reports > 0 {
+        services.wake.notify_waiters();
+    }
+    Ok(Json(Kept {
+        id: file.id,
+        kind: file.kind.as_str(),
+        new,
+        reports,
+    }))
+}
+
+fn keep_error(error: KeepError) -> ApiError {
+    match error {
+        KeepError::NotSymbols(reason) => ApiError::new(Code::NotSymbols, reason),
+        KeepError::Io(error) => error.into(),
+    }
+}
+
+/// What is kept for a build id.
+#[utoipa::path(get, path = "/api/v1/symbols/{build_id}", tag = "symbols",
+    params(("build_id" = String, Path)),
+    responses((status = 200, body = Known), (status = "default", body = super::problem::Problem)))]
+pub async fn known(_: Allowed<Read>, services: Data<Services>, id: Path<String>) -> ApiResult<Json<Known>> {
+    let id = id.into_inner();
+    let mut kinds = vec![SymbolKind::Executable, SymbolKind::DebugInfo];
+    kinds.retain(|kind| services.symbols.find(&id, *kind).is_some());
+    if kinds.is_empty() {
+        return Err(no_symbols(&id));
+    }
+    let kinds = kinds.into_iter().map(SymbolKind::as_str).collect();
+    Ok(Json(Known { id, kinds }))
+}
+
+fn no_symbols(id: &str) -> ApiError {
+    ApiError::new(Code::NoSymbols, format!("there are no symbols with the build id {id}"))
+}
+
+/// A file of symbols, under the address that debuginfod's clients (gdb, elfutils, `whycrash`) ask for.
+pub async fn debuginfod(
+    _: Allowed<Read>,
+    services: Data<Services>,
+    path: Path<(String, String)>,
+) -> ApiResult<HttpResponse> {
+    let (id, kind) = path.into_inner();
+    let kind = [SymbolKind::Executable, SymbolKind::DebugInfo]
+        .into_iter()
+        .find(|known| known.as_str() == kind)
+        .ok_or_else(|| ApiError::new(Code::NotFound, format!("{kind:?} is no kind of symbols that is served")))?;
+    let path = services.symbols.find(&id, kind).ok_or_else(|| no_symbols(&id))?;
+    let file = tokio::fs::File::open(path).await?;
+    let length = file.metadata().await?.len();
+    Ok(HttpResponse::Ok()
+        .content_type("application/octet-stream")
+        .insert_header(ContentEncoding::Identity)
+        .body(SizedStream::new(length, ReaderStream::with_capacity(file, 256 << 10))))
+}
