@@ -57,10 +57,15 @@ impl House {
 
     /// What the server made of a report, once it has.
     pub fn document(&self, id: &str) -> Value {
+        self.document_when(id, |_| true)
+    }
+
+    /// What the server made of a report, once it has, and it is as wanted.
+    pub fn document_when(&self, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         loop {
             let document = self.get(&format!("/api/v1/reports/{id}"));
-            if matches!(document["state"].as_str(), Some("done" | "failed")) {
+            if matches!(document["state"].as_str(), Some("done" | "failed")) && wanted(&document) {
                 return document;
             }
             assert!(start.elapsed() < PATIENCE, "{id} is not processed: {document}");

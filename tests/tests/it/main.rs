@@ -6,3 +6,4 @@ mod hostile_plugins;
 mod house;
 mod same_document;
 mod score;
+mod symbols;
