@@ -34,7 +34,7 @@ fn latency(house: &House) -> Duration {
 #[test]
 fn bad_plugins_leave_the_server_as_it_was() {
     let plugins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/builtin/dist/hostile");
-    let house = House::open(&[], &[plugins]);
+    let house = House::open(&format!("plugins = [{plugins:?}]"));
     let honest = send(&house, "behave");
     let found = &honest["findings"][0]["cause"];
     send(&house, "allocate");

@@ -19,17 +19,15 @@ pub struct House {
 }
 
 impl House {
-    /// Starts the server with these folders of symbols and of plugins.
-    pub fn open(symbols: &[PathBuf], plugins: &[PathBuf]) -> Self {
+    /// Starts the server with these settings, as in whycrash.toml.
+    pub fn open(settings: &str) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
+        let config = folder.path().join("whycrash.toml");
+        std::fs::write(&config, settings).expect("a file of settings");
         let mut command = isolated(&binary("whycrash-server"), folder.path());
-        command.args(["--listen", "127.0.0.1:0", "--log-format", "json", "--data"]);
-        command.arg(folder.path().join("data")).env("RUST_LOG", "info");
-        for (flag, folders) in [("--symbols", symbols), ("--plugins", plugins)] {
-            for folder in folders {
-                command.arg(flag).arg(folder);
-            }
-        }
+        command.args(["--listen", "127.0.0.1:0", "--log-format", "json", "--config"]);
+        command.arg(config).arg("--data").arg(folder.path().join("data"));
+        command.env("RUST_LOG", "info");
         let mut server = command.stderr(Stdio::piped()).spawn().expect("the server starts");
         let mut log = BufReader::new(server.stderr.take().expect("it was piped")).lines();
         let mut seen = Vec::new();

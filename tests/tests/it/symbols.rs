@@ -18,7 +18,7 @@ fn a_report_is_read_again_with_symbols_that_come_later() {
         .iter()
         .find(|case| case.name == "seg-null-deref-worker-thread")
         .expect("it is there");
-    let house = House::open(&[], &[]);
+    let house = House::open("local_symbols = false");
     let whycrash = |arguments: &[&str]| -> Value {
         let output = house.whycrash(arguments).output().expect("the program runs");
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -56,7 +56,7 @@ fn a_report_is_read_again_with_symbols_that_come_later() {
 
 #[test]
 fn what_is_no_symbols_is_refused_with_the_reason() {
-    let house = House::open(&[], &[]);
+    let house = House::open("local_symbols = false");
     let client = reqwest::blocking::Client::new();
     let send = |bytes: Vec<u8>| {
         client
