@@ -3,6 +3,7 @@
 //! Ranks and process ids are joined across artifacts, all events get one order, consequences are told from first
 //! failures, and the most direct witness says how the process ended.
 
+mod clocks;
 mod crash;
 mod echo;
 mod order;
@@ -10,6 +11,7 @@ mod ranks;
 
 use serde_json::{Map, Value};
 
+use self::clocks::Clocks;
 use crate::Evidence;
 use crate::readers::flight_recorder::match_ranks;
 
@@ -39,7 +41,9 @@ pub fn merge(parts: Vec<Evidence>, metadata: Map<String, Value>) -> Evidence {
     // One rank's recorder says little: verdicts are made of all of them together.
     merged.collectives = (!recorders.is_empty()).then(|| match_ranks(recorders));
     ranks::join(&merged.context, &mut timelines, &mut merged.threads);
-    merged.timeline = order::one_order(timelines, &merged.context);
+    let recorders = merged.collectives.iter().flat_map(|collectives| &collectives.recorders);
+    let clocks = Clocks::of(recorders);
+    merged.timeline = order::one_order(timelines, &merged.context, &clocks);
     echo::mark(&mut merged.timeline, &crashes, &merged.threads);
     crash::silence_echoes(&mut merged);
     merged.crash = crash::most_direct(crashes, &merged.timeline, &merged.threads);

@@ -2,25 +2,27 @@
 //!
 //! Within an artifact the order is that of its lines: a log is not reordered by its own time stamps, which are taken
 //! when a message is made and not when it is written. Between artifacts time decides where both sides have one; an
-//! event without a time takes that of the event before it in its artifact. glog and syslog leave out the year: the
+//! event without a time takes that of the event before it in its artifact. Clocks that are known to be off are
+//! corrected for the order ([`Clocks`]). glog and syslog leave out the year: the
 //! year of the other artifacts is taken, and if there is none, such times still order events among each other but are
 //! not given as times.
 
 use serde_json::{Map, Value};
 
+use super::clocks::Clocks;
 use crate::model::Event;
 
 /// Seconds since 1970, with a fraction.
 type Instant = jiff::Timestamp;
 
-pub(super) fn one_order(mut timelines: Vec<Vec<Event>>, context: &Map<String, Value>) -> Vec<Event> {
+pub(super) fn one_order(mut timelines: Vec<Vec<Event>>, context: &Map<String, Value>, clocks: &Clocks) -> Vec<Event> {
     let year = known_year(&timelines, context);
     for event in timelines.iter_mut().flatten() {
         fill_year(event, year.as_deref());
     }
     let mut keyed: Vec<(Option<Instant>, usize, usize, Event)> = Vec::new();
     for (artifact, timeline) in timelines.into_iter().enumerate() {
-        let instants = carried(&timeline);
+        let instants = carried(&timeline, clocks);
         for (index, (event, instant)) in timeline.into_iter().zip(instants).enumerate() {
             keyed.push((instant, artifact, index, event));
         }
@@ -34,18 +36,41 @@ pub(super) fn one_order(mut timelines: Vec<Vec<Event>>, context: &Map<String, Va
     for (number, event) in events.iter_mut().enumerate() {
         event.event = number;
         withhold_yearless(event);
+        tell_skew(event, clocks);
     }
     events
 }
 
+/// A time stays what its clock said; the note tells how far that clock is off.
+fn tell_skew(event: &mut Event, clocks: &Clocks) {
+    let (Some(ahead), Some(_)) = (clocks.ahead_ms(event.rank), &event.time) else {
+        return;
+    };
+    let way = if ahead > 0 { "ahead of" } else { "behind" };
+    let seconds = ahead.unsigned_abs() as f64 / 1000.0;
+    let skew = format!(
+        "this rank's clock is {seconds:.1} s {way} that of rank {}",
+        clocks.reference
+    );
+    event.time_note = Some(match event.time_note.take() {
+        Some(note) => format!("{note}; {skew}"),
+        None => skew,
+    });
+}
+
 /// The instant each event is sorted by: never before that of an earlier line of the same artifact.
-fn carried(timeline: &[Event]) -> Vec<Option<Instant>> {
-    let first = timeline.iter().find_map(instant);
+fn carried(timeline: &[Event], clocks: &Clocks) -> Vec<Option<Instant>> {
+    let common = |event: &Event| {
+        let ahead = clocks.ahead_ms(event.rank).unwrap_or(0);
+        let span = jiff::SignedDuration::from_millis(ahead);
+        instant(event)?.checked_sub(span).ok()
+    };
+    let first = timeline.iter().find_map(common);
     let mut last = first;
     timeline
         .iter()
         .map(|event| {
-            last = instant(event).max(last);
+            last = common(event).max(last);
             last
         })
         .collect()

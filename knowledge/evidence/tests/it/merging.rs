@@ -269,3 +269,64 @@ fn damaged_contexts_are_named() {
         assert_eq!(read(&artifact, &Limits::default()).problems[0].code, code, "{text}");
     }
 }
+
+/// A flight recorder of one of two ranks whose clock is `ahead` seconds off.
+fn recorder(ahead: u64, lag_ms: impl Fn(u64) -> u64) -> String {
+    let entries = (1..=8).map(|sequence| {
+        let created = (1_795_255_200 + ahead) * 1_000_000_000 + (sequence * 1000 + lag_ms(sequence)) * 1_000_000;
+        json!({"record_id": sequence, "pg_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": sequence,
+            "p2p_seq_id": 0, "op_id": sequence, "profiling_name": "nccl:all_reduce", "time_created_ns": created,
+            "input_sizes": [[4]], "output_sizes": [[4]], "input_dtypes": ["Float"], "output_dtypes": ["Float"],
+            "state": "completed", "retired": true, "is_p2p": false, "frames": []})
+    });
+    let groups = json!({"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}});
+    json!({"version": "2.10", "pg_config": groups, "entries": entries.collect::<Vec<_>>()}).to_string()
+}
+
+fn watchdog(rank: u32, time: &str) -> String {
+    format!(
+        "[rank{rank}]:[E1121 {time}.000000000 ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective operation timeout: \
+         WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000) ran for 600029 milliseconds before timing out.\n"
+    )
+}
+
+#[test]
+fn clocks_that_differ_are_noticed_and_corrected_for_the_order() {
+    let logs = [
+        ("rank0.log", watchdog(0, "10:00:31")),
+        ("rank1.log", watchdog(1, "10:01:20")),
+    ];
+    let told = |lag: fn(u64) -> u64, ahead| {
+        let recorders = [
+            ("nccl_trace_rank_0", recorder(0, |_| 0)),
+            ("nccl_trace_rank_1", recorder(ahead, lag)),
+        ];
+        let all: Vec<(&str, &str)> = logs
+            .iter()
+            .chain(&recorders)
+            .map(|(name, text)| (*name, text.as_str()))
+            .collect();
+        let timeline = merged(&all).timeline;
+        let watchdogs = timeline
+            .into_iter()
+            .filter(|event| matches!(event.what, What::Watchdog(_)));
+        watchdogs.map(|event| (event.rank, event.time_note)).collect::<Vec<_>>()
+    };
+    let skewed = told(|sequence| sequence * 7 % 40, 60);
+    assert_eq!(
+        [skewed[0].0, skewed[1].0],
+        [Some(1), Some(0)],
+        "rank 1 was first by a common clock"
+    );
+    let note = skewed[0].1.as_deref().expect("a note");
+    assert!(
+        note.contains("this rank's clock is 60.0 s ahead of that of rank 0"),
+        "{note}"
+    );
+    let slow = told(|sequence| sequence * 3000, 0);
+    assert_eq!(
+        [slow[0].0, slow[1].0],
+        [Some(0), Some(1)],
+        "a rank that falls behind has no clock to blame"
+    );
+}
