@@ -38,7 +38,7 @@ test-browser: build
 check: plugins web  ## formatting, lints, licences, documentation
 	@.ci/setup check
 	cargo fmt --all --check
-	cd plugins/builtin && cargo fmt --check -p native-crash -p cuda-oom -p dataloader-worker
+	cd plugins/builtin && cargo fmt --check -p native-crash -p cuda-oom -p dataloader-worker -p distributed
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items
 	cargo deny --workspace check bans licenses sources

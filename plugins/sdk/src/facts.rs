@@ -277,6 +277,112 @@ impl EventDetail for Sanitizer {
     const KIND: &'static str = "sanitizer";
 }
 
+/// A failed NCCL call.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct NcclError {
+    /// Name of the result, such as `ncclSystemError`.
+    pub result: Option<String>,
+    /// Text, such as `unhandled system error`.
+    pub message: String,
+    /// NCCL's last warning, where printed with it.
+    pub last_error: Option<String>,
+}
+
+impl EventDetail for NcclError {
+    const KIND: &'static str = "nccl-error";
+}
+
+/// A warning of NCCL's own log.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct NcclWarning {
+    /// What it says.
+    pub message: String,
+    /// `net-ib`, `net-socket`, `shm`, `version`, `cuda`, `duplicate-gpu`, `ras`, `path` or `other`.
+    pub family: String,
+}
+
+impl EventDetail for NcclWarning {
+    const KIND: &'static str = "nccl-warning";
+}
+
+/// What a process group's watchdog or heartbeat monitor said.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Watchdog {
+    /// `timeout`, `failure`, `stuck`, `gil`, `dump-signal` or `teardown`.
+    pub family: String,
+}
+
+impl EventDetail for Watchdog {
+    const KIND: &'static str = "watchdog";
+}
+
+/// Ranks that did not do the same thing, as one of them tells it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct CollectiveMismatch {
+    /// `desync`, `fingerprint`, `monitored-barrier`, `parameter-shape` or `gloo-size`.
+    pub family: String,
+    /// The ranks that lag, are missing or differ.
+    pub ranks: Vec<u32>,
+    /// What differs, as printed.
+    pub detail: String,
+}
+
+impl EventDetail for CollectiveMismatch {
+    const KIND: &'static str = "collective-mismatch";
+}
+
+/// A failed connection of a store or a rendezvous.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Rendezvous {
+    /// `connect`, `receive`, `send`, `wait`, `join` or `listen`.
+    pub operation: String,
+    /// The reason, as printed.
+    pub reason: String,
+}
+
+impl EventDetail for Rendezvous {
+    const KIND: &'static str = "rendezvous";
+}
+
+/// What `DistributedDataParallel` or autograd refused.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Autograd {
+    /// `unused-parameters`, `ready-twice`, `inplace`, `backward-twice` or `nan`.
+    pub family: String,
+    /// Indices or names of the parameters it is about.
+    pub parameters: Vec<String>,
+}
+
+impl EventDetail for Autograd {
+    const KIND: &'static str = "autograd";
+}
+
+/// One collective that did not match across ranks, from their flight recorders.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Verdict {
+    /// Process group name.
+    pub group: String,
+    /// What the program calls the group.
+    pub group_description: String,
+    /// Sequence number of the collective in its group.
+    pub sequence: u64,
+    /// `op-mismatch`, `shape-mismatch`, `dtype-mismatch`, `missing-rank` or `not-completed`.
+    pub kind: String,
+    /// The ranks that differ from the rest, or are missing.
+    pub ranks: Vec<u32>,
+    /// What the ranks did, in words.
+    pub detail: String,
+    /// The operation as most ranks recorded it.
+    pub operation: String,
+}
+
 /// A failed request as a memory snapshot recorded it. Sizes are exact bytes.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::facts::{Crash, EventDetail, MemorySnapshot};
+use crate::facts::{Crash, EventDetail, MemorySnapshot, Verdict};
 use crate::{Citation, Event, Frame, Line, Report, Thread, cite};
 
 /// Entries asked for at a time.
@@ -89,6 +89,15 @@ impl Report {
     /// The memory snapshots, one for each device.
     pub fn snapshots(&self) -> Vec<MemorySnapshot> {
         self.memory_snapshots()
+            .iter()
+            .filter_map(|text| serde_json::from_str(text).ok())
+            .collect()
+    }
+
+    /// What did not match across ranks, the first divergence first: `collectives.verdicts` by its index.
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        let verdicts = self.collectives(None);
+        verdicts
             .iter()
             .filter_map(|text| serde_json::from_str(text).ok())
             .collect()

@@ -1,0 +1,220 @@
+//! How ranks fail to reach each other: NCCL's own warnings, the store, the rendezvous.
+
+use whycrash_plugin::facts::{NcclError, NcclWarning, PythonException, Rendezvous, Watchdog};
+use whycrash_plugin::{Citation, Diagnosis, Event, Finding, Report};
+
+use crate::counts;
+
+/// Words of NCCL that name a cause: all must occur. Those that stand first win.
+const NCCL: [(&[&str], &str, f64, &str); 9] = [
+    (
+        &["Duplicate GPU detected"],
+        "nccl-dup-gpu",
+        0.95,
+        "Two ranks of one communicator use the same GPU: the ranks did not choose a device of their own before the first collective.",
+    ),
+    (
+        &["Mismatched NCCL version"],
+        "nccl-version-mismatch",
+        0.95,
+        "The ranks have different versions of NCCL.",
+    ),
+    (
+        &["/dev/shm/nccl-", "No space left on device"],
+        "nccl-shm-too-small",
+        0.95,
+        "NCCL could not make its shared memory segment: /dev/shm is full.",
+    ),
+    (
+        &["shared memory", "No space left on device"],
+        "nccl-shm-too-small",
+        0.93,
+        "NCCL could not make its shared memory segment: /dev/shm is full.",
+    ),
+    (
+        &["ibv_reg_mr", "Cannot allocate memory"],
+        "nccl-memlock",
+        0.92,
+        "Memory could not be registered with the InfiniBand card: the limit on locked memory is too low.",
+    ),
+    (
+        &["ibv_modify_qp"],
+        "nccl-ib-modify-qp",
+        0.9,
+        "A connection over InfiniBand or RoCE could not be set up.",
+    ),
+    (
+        &["status=12"],
+        "nccl-ib-retry-exceeded",
+        0.88,
+        "The InfiniBand card sent again until its retries were used up, and got no answer.",
+    ),
+    (
+        &["Connection refused"],
+        "nccl-socket-refused",
+        0.8,
+        "NCCL's socket connection to another rank was refused.",
+    ),
+    (
+        &["No route to host"],
+        "nccl-socket-refused",
+        0.88,
+        "NCCL has no route to another rank's address: it chose the wrong network interface, or a firewall is between.",
+    ),
+];
+
+/// How ends of connections tell that the other end is gone.
+const LOST: [&str; 7] = [
+    "Connection closed by peer",
+    "Connection closed by remote peer",
+    "Connection reset by peer",
+    "remote process exited",
+    "ncclRemoteError",
+    "failed to recv, got 0 bytes",
+    "Broken pipe",
+];
+
+/// Something that was said, and where.
+struct Said {
+    text: String,
+    citation: Citation,
+    number: u32,
+}
+
+pub fn rule(report: &Report) -> Option<Diagnosis> {
+    let nccl = said_by_nccl(report);
+    named_by_nccl(&nccl)
+        .or_else(|| rendezvous(report))
+        .or_else(|| interpreter_lock(report))
+        .or_else(|| lost_peer(report, &nccl))
+}
+
+fn said_by_nccl(report: &Report) -> Vec<Said> {
+    let said = |event: &Event, text: String| {
+        counts(event).then(|| Said {
+            text,
+            citation: report.cite(event),
+            number: event.number,
+        })
+    };
+    let warnings = report.told::<NcclWarning>();
+    let warnings = warnings
+        .iter()
+        .map(|told| said(&told.event, told.detail.message.clone()));
+    let errors = report.told::<NcclError>();
+    let errors = errors.iter().map(|told| {
+        let detail = &told.detail;
+        let parts = [
+            Some(&detail.message),
+            detail.last_error.as_ref(),
+            detail.result.as_ref(),
+        ];
+        said(
+            &told.event,
+            parts
+                .into_iter()
+                .flatten()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(" "),
+        )
+    });
+    let mut all: Vec<Said> = warnings.chain(errors).flatten().collect();
+    all.sort_by_key(|said| said.number);
+    all
+}
+
+fn named_by_nccl(all: &[Said]) -> Option<Diagnosis> {
+    NCCL.iter().find_map(|(words, cause, confidence, why)| {
+        let said = all
+            .iter()
+            .find(|said| words.iter().all(|word| said.text.contains(word)))?;
+        Some(
+            Finding::new(cause, *confidence)
+                .because(*why)
+                .cite(said.citation.clone())
+                .into(),
+        )
+    })
+}
+
+fn rendezvous(report: &Report) -> Option<Diagnosis> {
+    let all = report.told::<Rendezvous>();
+    let mut counting = all.iter().filter(|told| counts(&told.event));
+    let (told, cause, confidence, why) = counting.find_map(|told| {
+        let reason = told.detail.reason.as_str();
+        let in_use = ["EADDRINUSE", "address already in use", "Address already in use"];
+        let late = ["timed out", "timeout", "clients joined"];
+        match told.detail.operation.as_str() {
+            "listen" if in_use.iter().any(|words| reason.contains(words)) => Some((
+                told,
+                "dist-port-in-use",
+                0.94,
+                "The port that the ranks meet at is taken by another process, often a job that was left over.",
+            )),
+            "connect" | "join" if late.iter().any(|words| reason.contains(words)) => Some((
+                told,
+                "dist-rendezvous-timeout",
+                0.88,
+                "Not all ranks came together in time: a wrong address, a firewall, or a node that did not start.",
+            )),
+            _ => None,
+        }
+    })?;
+    Some(
+        Finding::new(cause, confidence)
+            .because(why)
+            .cite(report.cite(&told.event))
+            .into(),
+    )
+}
+
+fn interpreter_lock(report: &Report) -> Option<Diagnosis> {
+    let all = report.told::<Watchdog>();
+    let told = all
+        .iter()
+        .find(|told| told.detail.family == "gil" && !told.event.survived)?;
+    let finding = Finding::new("dist-gil-hang", 0.85)
+        .because("The process could not get Python's interpreter lock: native code holds it and does not come back.");
+    Some(finding.cite(report.cite(&told.event)).into())
+}
+
+/// A peer is gone, and nothing in the report says why.
+fn lost_peer(report: &Report, nccl: &[Said]) -> Option<Diagnosis> {
+    let is_lost = |text: &str| LOST.iter().any(|words| text.contains(words));
+    let by_nccl = nccl
+        .iter()
+        .find(|said| is_lost(&said.text))
+        .map(|said| said.citation.clone());
+    let by_store = || {
+        let all = report.told::<Rendezvous>();
+        let told = all.iter().find(|told| {
+            counts(&told.event)
+                && matches!(told.detail.operation.as_str(), "receive" | "send")
+                && is_lost(&told.detail.reason)
+        })?;
+        Some(report.cite(&told.event))
+    };
+    let by_exception = || {
+        let all = report.told::<PythonException>();
+        // Only in the words of the process group: pipes and sockets of the program's own break as well.
+        let told = all.iter().find(|told| {
+            let message = &told.detail.message;
+            counts(&told.event)
+                && is_lost(message)
+                && ["gloo", "nccl", "NCCL", "pair.cc", "remote worker"]
+                    .iter()
+                    .any(|word| message.contains(word))
+        })?;
+        Some(report.cite(&told.event))
+    };
+    let citation = by_nccl.or_else(by_store).or_else(by_exception)?;
+    let finding = Finding::new("dist-dead-peer", 0.75).because(
+        "Another rank's process ended and this one lost its connection to it. Nothing in this report says why that one ended: this is an echo.",
+    );
+    Some(Diagnosis::from(finding.cite(citation)).collect(
+        "the logs of all ranks",
+        "torchrun --log-dir logs --tee 3, then hand over the whole folder",
+        ["dist-dead-peer"],
+    ))
+}
