@@ -1,7 +1,7 @@
 //! What a report is about: one failure, and the stack that belongs to it.
 
 use crate::Evidence;
-use crate::model::{Crash, Event, FrameKind, NativeAbort, Thread, ThreadId, What};
+use crate::model::{CollectiveVerdict, Crash, Event, FrameKind, NativeAbort, Thread, ThreadId, What};
 use crate::signature::frames::{self, module_name, normalized_function, normalized_message};
 
 /// The one failure a report is known by.
@@ -23,6 +23,8 @@ pub(super) enum Subject<'a> {
         carrier: Option<&'a Event>,
         thread: Option<&'a Thread>,
     },
+    /// Ranks that did not make the same calls, as their flight recorders tell.
+    Divergence(&'a CollectiveVerdict),
     /// Nothing but the way the process ended.
     Exit(&'a Crash),
     /// Not even that.
@@ -44,12 +46,19 @@ impl<'a> Subject<'a> {
         });
         match (fault, first) {
             (Some(crash), _) => Self::fault(crash, evidence),
-            (None, Some(event)) => Self::event(event, evidence),
-            (None, None) => match (&evidence.crash, evidence.timeline.iter().find(|event| event.primary)) {
-                (Some(crash), _) if crash.signal.is_some() || crash.exit_code.is_some() => Self::Exit(crash),
-                (_, Some(event)) => Self::event(event, evidence),
-                _ => Self::Nothing,
-            },
+            // A timeout is how a divergence ends.
+            (None, Some(event)) if !matches!(event.what, What::Watchdog(_)) => Self::event(event, evidence),
+            (None, Some(event)) => divergence(evidence).map_or_else(|| Self::event(event, evidence), Self::Divergence),
+            (None, None) => divergence(evidence).map_or_else(|| Self::end(evidence), Self::Divergence),
+        }
+    }
+
+    /// Where nothing failed that is known, the way the process ended.
+    fn end(evidence: &'a Evidence) -> Self {
+        match (&evidence.crash, evidence.timeline.iter().find(|event| event.primary)) {
+            (Some(crash), _) if crash.signal.is_some() || crash.exit_code.is_some() => Self::Exit(crash),
+            (_, Some(event)) => Self::event(event, evidence),
+            _ => Self::Nothing,
         }
     }
 
@@ -106,6 +115,10 @@ impl<'a> Subject<'a> {
 
     /// The functions that go into the key.
     pub(super) fn frames(&self, count: usize) -> Vec<String> {
+        if let Self::Divergence(verdict) = self {
+            let functions = verdict.frames.iter().filter_map(|frame| frame.split(" (").next());
+            return functions.map(normalized_function).take(count).collect();
+        }
         let Some(thread) = self.thread() else { return Vec::new() };
         match self {
             // The handler that notices a dead worker interrupts the parent anywhere: only who iterates tells something.
@@ -117,7 +130,7 @@ impl<'a> Subject<'a> {
     fn thread(&self) -> Option<&'a Thread> {
         match self {
             Self::Signal { thread, .. } | Self::Abort { thread, .. } | Self::Event { thread, .. } => *thread,
-            Self::Exit(_) | Self::Nothing => None,
+            Self::Divergence(_) | Self::Exit(_) | Self::Nothing => None,
         }
     }
 
@@ -128,6 +141,7 @@ impl<'a> Subject<'a> {
             Self::Abort { abort, .. } => abort_part(abort),
             Self::Event { event, .. } if matches!(event.what, What::DataloaderWorker(_)) => event_part(event),
             Self::Event { event, carrier, .. } => event_part(carrier.unwrap_or(event)),
+            Self::Divergence(verdict) => format!("{} of {}", verdict.kind, verdict.operation),
             Self::Exit(crash) => match (&crash.signal, crash.exit_code) {
                 (Some(signal), _) => signal.clone(),
                 (None, Some(code)) => format!("exit code {code}"),
@@ -147,10 +161,20 @@ impl<'a> Subject<'a> {
                 What::PythonException(_) => "the type of the first exception that was not survived",
                 _ => "the first failure of the report",
             },
+            Self::Divergence(_) => "the first collective that does not match across ranks",
             Self::Exit(_) => "the way the process ended",
             Self::Nothing => "nothing in the report tells of a failure",
         }
     }
+}
+
+/// The first collective that did not match. One that merely did not complete may have been under way.
+fn divergence(evidence: &Evidence) -> Option<&CollectiveVerdict> {
+    let mut verdicts = evidence
+        .collectives
+        .iter()
+        .flat_map(|collectives| &collectives.verdicts);
+    verdicts.find(|verdict| verdict.kind != "not-completed")
 }
 
 fn is_exit(event: &Event) -> bool {

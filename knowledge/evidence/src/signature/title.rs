@@ -21,6 +21,10 @@ pub fn title(evidence: &Evidence) -> String {
             (None, what) => at_function(what.unwrap_or("SIGABRT"), thread),
         },
         Subject::Event { event, carrier, .. } => of_event(event, carrier),
+        Subject::Divergence(verdict) => {
+            let (kind, sequence) = (verdict.kind.replace('-', " "), verdict.sequence);
+            format!("{kind} at collective {sequence}: {}", verdict.detail)
+        }
         Subject::Exit(crash) => match (&crash.signal, crash.exit_code) {
             (Some(signal), _) => format!("killed by {signal}"),
             (None, Some(code)) => format!("exited with code {code}"),
