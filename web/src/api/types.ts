@@ -217,7 +217,18 @@ export interface MemorySnapshot {
   expandable_segments?: boolean;
   oom?: OomRequest;
   clusters?: AllocationCluster[];
+  usage?: UsageCurve;
   settings?: { [key: string]: Json };
+}
+
+/** Bytes over time as columns, one row per stretch of the trace. */
+export interface UsageCurve {
+  /** Number of the first trace entry of each stretch. */
+  event?: number[];
+  /** When each stretch begins, in microseconds since 1970. */
+  time_us?: number[];
+  min?: number[];
+  max?: number[];
 }
 
 export interface OomRequest {
@@ -265,6 +276,8 @@ export interface GpuCore {
 export interface TimelineEvent {
   event: number;
   time?: string | null;
+  /** What is uncertain about the time. */
+  time_note?: string;
   rank?: number | null;
   pid?: number;
   kind?: string;
