@@ -36,6 +36,7 @@ impl Knowledge {
             symbols: Sources {
                 folders: symbol_folders(&self.symbols, config),
                 local_files: true,
+                ..Sources::default()
             },
             limits: Limits::default(),
             plugin_folders: folders(&self.plugins, "WHYCRASH_PLUGINS", &config.plugins),

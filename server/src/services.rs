@@ -78,6 +78,7 @@ impl Services {
             symbols: Sources {
                 folders: config.symbols.clone(),
                 local_files: config.local_symbols,
+                ..Sources::default()
             },
             plugin_folders: config.plugins.clone(),
             cache: Some(data.join("cache")),

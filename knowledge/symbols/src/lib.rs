@@ -1,21 +1,24 @@
 //! From addresses to functions.
 //!
-//! Unwinds the threads of a core dump and names their frames from the binaries and debug files it can find. This
-//! crate alone knows DWARF.
+//! Unwinds the threads of a core dump or minidump and names their frames from the binaries, debug files and symbol
+//! files it can find. This crate alone knows DWARF.
 
 mod calls;
 mod cfi;
+mod debuginfod;
 mod dwarf;
 mod dwarf_names;
 mod expression;
 mod fault;
 mod finder;
 mod memory;
+mod minidumps;
 mod modules;
 mod names;
 mod object_file;
 mod python;
 mod registers;
+mod rules;
 mod shared;
 mod signal_frame;
 mod stacks;
@@ -26,8 +29,10 @@ mod unwind;
 use std::path::PathBuf;
 
 use whycrash_evidence::readers::elf_core::{self, CoreDump};
-use whycrash_evidence::readers::{Input, detect};
+use whycrash_evidence::readers::{Input, detect, minidump, read_problem};
 use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Reading};
+
+pub use crate::debuginfod::{Debuginfod, DebuginfodLimits, Fetch, Fetched};
 
 use crate::finder::Finder;
 use crate::memory::Memory;
@@ -42,6 +47,8 @@ pub struct Sources {
     /// Whether this machine's own files, at the paths the core names, may be used. A file whose build id
     /// contradicts the core's is never used.
     pub local_files: bool,
+    /// Servers asked for what is not found here, when somebody configured any.
+    pub debuginfod: Option<Debuginfod>,
 }
 
 /// Reads artifacts with symbols; keeps what it opened for the next one.
@@ -60,13 +67,32 @@ impl Symbols {
 
     /// Reads one artifact like [`whycrash_evidence::read`], and names the frames of every stack in it.
     pub fn read(&self, artifact: &Artifact, limits: &Limits) -> Reading {
-        let input = Input::open(artifact, limits).ok();
-        let Some(input) = input.filter(|input| detect(input.head()) == ArtifactKind::ElfCore) else {
+        let Ok(input) = Input::open(artifact, limits) else {
             return whycrash_evidence::read(artifact, limits);
         };
-        let (mut reading, core) = elf_core::read_with_dump(&input, limits);
+        match detect(input.head()) {
+            ArtifactKind::ElfCore => self.read_core(&input, limits),
+            ArtifactKind::Minidump => self.read_minidump(&input, limits),
+            _ => whycrash_evidence::read(artifact, limits),
+        }
+    }
+
+    fn read_core(&self, input: &Input, limits: &Limits) -> Reading {
+        let (mut reading, core) = elf_core::read_with_dump(input, limits);
         if let Some(core) = core {
             self.name_stacks(&core, &mut reading.evidence, limits);
+        }
+        reading
+    }
+
+    fn read_minidump(&self, input: &Input, limits: &Limits) -> Reading {
+        let (mut reading, dump) = match input.stream() {
+            Ok(stream) => minidump::read_with_dump(stream, input.name(), limits),
+            Err(error) => return Reading::problem(read_problem(&error)),
+        };
+        reading.bytes = input.stored_bytes();
+        if let Some(dump) = dump {
+            minidumps::name_stacks(&self.finder, &dump, &mut reading.evidence, limits);
         }
         reading
     }

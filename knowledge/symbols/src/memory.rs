@@ -4,6 +4,20 @@ use whycrash_evidence::readers::elf_core::CoreDump;
 
 use crate::modules::LoadedModules;
 
+/// Memory that numbers can be read from.
+pub(crate) trait Numbers {
+    /// A little-endian number of up to eight bytes.
+    fn number(&self, address: u64, size: u8) -> Option<u64>;
+}
+
+impl Numbers for Memory<'_> {
+    fn number(&self, address: u64, size: u8) -> Option<u64> {
+        let mut bytes = [0; 8];
+        self.read(address, bytes.get_mut(..usize::from(size))?)?;
+        Some(u64::from_le_bytes(bytes))
+    }
+}
+
 /// Memory by address. A core leaves out what files hold (code, read-only data), so those are read too.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory<'a> {
@@ -40,13 +54,6 @@ impl Memory<'_> {
         let len = bytes.len().min(buffer.len());
         buffer.get_mut(..len)?.copy_from_slice(bytes.get(..len)?);
         (len > 0).then_some(len)
-    }
-
-    /// A little-endian number of up to eight bytes.
-    pub(crate) fn number(&self, address: u64, size: u8) -> Option<u64> {
-        let mut bytes = [0; 8];
-        self.read(address, bytes.get_mut(..usize::from(size))?)?;
-        Some(u64::from_le_bytes(bytes))
     }
 
     /// The 64-bit word at an address.

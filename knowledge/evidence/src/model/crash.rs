@@ -63,7 +63,7 @@ pub struct Module {
     pub start: Hex,
     /// End of its highest mapping (exclusive).
     pub end: Hex,
-    /// What symbols came from: `debug-file`, `binary`, `core`; absent when there were none.
+    /// What symbols came from: `debug-file`, `binary`, `symbol-file` (Breakpad), `core`; absent when there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub symbols: Option<String>,
     /// The artifact that says so.
