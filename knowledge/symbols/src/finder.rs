@@ -165,6 +165,11 @@ impl Finder {
         self.index().symbol_files.contains_key(&id)
     }
 
+    /// True for a file of the symbol folders: somebody put it there for this.
+    pub(crate) fn is_given(&self, file: &ObjectFile) -> bool {
+        self.sources.folders.iter().any(|folder| file.path.starts_with(folder))
+    }
+
     fn index(&self) -> &FolderIndex {
         self.folders.get_or_init(|| FolderIndex::of(&self.sources.folders))
     }

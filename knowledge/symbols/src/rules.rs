@@ -4,7 +4,7 @@ use gimli::{CfaRule, RegisterRule};
 
 use crate::cfi::Row;
 use crate::expression;
-use crate::memory::Numbers;
+use crate::memory::Bytes;
 use crate::registers::{Abi, FrameRegisters};
 
 /// The caller's registers, or why there are none.
@@ -18,11 +18,11 @@ pub(crate) enum Caller {
 
 /// Applies the rules of a row. `bias` is what to add to an address of the file to get one of the process. The return
 /// address may still carry a pointer-authentication code.
-pub(crate) fn caller(row: &Row<'_>, abi: Abi, registers: &FrameRegisters, memory: &dyn Numbers, bias: u64) -> Caller {
+pub(crate) fn caller(row: &Row<'_>, abi: Abi, registers: &FrameRegisters, memory: &dyn Bytes, bias: u64) -> Caller {
     try_caller(row, abi, registers, memory, bias).unwrap_or(Caller::Lost)
 }
 
-fn try_caller(row: &Row<'_>, abi: Abi, registers: &FrameRegisters, memory: &dyn Numbers, bias: u64) -> Option<Caller> {
+fn try_caller(row: &Row<'_>, abi: Abi, registers: &FrameRegisters, memory: &dyn Bytes, bias: u64) -> Option<Caller> {
     let evaluate = |expression: &gimli::UnwindExpression<usize>, start| {
         let bytes = row
             .section

@@ -3,7 +3,7 @@
 use whycrash_evidence::model::Trust;
 use whycrash_evidence::readers::elf_core::{Machine, Registers};
 
-use crate::memory::Memory;
+use crate::memory::{Bytes, Memory};
 use crate::registers::{Abi, FrameRegisters};
 use crate::rules::{self, Caller};
 use crate::signal_frame;

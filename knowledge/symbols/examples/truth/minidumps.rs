@@ -1,4 +1,5 @@
-//! The rows of minidumps, against the JSON that minidump-stackwalk prints.
+//! The rows of minidumps, against the JSON that minidump-stackwalk prints. It is no truth where it had to guess: without
+//! a symbol file it scans the stack, and names by the nearest public symbol; there a binary with its own rules says more.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -8,7 +9,7 @@ use whycrash_evidence::model::{Frame, Thread};
 use whycrash_evidence::{Artifact, Limits};
 use whycrash_symbols::{Sources, Symbols};
 
-use crate::{Result, Row, agree, comparable, heading};
+use crate::{Agreement, Result, Row, agree, comparable, heading};
 
 /// A frame of the other walker, inlined ones listed as frames of their own.
 struct Expected {
@@ -48,7 +49,7 @@ fn table(
     wanted: &[String],
 ) -> Result<()> {
     heading(kind);
-    let mut sum = Row::default();
+    let (mut sum, mut sum_places) = (Row::default(), Agreement::default());
     for (name, dump, truth) in pairs {
         if !wanted.is_empty() && !wanted.iter().any(|wanted| name.contains(wanted.as_str())) {
             continue;
@@ -57,11 +58,13 @@ fn table(
         let start = Instant::now();
         let reading = symbols.read(&Artifact::new("minidump", &dump), &Limits::default());
         let millis = start.elapsed().as_millis();
-        let row = compare(&truth, &reading.evidence.threads, !wanted.is_empty());
+        let (row, places) = compare(&truth, &reading.evidence.threads, !wanted.is_empty());
         row.print(&name, Some(millis));
         sum.add(row);
+        sum_places.add(places);
     }
     sum.print("all", None);
+    println!("{:<44} {:>18.1}%", "by address alone", sum_places.percent());
     Ok(())
 }
 
@@ -85,8 +88,8 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn compare(truth: &Value, threads: &[Thread], show: bool) -> Row {
-    let mut row = Row::default();
+fn compare(truth: &Value, threads: &[Thread], show: bool) -> (Row, Agreement) {
+    let (mut row, mut places) = (Row::default(), Agreement::default());
     let crashed = truth["crashing_thread"]["thread_id"].as_u64();
     // Where the other walker had no inlined functions at all its symbols had none.
     let has_inlined = truth.to_string().contains("\"inlines\":[");
@@ -101,6 +104,11 @@ fn compare(truth: &Value, threads: &[Thread], show: bool) -> Row {
             .filter(|frame| has_inlined || !frame.inline)
             .collect();
         let expected = frames(expected);
+        // The other walker leaves out the thread that wrote the dump.
+        if expected.is_empty() {
+            continue;
+        }
+        places.add(agree(&expected, &found, is_at));
         let agreement = agree(&expected, &found, |expected, found| same(expected, found));
         if show && (agreement.found < agreement.expected || agreement.invented > 0) {
             println!("  thread {id:?}");
@@ -111,18 +119,23 @@ fn compare(truth: &Value, threads: &[Thread], show: bool) -> Row {
         }
         row.all.add(agreement);
     }
-    row
+    (row, places)
 }
 
 /// The same function by its name, or where neither has one, the same place.
 fn same(expected: &Expected, found: &Frame) -> bool {
     match (&expected.function, &found.function) {
         (Some(expected), Some(found)) => comparable(Some(expected)) == comparable(Some(found)),
-        (None, None) => found
-            .address
-            .is_some_and(|address| matches!(address.0.wrapping_sub(expected.instruction), 0..=8)),
+        (None, None) => is_at(expected, &found),
         _ => false,
     }
+}
+
+/// The same place, whatever its name. The other walker gives an address within the call, not the one returned to.
+fn is_at(expected: &Expected, found: &&Frame) -> bool {
+    found
+        .address
+        .is_some_and(|address| matches!(address.0.wrapping_sub(expected.instruction), 0..=8))
 }
 
 fn frames(thread: &Value) -> Vec<Expected> {

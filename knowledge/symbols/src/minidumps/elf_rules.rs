@@ -1,9 +1,10 @@
 //! Unwinding a frame of a minidump by the call frame information of an ELF file.
 
+use minidump::{CpuContext as _, MinidumpContext, MinidumpRawContext};
 use minidump_unwind::FrameWalker;
 use whycrash_evidence::readers::elf_core::{Machine, Registers};
 
-use crate::memory::Numbers;
+use crate::memory::Bytes;
 use crate::modules::LoadedModule;
 use crate::registers::{Abi, FrameRegisters};
 use crate::rules::{self, Caller};
@@ -17,14 +18,28 @@ const AARCH64: [&str; 32] = [
     "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "fp", "lr", "sp",
 ];
 
+/// The general registers of a context, when it is one of x86-64.
+pub(super) fn x86_64_registers(context: &MinidumpContext) -> Option<Registers> {
+    let MinidumpRawContext::Amd64(raw) = &context.raw else {
+        return None;
+    };
+    let mut general = [0; 32];
+    for (register, name) in general.iter_mut().zip(X86_64) {
+        *register = raw.get_register(name, &context.valid)?;
+    }
+    Some(Registers { pc: raw.rip, general })
+}
+
 /// The stack of the thread, which is all that a walker can read.
 struct Stack<'a>(&'a dyn FrameWalker);
 
-impl Numbers for Stack<'_> {
-    fn number(&self, address: u64, size: u8) -> Option<u64> {
-        let word = self.0.get_register_at_address(address)?;
-        let unused = 64_u32.checked_sub(u32::from(size) * 8)?;
-        Some(word & u64::MAX.checked_shr(unused)?)
+impl Bytes for Stack<'_> {
+    fn read(&self, address: u64, buffer: &mut [u8]) -> Option<()> {
+        for (at, bytes) in (address..).step_by(8).zip(buffer.chunks_mut(8)) {
+            let word = self.0.get_register_at_address(at)?.to_le_bytes();
+            bytes.copy_from_slice(word.get(..bytes.len())?);
+        }
+        Some(())
     }
 }
 

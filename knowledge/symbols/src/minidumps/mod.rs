@@ -11,12 +11,14 @@ use std::task::{Context, Waker};
 
 use minidump::{MinidumpContext, MinidumpThread, UnifiedMemory, UnifiedMemoryList};
 use minidump_unwind::{CallStack, FrameTrust, InlineFrame, StackFrame, SystemInfo, walk_stack};
-use whycrash_evidence::model::{Frame, Thread, ThreadId, Trust};
+use whycrash_evidence::model::{Crash, Frame, Thread, ThreadId, Trust};
 use whycrash_evidence::readers::minidump::{Dump, Streams};
 use whycrash_evidence::{Evidence, Limits};
 
 use self::symbols::DumpSymbols;
+use crate::fault;
 use crate::finder::Finder;
+use crate::memory::Bytes;
 use crate::stacks::cut_middle;
 
 /// Unwinds the threads of a minidump and names their frames.
@@ -33,7 +35,16 @@ pub(crate) fn name_stacks(finder: &Finder, dump: &Dump, evidence: &mut Evidence,
     };
     for found in &mut evidence.threads {
         let is_it = |thread: &&MinidumpThread<'_>| found.id == ThreadId::Os(thread.raw.thread_id);
-        if let Some(thread) = streams.threads().iter().find(is_it) {
+        let Some(thread) = streams.threads().iter().find(is_it) else {
+            continue;
+        };
+        if found.crashed
+            && let Some(crash) = &mut evidence.crash
+        {
+            walker.complete(thread, crash);
+        }
+        // What its stack shows is the writing.
+        if !streams.wrote_dump(thread) {
             walker.walk(thread, found, limits);
         }
     }
@@ -70,6 +81,15 @@ impl Walker<'_> {
         let cut = cut_middle(frames, limits.frames);
         found.frames = cut.frames;
         found.frames_omitted = cut.omitted;
+    }
+
+    /// Says what the faulting instruction did (x86-64).
+    fn complete(&self, thread: &MinidumpThread<'_>, crash: &mut Crash) {
+        let context = self.streams.context(thread);
+        let Some(registers) = context.as_ref().and_then(elf_rules::x86_64_registers) else {
+            return;
+        };
+        fault::complete(crash, &registers, self);
     }
 
     /// The memory that the stack pointer points into. The dump names one region for each thread, but a handler that
@@ -109,6 +129,20 @@ impl Walker<'_> {
             ..base
         });
         frames
+    }
+}
+
+impl Bytes for Walker<'_> {
+    fn read(&self, address: u64, buffer: &mut [u8]) -> Option<()> {
+        let from_dump = self.memory.memory_at_address(address).and_then(|memory| {
+            let start = usize::try_from(address.checked_sub(memory.base_address())?).ok()?;
+            memory.bytes().get(start..start.checked_add(buffer.len())?)
+        });
+        match from_dump {
+            Some(bytes) => buffer.copy_from_slice(bytes),
+            None => self.symbols.code(address, buffer)?,
+        }
+        Some(())
     }
 }
 

@@ -83,23 +83,44 @@ impl<'a> DumpSymbols<'a> {
     }
 
     /// Debug information knows most, then the functions of a symbol file, then a symbol table, whose entries have
-    /// ends; the public symbols of a symbol file have none, and may name what they are merely before.
+    /// ends; the public symbols of a symbol file have none, and may name what they are merely before. What the symbol
+    /// folders hold goes before what this machine happens to have.
     fn fill(&self, module: &dyn Module, frame: &mut dyn FrameSymbolizer) -> Option<()> {
         let source = self.module(module)?;
         let address = frame.get_instruction();
+        let has_given_dwarf = source
+            .elf
+            .files()
+            .any(|file| file.has_dwarf() && self.finder.is_given(file));
+        let symbol_file = self.symbol_file(source);
+        let offset = address.wrapping_sub(module.base_address());
+        let function = symbol_file.filter(|file| file.functions.get(offset).is_some());
+        if let Some(file) = function.filter(|_| !has_given_dwarf) {
+            file.fill_symbol(module, frame);
+            return Some(());
+        }
         let functions = source.elf.functions_at(address);
         if let Some((outermost, inlined)) = functions.split_last() {
             fill_functions(frame, outermost, inlined);
             return Some(());
         }
-        let symbol_file = self.symbol_file(source);
-        let offset = address.wrapping_sub(module.base_address());
-        let has_function = symbol_file.is_some_and(|file| file.functions.get(offset).is_some());
-        if !has_function && let Some(name) = source.elf.symbol_at(address) {
+        if function.is_none()
+            && let Some(name) = source.elf.symbol_at(address)
+        {
             frame.set_function(&name, address, 0);
             return Some(());
         }
         symbol_file?.fill_symbol(module, frame);
+        Some(())
+    }
+
+    /// Code from the files of the binaries.
+    pub(super) fn code(&self, address: u64, buffer: &mut [u8]) -> Option<()> {
+        let module = self.modules.iter().find_map(|module| {
+            let binary = module.elf.binary.as_ref()?;
+            binary.loaded_at(module.elf.file_address(address)?)
+        })?;
+        buffer.copy_from_slice(module.get(..buffer.len())?);
         Some(())
     }
 

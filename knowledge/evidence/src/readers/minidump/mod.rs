@@ -7,8 +7,9 @@ use std::io::Read;
 
 use minidump::system_info::Cpu;
 use minidump::{
-    Minidump, MinidumpContext, MinidumpException, MinidumpMiscInfo, MinidumpModule, MinidumpModuleList,
-    MinidumpSystemInfo, MinidumpThread, MinidumpThreadList, MinidumpThreadNames, Module as _, UnifiedMemoryList,
+    Minidump, MinidumpBreakpadInfo, MinidumpContext, MinidumpException, MinidumpMiscInfo, MinidumpModule,
+    MinidumpModuleList, MinidumpSystemInfo, MinidumpThread, MinidumpThreadList, MinidumpThreadNames, Module as _,
+    UnifiedMemoryList,
 };
 
 use crate::model::{Crash, Evidence, Frame, Module, Thread, ThreadId, Trust};
@@ -82,6 +83,7 @@ pub struct Streams<'a> {
     misc: Option<MinidumpMiscInfo>,
     exception: Option<MinidumpException<'a>>,
     names: MinidumpThreadNames,
+    writer: Option<u32>,
 }
 
 impl Dump {
@@ -94,6 +96,11 @@ impl Dump {
             modules: self.file.get_stream().unwrap_or_default(),
             threads: self.file.get_stream().ok(),
             names: self.file.get_stream().unwrap_or_default(),
+            writer: self
+                .file
+                .get_stream::<MinidumpBreakpadInfo>()
+                .ok()
+                .and_then(|info| info.dump_thread_id),
         })
     }
 
@@ -177,6 +184,11 @@ impl<'a> Streams<'a> {
             .and_then(|exception| exception.context(&self.system, self.misc.as_ref()))
             .or_else(|| thread.context(&self.system, self.misc.as_ref()))?;
         Some(context.into_owned())
+    }
+
+    /// True for the thread that did nothing but write the dump.
+    pub fn wrote_dump(&self, thread: &MinidumpThread) -> bool {
+        self.writer == Some(thread.raw.thread_id) && !self.crashed(thread)
     }
 
     fn crashed(&self, thread: &MinidumpThread) -> bool {
