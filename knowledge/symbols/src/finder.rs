@@ -12,7 +12,7 @@ use whycrash_evidence::readers::elf_core::{CoreDump, CoreModule};
 
 use crate::Sources;
 use crate::modules::{LoadedModule, LoadedModules, Remote, Wants};
-use crate::object_file::ObjectFile;
+use crate::object_file::{ObjectFile, SupplementaryLink};
 
 /// Where distributions put separate debug files.
 const SYSTEM_DEBUG: &str = "/usr/lib/debug";
@@ -190,23 +190,37 @@ impl Finder {
 
     /// The separate debug file of a binary: by build id, then by the name that the binary gives.
     fn debug_file(&self, build_id: Option<&str>, binary: Option<&ObjectFile>) -> Option<Arc<ObjectFile>> {
-        let link = binary.and_then(|binary| binary.debug_link.as_deref());
-        let mut candidates = self.in_folders(build_id, link.unwrap_or_default());
+        let link = binary.and_then(|binary| binary.debug_link.as_ref());
+        let name = link.map_or("", |link| &link.name);
+        let mut candidates = self.in_folders(build_id, name);
         if self.sources.local_files {
             candidates.extend(build_id.and_then(|id| build_id_path(Path::new(SYSTEM_DEBUG), id, ".debug")));
             candidates.extend(
                 link.zip(binary)
-                    .map_or_else(Vec::new, |(link, binary)| beside(&binary.path, link)),
+                    .map_or_else(Vec::new, |(link, binary)| beside(&binary.path, &link.name)),
             );
         }
         candidates.into_iter().filter_map(|path| self.open(&path)).find(|file| {
             let same = match (build_id, file.build_id.as_deref()) {
                 (Some(wanted), Some(found)) => wanted == found,
-                // A debug file without an id is one by its name alone.
-                (_, _) => true,
+                // One without an id is known by its name and checksum.
+                (_, _) => link.is_some_and(|link| crc32fast::hash(&file.bytes) == link.checksum),
             };
             same && !file.has_code() | file.has_dwarf()
         })
+    }
+
+    /// The supplementary file of a debug file: where its link says, by build id, or by its name in the symbol folders.
+    fn supplementary(&self, file: &ObjectFile, link: &SupplementaryLink) -> Option<Arc<ObjectFile>> {
+        let name = Path::new(&link.path).file_name().unwrap_or_default().to_string_lossy();
+        let mut candidates = vec![file.path.parent()?.join(&link.path)];
+        candidates.extend(file.path.parent().map(|folder| folder.join(&*name)));
+        candidates.extend(self.in_folders(Some(&link.id), &name));
+        if self.sources.local_files {
+            candidates.extend(build_id_path(Path::new(SYSTEM_DEBUG), &link.id, ".debug"));
+        }
+        let mut files = candidates.into_iter().filter_map(|path| ObjectFile::open(&path));
+        files.find(|file| file.is_supplement(link)).map(Arc::new)
     }
 
     /// Files of the symbol folders with this build id, then those with this name; of several with the id, one with the
@@ -229,6 +243,11 @@ impl Finder {
             opened.clear();
         }
         let file = ObjectFile::open(path).map(Arc::new);
+        if let Some((file, link)) = file.as_ref().and_then(|file| Some((file, file.supplementary_link()?)))
+            && let Some(supplementary) = self.supplementary(file, &link)
+        {
+            file.set_supplementary(supplementary);
+        }
         tracing::debug!(path = %path.display(), found = file.is_some(), "opened a binary");
         opened.insert(path.to_owned(), file.clone());
         file

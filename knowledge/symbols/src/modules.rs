@@ -176,9 +176,17 @@ impl Remote {
     fn fetch(&self, kind: Kind) -> Option<Arc<ObjectFile>> {
         let path = self.servers.file(&self.build_id, kind)?;
         let file = ObjectFile::open(&path).filter(|file| file.build_id.as_ref() == Some(&self.build_id));
-        if file.is_none() {
+        let Some(file) = file else {
             self.servers.reject(&path);
+            return None;
+        };
+        let supplementary = file.supplementary_link().and_then(|link| {
+            let path = self.servers.file(&link.id, Kind::DebugInfo)?;
+            ObjectFile::open(&path).filter(|file| file.is_supplement(&link))
+        });
+        if let Some(supplementary) = supplementary {
+            file.set_supplementary(Arc::new(supplementary));
         }
-        file.map(Arc::new)
+        Some(Arc::new(file))
     }
 }

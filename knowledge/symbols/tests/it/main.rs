@@ -1,8 +1,10 @@
 //! Tests of `whycrash-symbols`.
 
 mod damage;
+mod debug_files;
 mod debuginfod;
 mod fixtures;
 mod minidumps;
 mod missing;
+mod tiny_core;
 mod truth;
