@@ -11,6 +11,7 @@ use minidump_unwind::SymbolFile;
 use whycrash_evidence::readers::elf_core::{CoreDump, CoreModule};
 
 use crate::Sources;
+use crate::memory_image;
 use crate::modules::{LoadedModule, LoadedModules, Remote, Wants};
 use crate::object_file::{ObjectFile, SupplementaryLink};
 
@@ -186,6 +187,7 @@ impl Finder {
             .chain(local)
             .filter_map(|path| self.open(&path))
             .find(|file| file.has_code() && is_same(core, module, file))
+            .or_else(|| memory_image::object_file(core, module).map(Arc::new))
     }
 
     /// The separate debug file of a binary: by build id, then by the name that the binary gives.
@@ -337,7 +339,9 @@ fn beside(binary: &Path, link: &str) -> Vec<PathBuf> {
 fn in_memory(core: &CoreDump, module: &CoreModule) -> Option<Arc<ObjectFile>> {
     let len = usize::try_from(module.end - module.start).ok()?;
     let bytes = core.bytes(module.start, len)?;
-    ObjectFile::parse(Path::new(&module.path), &bytes.into()).map(Arc::new)
+    let mut file = ObjectFile::parse(Path::new(&module.path), &bytes.into())?;
+    file.is_from_core = true;
+    Some(Arc::new(file))
 }
 
 /// True when a file is the one that was mapped: the same build id, or where the core has none, the same headers, or

@@ -12,6 +12,7 @@ mod expression;
 mod fault;
 mod finder;
 mod memory;
+mod memory_image;
 mod minidumps;
 mod modules;
 mod names;

@@ -119,7 +119,7 @@ impl LoadedModule {
         let binary = self.binary.as_ref().or_else(|| fetched(Remote::fetched_binary));
         match (debug, binary) {
             (Some(_), _) => Some("debug-file"),
-            (None, Some(binary)) if binary.path.as_os_str() == "[vdso]" => Some("core"),
+            (None, Some(binary)) if binary.is_from_core => Some("core"),
             (None, Some(_)) => Some("binary"),
             (None, None) => None,
         }

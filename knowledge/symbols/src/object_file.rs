@@ -39,6 +39,8 @@ pub(crate) struct ObjectFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: Shared,
     pub(crate) build_id: Option<String>,
+    /// True for what was in the core itself, and not in a file.
+    pub(crate) is_from_core: bool,
     /// The separate debug file, from `.gnu_debuglink`.
     pub(crate) debug_link: Option<DebugLink>,
     pub(crate) segments: Vec<LoadSegment>,
@@ -118,6 +120,7 @@ impl ObjectFile {
             path: path.to_owned(),
             sections: sections.collect(),
             build_id,
+            is_from_core: false,
             debug_link,
             segments,
             symbols: OnceLock::new(),

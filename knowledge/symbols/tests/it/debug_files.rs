@@ -4,11 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use object::{Object as _, ObjectSymbol as _};
+use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
+use whycrash_evidence::model::Trust;
 use whycrash_evidence::{Artifact, Limits};
 use whycrash_symbols::{Sources, Symbols};
 
-use crate::tiny_core::{EXECUTE, READ, TinyCore};
+use crate::tiny_core::{EXECUTE, READ, TinyCore, WRITE};
 
 const SOURCE: &str = r#"
 namespace shard {
@@ -93,7 +94,7 @@ impl Build {
         let core = self.path("core");
         let size = std::fs::metadata(self.path(name)).expect("the program").len();
         let bytes = TinyCore::x86_64(BASE + address)
-            .map(BASE, size.next_multiple_of(4096), 0, READ | EXECUTE, &format!("/gone/{name}"))
+            .map(BASE, size.next_multiple_of(4096), 0, READ | EXECUTE, &format!("/gone/{name}"), Vec::new())
             .bytes();
         std::fs::write(&core, bytes).expect("room");
         read(&core, self.folder.path())
@@ -202,4 +203,44 @@ fn build_names(frames: &[(&str, Option<u32>, bool)]) -> Vec<(String, Option<u32>
         .iter()
         .map(|(name, line, inline)| ((*name).to_owned(), *line, *inline))
         .collect()
+}
+
+/// The segments of a program as they are in memory.
+fn with_pages(mut core: TinyCore, path: &Path) -> TinyCore {
+    let bytes = std::fs::read(path).expect("the program");
+    let file = object::File::parse(&*bytes).expect("an ELF file");
+    for segment in file.segments() {
+        let start = BASE + segment.address() / 4096 * 4096;
+        let offset = segment.file_range().0 / 4096 * 4096;
+        let end = (segment.file_range().0 + segment.file_range().1) as usize;
+        let bytes = bytes[offset as usize..end].to_vec();
+        let size = (bytes.len() as u64).next_multiple_of(4096);
+        core = core.map(start, size, offset, READ | EXECUTE, "/gone/program", bytes);
+    }
+    core
+}
+
+#[test]
+fn file_pages_in_the_core_are_enough() {
+    let build = Build::new(&["-rdynamic"]);
+    let address = build.address("program");
+    let bytes = std::fs::read(build.path("program")).expect("the program");
+    let file = object::File::parse(&*bytes).expect("an ELF file");
+    let main = file.symbols().find(|symbol| symbol.name() == Ok("main")).expect("main").address();
+    // At its first instruction a function has its return address on top of the stack.
+    let stack = 0x7fff_0000_0000;
+    let core = TinyCore::x86_64(BASE + address)
+        .register(7, stack)
+        .segment(stack, 4096, READ | WRITE, (BASE + main + 1).to_le_bytes().to_vec());
+    let core_path = build.path("core");
+    std::fs::write(&core_path, with_pages(core, &build.path("program")).bytes()).expect("room");
+    let reading = Symbols::new(Sources::default()).read(&Artifact::new("core", &core_path), &Limits::default());
+    let frames = &reading.evidence.threads[0].frames;
+    let found: Vec<_> = frames.iter().map(|frame| (frame.function.as_deref(), frame.trust)).collect();
+    let expected = [
+        (Some("shard::Reader::read(int const*)"), Trust::Context),
+        (Some("main"), Trust::Cfi),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(reading.evidence.modules[0].symbols.as_deref(), Some("core"));
 }

@@ -54,10 +54,10 @@ impl TinyCore {
         self
     }
 
-    /// A file mapped from its offset on, and the memory range of it, none of which is in the core.
-    pub fn map(mut self, start: u64, size: u64, offset: u64, flags: u32, path: &str) -> Self {
+    /// A file mapped from its offset on, and those of its first bytes that are in the core.
+    pub fn map(mut self, start: u64, size: u64, offset: u64, flags: u32, path: &str, bytes: Vec<u8>) -> Self {
         self.mappings.push((start, start + size, offset, path.to_owned()));
-        self.segment(start, size, flags, Vec::new())
+        self.segment(start, size, flags, bytes)
     }
 
     /// Memory whose first bytes are in the core.
