@@ -43,14 +43,21 @@ pub(crate) fn refine(crash: &mut Crash, memory: Memory<'_>) {
 
 /// The fault that a handler on the thread's stack was called for; the outermost one when handlers faulted too.
 fn handled_fault(memory: Memory<'_>, registers: &Registers) -> Option<Fault> {
-    let abi = Abi::of(memory.core.machine);
-    let trampolines = Unwinder::new(memory, registers)
-        .take(MAX_HANDLER_FRAMES)
-        .filter(|frame| frame.is_signal_trampoline);
-    let interrupted = trampolines.filter_map(|frame| signal_frame::details(&memory, abi, &frame.registers));
-    interrupted
+    interruptions(memory, registers)
         .filter_map(|interrupted| fault_of(memory, &interrupted))
         .last()
+}
+
+/// What signal handlers on a thread's stack interrupted, the innermost first.
+pub(crate) fn interruptions<'a>(
+    memory: Memory<'a>,
+    registers: &Registers,
+) -> impl Iterator<Item = Interrupted> + use<'a> {
+    let abi = Abi::of(memory.core.machine);
+    Unwinder::new(memory, registers)
+        .take(MAX_HANDLER_FRAMES)
+        .filter(|frame| frame.is_signal_trampoline)
+        .filter_map(move |frame| signal_frame::details(&memory, abi, &frame.registers))
 }
 
 /// The fault that interrupted a thread: as its handler was told, or as the processor's exception says.

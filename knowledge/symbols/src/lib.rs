@@ -11,6 +11,7 @@ mod dwarf_names;
 mod expression;
 mod fault;
 mod finder;
+mod last_words;
 mod memory;
 mod memory_image;
 mod minidumps;
@@ -113,6 +114,9 @@ impl Symbols {
             let stack = namer.stack(thread, interpreter.as_ref(), limits.frames);
             found.frames = stack.frames;
             found.frames_omitted = stack.omitted;
+        }
+        if let Some((crash, thread)) = evidence.crash.as_mut().zip(evidence.threads.first()) {
+            last_words::add(crash, &thread.frames, memory);
         }
         for (module, found) in modules.0.iter().zip(&mut evidence.modules) {
             found.symbols = module.symbol_source().map(str::to_owned);

@@ -4,6 +4,7 @@ mod damage;
 mod debug_files;
 mod debuginfod;
 mod fixtures;
+mod last_words;
 mod minidumps;
 mod missing;
 mod tiny_core;
