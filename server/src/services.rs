@@ -84,6 +84,7 @@ impl Services {
             symbols: Sources {
                 folders,
                 local_files: config.local_symbols,
+                debuginfod: whycrash_debuginfod::client(&config.debuginfod.join(" "), data.join("debuginfod")),
             },
             plugin_folders: config.plugins.clone(),
             cache: Some(data.join("cache")),

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
-use whycrash_symbols::{NotSymbols, SymbolFile, SymbolKind};
+use whycrash_symbols::{NotSymbols, SymbolIdentity, SymbolKind};
 
 /// The folder of uploaded symbols. It is one of [`whycrash_symbols::Sources::folders`].
 #[derive(Clone, Debug)]
@@ -38,14 +38,14 @@ impl SymbolFolder {
 
     /// The file with this build id, if it was uploaded.
     pub fn find(&self, build_id: &str, kind: SymbolKind) -> Option<PathBuf> {
-        let path = self.root.join(SymbolFile::elf_place(build_id, kind)?);
+        let path = self.root.join(SymbolIdentity::elf_place(build_id, kind)?);
         path.is_file().then_some(path)
     }
 
     /// Takes over a file that is durable itself; tells what it is, and whether it was not here yet. Durable in its new place when it returns. A file that
     /// is here already stays: nobody can change under others what a build id stands for.
-    pub fn keep(&self, staged: TempPath) -> Result<(SymbolFile, bool), KeepError> {
-        let file = SymbolFile::identify(&staged)?;
+    pub fn keep(&self, staged: TempPath) -> Result<(SymbolIdentity, bool), KeepError> {
+        let file = SymbolIdentity::of(&staged)?;
         let path = self.root.join(&file.place);
         let folders: Vec<&Path> = path
             .ancestors()

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use reqwest::blocking::Body;
 use serde::{Deserialize, Serialize};
-use whycrash_symbols::SymbolFile;
+use whycrash_symbols::SymbolIdentity;
 
 use super::upload::{Counted, TRANSFER};
 use super::{Client, Progress, encode};
@@ -34,7 +34,7 @@ struct Known {
 
 impl Client {
     /// Sends a file of symbols, unless the server has it.
-    pub fn upload_symbols(&self, file: &SymbolFile, path: &Path, progress: &impl Progress) -> anyhow::Result<Kept> {
+    pub fn upload_symbols(&self, file: &SymbolIdentity, path: &Path, progress: &impl Progress) -> anyhow::Result<Kept> {
         let kind = file.kind.as_str();
         let known = self.get::<Known>(&format!("symbols/{}", encode(&file.id)), &[]);
         if known.is_ok_and(|known| known.kinds.iter().any(|known| known == kind)) {

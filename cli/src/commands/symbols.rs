@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use serde::Serialize;
-use whycrash_symbols::SymbolFile;
+use whycrash_symbols::SymbolIdentity;
 
 use crate::client::{Client, Kept};
 use crate::commands::upload::Bar;
@@ -64,7 +64,7 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         if path.is_dir() {
             uploaded.folder(&client, path)?;
         } else {
-            let file = SymbolFile::identify(path).with_context(|| format!("can not upload {}", path.display()))?;
+            let file = SymbolIdentity::of(path).with_context(|| format!("can not upload {}", path.display()))?;
             uploaded.file(&client, &file, path)?;
         }
     }
@@ -83,7 +83,7 @@ impl Uploaded {
             if !entry.file_type().is_file() {
                 continue;
             }
-            match SymbolFile::identify(entry.path()) {
+            match SymbolIdentity::of(entry.path()) {
                 Ok(file) => self.file(client, &file, entry.path())?,
                 Err(reason) => {
                     tracing::debug!(path = %entry.path().display(), %reason, "skipped");
@@ -94,7 +94,7 @@ impl Uploaded {
         Ok(())
     }
 
-    fn file(&mut self, client: &Client, file: &SymbolFile, path: &Path) -> anyhow::Result<()> {
+    fn file(&mut self, client: &Client, file: &SymbolIdentity, path: &Path) -> anyhow::Result<()> {
         let kept = client.upload_symbols(file, path, &Bar::new())?;
         self.files.push(UploadedFile {
             path: path.to_owned(),

@@ -50,7 +50,11 @@ impl Home {
         command.current_dir(self.work()).stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
-            if text.starts_with("WHYCRASH_") || text.starts_with("XDG_") || text.starts_with("PYTHON") {
+            if text.starts_with("WHYCRASH_")
+                || text.starts_with("DEBUGINFOD")
+                || text.starts_with("XDG_")
+                || text.starts_with("PYTHON")
+            {
                 command.env_remove(&name);
             }
         }

@@ -18,8 +18,15 @@ pub(crate) struct Dwarf {
     context: Context<Reader>,
     names: Names,
     calls: HashMap<(UnitKey, usize), Option<Arc<Calls>>>,
-    /// Folder of the file, where split units may lie beside it.
+    splits: Splits,
+}
+
+/// Where split units may be.
+struct Splits {
+    /// Folder of the file, where they may lie beside it.
     folder: PathBuf,
+    /// The package of them (`.dwp`) that lies there.
+    package: Option<gimli::DwarfPackage<Reader>>,
 }
 
 /// A function that an address is in.
@@ -34,7 +41,7 @@ pub(crate) struct Function {
 impl std::fmt::Debug for Dwarf {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Dwarf")
-            .field("folder", &self.folder)
+            .field("folder", &self.splits.folder)
             .finish_non_exhaustive()
     }
 }
@@ -42,14 +49,17 @@ impl std::fmt::Debug for Dwarf {
 impl Dwarf {
     /// Reads the index of a file's units; functions and lines are read when an address asks for them.
     pub(crate) fn load(file: &ObjectFile) -> Option<Self> {
-        let dwarf = Arc::new(sections(|id| file.section(id.name())));
+        let mut dwarf = sections(|id| file.section(id.name()));
+        if let Some(supplementary) = file.supplementary() {
+            dwarf.sup = Some(Arc::new(sections(|id| supplementary.section(id.name()))));
+        }
+        let dwarf = Arc::new(dwarf);
         let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).ok()?;
-        let folder = file.path.parent().unwrap_or(Path::new("")).to_owned();
         Some(Self {
             context,
             names: Names::new(dwarf),
             calls: HashMap::new(),
-            folder,
+            splits: Splits::beside(&file.path),
         })
     }
 
@@ -60,12 +70,12 @@ impl Dwarf {
 
     /// The calls of the function that an address of the file is in.
     pub(crate) fn calls_at(&mut self, address: u64) -> Option<Arc<Calls>> {
-        let mut frames = resolve(self.context.find_frames(address), &self.folder).ok()?;
+        let mut frames = resolve(self.context.find_frames(address), &self.splits).ok()?;
         let mut function = None;
         while let Ok(Some(frame)) = frames.next() {
             function = frame.dw_die_offset;
         }
-        let unit = resolve(self.context.find_dwarf_and_unit(address), &self.folder)?;
+        let unit = resolve(self.context.find_dwarf_and_unit(address), &self.splits)?;
         let offset = function?;
         let names = &mut self.names;
         let known = self.calls.entry((key_of(&unit), offset.0));
@@ -75,8 +85,8 @@ impl Dwarf {
     }
 
     fn find_functions(&mut self, address: u64) -> Option<Vec<Function>> {
-        let mut frames = resolve(self.context.find_frames(address), &self.folder).ok()?;
-        let unit = resolve(self.context.find_dwarf_and_unit(address), &self.folder);
+        let mut frames = resolve(self.context.find_frames(address), &self.splits).ok()?;
+        let unit = resolve(self.context.find_dwarf_and_unit(address), &self.splits);
         let mut functions = Vec::new();
         while let Ok(Some(frame)) = frames.next() {
             let name = unit
@@ -102,32 +112,70 @@ fn sections(section: impl Fn(SectionId) -> Option<Shared>) -> gimli::Dwarf<Reade
     dwarf
 }
 
-/// Answers a lookup, opening split units (`.dwo`) as it asks for them.
-fn resolve<L: LookupContinuation<Buf = Reader>>(mut lookup: LookupResult<L>, folder: &Path) -> L::Output {
+/// Answers a lookup, opening split units as it asks for them.
+fn resolve<L: LookupContinuation<Buf = Reader>>(mut lookup: LookupResult<L>, splits: &Splits) -> L::Output {
     loop {
         lookup = match lookup {
             LookupResult::Output(output) => return output,
-            LookupResult::Load { load, continuation } => continuation.resume(split_unit(&load, folder)),
+            LookupResult::Load { load, continuation } => continuation.resume(splits.unit(&load)),
         };
     }
 }
 
-/// A split unit: where its path says, or beside the binary under the same name.
-fn split_unit(load: &SplitDwarfLoad<Reader>, folder: &Path) -> Option<Arc<gimli::Dwarf<Reader>>> {
-    let text = |reader: &Reader| reader.to_string_lossy().map(|text| PathBuf::from(text.as_ref())).ok();
-    let path = text(load.path.as_ref()?)?;
-    let compiled_in = load.comp_dir.as_ref().and_then(text).unwrap_or_default();
-    let beside = path.file_name().map(|name| folder.join(name));
-    [Some(compiled_in.join(&path)), beside]
-        .into_iter()
-        .flatten()
-        .find_map(|path| {
+impl Splits {
+    fn beside(path: &Path) -> Self {
+        let package = package_names(path).into_iter().find_map(|path| {
             let file = ObjectFile::open(&path)?;
-            let mut dwarf = sections(|id| file.section(id.dwo_name()?));
-            let is_it = unit_id(&dwarf).is_none_or(|id| id == load.dwo_id);
-            dwarf.make_dwo(&load.parent);
-            is_it.then(|| Arc::new(dwarf))
-        })
+            let empty = Shared::from(Vec::new()).reader();
+            let section = |id: SectionId| {
+                let section = id.dwo_name().and_then(|name| file.section(name));
+                Ok::<_, gimli::Error>(section.map_or_else(|| empty.clone(), Shared::reader))
+            };
+            gimli::DwarfPackage::load(section, empty.clone()).ok()
+        });
+        Self {
+            folder: path.parent().unwrap_or(Path::new("")).to_owned(),
+            package,
+        }
+    }
+
+    /// A split unit: from the package, or the file (`.dwo`) where its path says, or beside the binary under its name.
+    fn unit(&self, load: &SplitDwarfLoad<Reader>) -> Option<Arc<gimli::Dwarf<Reader>>> {
+        let packed = self
+            .package
+            .as_ref()
+            .and_then(|package| package.find_cu(load.dwo_id, &load.parent).ok()?);
+        if let Some(unit) = packed {
+            return Some(Arc::new(unit));
+        }
+        let text = |reader: &Reader| reader.to_string_lossy().map(|text| PathBuf::from(text.as_ref())).ok();
+        let path = text(load.path.as_ref()?)?;
+        let compiled_in = load.comp_dir.as_ref().and_then(text).unwrap_or_default();
+        let beside = path.file_name().map(|name| self.folder.join(name));
+        [Some(compiled_in.join(&path)), beside]
+            .into_iter()
+            .flatten()
+            .find_map(|path| {
+                let file = ObjectFile::open(&path)?;
+                let mut dwarf = sections(|id| file.section(id.dwo_name()?));
+                let is_it = unit_id(&dwarf).is_none_or(|id| id == load.dwo_id);
+                dwarf.make_dwo(&load.parent);
+                is_it.then(|| Arc::new(dwarf))
+            })
+    }
+}
+
+/// How the package of `program`, or of `program.debug`, may be called.
+fn package_names(path: &Path) -> Vec<PathBuf> {
+    let appended = |path: &Path| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".dwp");
+        PathBuf::from(name)
+    };
+    let is_debug = path.extension().is_some_and(|extension| extension == "debug");
+    let mut names = vec![appended(path)];
+    names.extend(is_debug.then(|| appended(&path.with_extension(""))));
+    names
 }
 
 /// The id that ties a split unit to its skeleton.

@@ -19,11 +19,11 @@ pub(crate) type UnitKey = (u64, usize);
 
 /// Names functions, and remembers them.
 pub(crate) struct Names {
-    dwarf: Arc<gimli::Dwarf<Reader>>,
-    /// Headers of all units by offset, read when a reference crosses units.
-    headers: Option<Vec<(usize, gimli::UnitHeader<Reader>)>>,
-    units: HashMap<usize, Option<Arc<Unit>>>,
-    scopes: HashMap<UnitKey, Arc<Scopes>>,
+    own: Units,
+    /// The units of the file that holds what several debug files share.
+    supplementary: Option<Units>,
+    /// By unit, those of the supplementary file apart.
+    scopes: HashMap<(UnitKey, bool), Arc<Scopes>>,
     known: HashMap<(UnitKey, usize), Option<String>>,
 }
 
@@ -43,12 +43,55 @@ struct Entry {
     link: Option<AttributeValue<Reader>>,
 }
 
-impl Names {
-    pub(crate) fn new(dwarf: Arc<gimli::Dwarf<Reader>>) -> Self {
+/// The units of one file's `.debug_info`, found by offset when a reference crosses units.
+struct Units {
+    dwarf: Arc<gimli::Dwarf<Reader>>,
+    headers: Option<Vec<(usize, gimli::UnitHeader<Reader>)>>,
+    units: HashMap<usize, Option<Arc<Unit>>>,
+}
+
+/// A unit that a reference led to.
+#[derive(Clone)]
+struct OtherUnit {
+    unit: Arc<Unit>,
+    dwarf: Arc<gimli::Dwarf<Reader>>,
+    is_supplementary: bool,
+}
+
+impl OtherUnit {
+    fn unit(&self) -> UnitRef<'_, Reader> {
+        self.unit.unit_ref(&self.dwarf)
+    }
+}
+
+impl Units {
+    fn new(dwarf: Arc<gimli::Dwarf<Reader>>) -> Self {
         Self {
             dwarf,
             headers: None,
             units: HashMap::new(),
+        }
+    }
+
+    /// The unit that an offset of `.debug_info` is in, and the offset there.
+    fn with(&mut self, offset: usize) -> Option<(Arc<Unit>, UnitOffset)> {
+        let dwarf = &self.dwarf;
+        let headers = self.headers.get_or_insert_with(|| unit_headers(dwarf));
+        let after = headers.partition_point(|(start, _)| *start <= offset);
+        let (start, header) = headers.get(after.checked_sub(1)?)?;
+        let unit = self
+            .units
+            .entry(*start)
+            .or_insert_with(|| dwarf.unit(header.clone()).ok().map(Arc::new));
+        Some((Arc::clone(unit.as_ref()?), UnitOffset(offset - start)))
+    }
+}
+
+impl Names {
+    pub(crate) fn new(dwarf: Arc<gimli::Dwarf<Reader>>) -> Self {
+        Self {
+            supplementary: dwarf.sup.clone().map(Units::new),
+            own: Units::new(dwarf),
             scopes: HashMap::new(),
             known: HashMap::new(),
         }
@@ -72,38 +115,61 @@ impl Names {
         reference: &AttributeValue<Reader>,
         read: impl FnOnce(&UnitRef<'_, Reader>, &gimli::DebuggingInformationEntry<Reader>) -> Option<T>,
     ) -> Option<T> {
-        match *reference {
-            AttributeValue::UnitRef(offset) => read(unit, &unit.entry(offset).ok()?),
-            AttributeValue::DebugInfoRef(offset) => {
-                let (unit, offset) = self.unit_with(offset.0)?;
-                let dwarf = Arc::clone(&self.dwarf);
-                let unit = unit.unit_ref(&dwarf);
-                read(&unit, &unit.entry(offset).ok()?)
-            }
-            _ => None,
+        if let AttributeValue::UnitRef(offset) = *reference {
+            return read(unit, &unit.entry(offset).ok()?);
         }
+        let (other, offset) = self.follow(reference, false)?;
+        let unit = other.unit();
+        read(&unit, &unit.entry(offset).ok()?)
+    }
+
+    /// Where a reference to another unit leads. `from_supplementary` says which file it stands in.
+    fn follow(
+        &mut self,
+        reference: &AttributeValue<Reader>,
+        from_supplementary: bool,
+    ) -> Option<(OtherUnit, UnitOffset)> {
+        let (offset, is_supplementary) = match *reference {
+            AttributeValue::DebugInfoRef(offset) => (offset.0, from_supplementary),
+            AttributeValue::DebugInfoRefSup(offset) => (offset.0, true),
+            _ => return None,
+        };
+        let units = if is_supplementary {
+            self.supplementary.as_mut()?
+        } else {
+            &mut self.own
+        };
+        let (unit, offset) = units.with(offset)?;
+        let other = OtherUnit {
+            unit,
+            dwarf: Arc::clone(&units.dwarf),
+            is_supplementary,
+        };
+        Some((other, offset))
     }
 
     fn find(&mut self, unit: &UnitRef<'_, Reader>, offset: UnitOffset) -> Option<String> {
         let language = language(unit);
         let mut found = read_entry(unit, offset)?;
         // The unit an entry of another unit is in, and where in it.
-        let mut other: Option<Arc<Unit>> = None;
+        let mut other: Option<OtherUnit> = None;
         let mut at = offset;
         for _ in 0..MAX_LINKS {
-            let next = match found.link.take() {
-                Some(AttributeValue::UnitRef(next)) => next,
-                Some(AttributeValue::DebugInfoRef(next)) => {
-                    let (unit, next) = self.unit_with(next.0)?;
+            match found.link.take() {
+                Some(AttributeValue::UnitRef(next)) => at = next,
+                Some(reference) => {
+                    let in_supplementary = other.as_ref().is_some_and(|other| other.is_supplementary);
+                    // Without the supplementary file the name is lost, not what is known besides.
+                    let Some((unit, next)) = self.follow(&reference, in_supplementary) else {
+                        break;
+                    };
                     other = Some(unit);
-                    next
+                    at = next;
                 }
-                _ => break,
-            };
-            at = next;
-            let dwarf = Arc::clone(&self.dwarf);
+                None => break,
+            }
             let linked = match &other {
-                Some(other) => read_entry(&other.unit_ref(&dwarf), at)?,
+                Some(other) => read_entry(&other.unit(), at)?,
                 None => read_entry(unit, at)?,
             };
             found.name = found.name.or(linked.name);
@@ -125,10 +191,9 @@ impl Names {
         if matches!(language, Language::Other) {
             return Some(name);
         }
-        let dwarf = Arc::clone(&self.dwarf);
         let prefix = match &other {
-            Some(other) => self.prefix(&other.unit_ref(&dwarf), at),
-            None => self.prefix(unit, at),
+            Some(other) => self.prefix(&other.unit(), other.is_supplementary, at),
+            None => self.prefix(unit, false, at),
         };
         let qualified = format!("{prefix}{name}");
         Some(if matches!(language, Language::Cpp) {
@@ -139,8 +204,8 @@ impl Names {
     }
 
     /// `namespace::Class::` of an entry.
-    fn prefix(&mut self, unit: &UnitRef<'_, Reader>, offset: UnitOffset) -> String {
-        let key = key_of(unit);
+    fn prefix(&mut self, unit: &UnitRef<'_, Reader>, is_supplementary: bool, offset: UnitOffset) -> String {
+        let key = (key_of(unit), is_supplementary);
         let scopes = self
             .scopes
             .entry(key)
@@ -162,19 +227,6 @@ impl Names {
             parent = next;
         }
         parts.iter().rev().flat_map(|part| [part.as_str(), "::"]).collect()
-    }
-
-    /// The unit that an offset of `.debug_info` is in, and the offset there.
-    fn unit_with(&mut self, offset: usize) -> Option<(Arc<Unit>, UnitOffset)> {
-        let dwarf = Arc::clone(&self.dwarf);
-        let headers = self.headers.get_or_insert_with(|| unit_headers(&dwarf));
-        let after = headers.partition_point(|(start, _)| *start <= offset);
-        let (start, header) = headers.get(after.checked_sub(1)?)?;
-        let unit = self
-            .units
-            .entry(*start)
-            .or_insert_with(|| dwarf.unit(header.clone()).ok().map(Arc::new));
-        Some((Arc::clone(unit.as_ref()?), UnitOffset(offset - start)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use gimli::{EndianSlice, EvaluationResult, Expression, LittleEndian, Location, Value};
 
-use crate::memory::Memory;
+use crate::memory::Bytes;
 use crate::registers::FrameRegisters;
 
 /// Steps of one expression; real ones have a dozen.
@@ -15,7 +15,7 @@ pub(crate) fn evaluate(
     bytes: &[u8],
     encoding: gimli::Encoding,
     registers: &FrameRegisters,
-    memory: &Memory<'_>,
+    memory: &dyn Bytes,
     bias: u64,
     start: Option<u64>,
 ) -> Option<u64> {

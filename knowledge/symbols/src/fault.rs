@@ -6,7 +6,7 @@ use whycrash_evidence::readers::elf_core::{
     Fault, FaultDetail, Machine, Registers, SignalInfo, code_name, signal_name,
 };
 
-use crate::memory::Memory;
+use crate::memory::{Bytes, Memory};
 use crate::registers::Abi;
 use crate::signal_frame::{self, Exception, Interrupted};
 use crate::unwind::Unwinder;
@@ -31,26 +31,33 @@ pub(crate) fn refine(crash: &mut Crash, memory: Memory<'_>) {
     };
     let mut detail = memory.core.explain(&fault);
     if memory.core.machine == Machine::X86_64 {
-        by_instruction(&mut detail, &fault, memory);
+        by_instruction(&mut detail, &fault.registers, &memory);
     }
     crash.signal = Some(signal_name(fault.signal.number));
     crash.code = Some(code_name(fault.signal.number, fault.signal.code));
     crash.address = detail.address.map(Into::into);
     crash.address_kind = detail.kind.map(Into::into);
     crash.access = detail.access.map(Into::into);
-    crash.instruction = code_at(memory, fault.registers.pc).map(|code| hex(&code));
+    crash.instruction = instruction_at(&memory, fault.registers.pc);
 }
 
 /// The fault that a handler on the thread's stack was called for; the outermost one when handlers faulted too.
 fn handled_fault(memory: Memory<'_>, registers: &Registers) -> Option<Fault> {
-    let abi = Abi::of(memory.core.machine);
-    let trampolines = Unwinder::new(memory, registers)
-        .take(MAX_HANDLER_FRAMES)
-        .filter(|frame| frame.is_signal_trampoline);
-    let interrupted = trampolines.filter_map(|frame| signal_frame::details(&memory, abi, &frame.registers));
-    interrupted
+    interruptions(memory, registers)
         .filter_map(|interrupted| fault_of(memory, &interrupted))
         .last()
+}
+
+/// What signal handlers on a thread's stack interrupted, the innermost first.
+pub(crate) fn interruptions<'a>(
+    memory: Memory<'a>,
+    registers: &Registers,
+) -> impl Iterator<Item = Interrupted> + use<'a> {
+    let abi = Abi::of(memory.core.machine);
+    Unwinder::new(memory, registers)
+        .take(MAX_HANDLER_FRAMES)
+        .filter(|frame| frame.is_signal_trampoline)
+        .filter_map(move |frame| signal_frame::details(&memory, abi, &frame.registers))
 }
 
 /// The fault that interrupted a thread: as its handler was told, or as the processor's exception says.
@@ -89,7 +96,7 @@ fn signal_of(memory: Memory<'_>, raised: i32, registers: &Registers, exception: 
         },
         (SIGSEGV | SIGBUS, PAGE_FAULT) => {
             let touched = |access: &Access| access.covers(exception.address);
-            if registers.pc != exception.address && !accesses(memory, registers).iter().any(touched) {
+            if registers.pc != exception.address && !accesses(&memory, registers).iter().any(touched) {
                 return None;
             }
             let protection = i32::from(exception.error_code & 1 != 0);
@@ -127,12 +134,12 @@ const PAGE_FAULT: u64 = 14;
 /// Frames of a signal handler, and of what it interrupted, that are looked through.
 const MAX_HANDLER_FRAMES: usize = 512;
 
-/// Completes what is known of a memory access from the instruction that made it.
-fn by_instruction(detail: &mut FaultDetail, fault: &Fault, memory: Memory<'_>) {
+/// Completes what is known of a memory access from the instruction that made it (x86-64).
+fn by_instruction(detail: &mut FaultDetail, registers: &Registers, memory: &dyn Bytes) {
     if detail.kind.is_none() || detail.access == Some("execute") {
         return;
     }
-    let accesses = accesses(memory, &fault.registers);
+    let accesses = accesses(memory, registers);
     let non_canonical = |access: &&Access| access.address.wrapping_add(1 << 47) >> 48 != 0;
     let access = match detail.address {
         Some(address) => accesses
@@ -146,6 +153,28 @@ fn by_instruction(detail: &mut FaultDetail, fault: &Fault, memory: Memory<'_>) {
     if detail.address.is_none() {
         detail.address = Some(access.address);
         detail.kind = Some("non-canonical");
+    }
+}
+
+/// Completes a crash that a minidump tells (x86-64), which has the address of a fault but not what the access was.
+pub(crate) fn complete(crash: &mut Crash, registers: &Registers, memory: &dyn Bytes) {
+    crash.instruction = instruction_at(memory, registers.pc);
+    if !matches!(crash.signal.as_deref(), Some("SIGSEGV" | "SIGBUS")) {
+        return;
+    }
+    // A general protection fault has no address; what the dump has instead is 0.
+    let has_address = crash.code.as_deref() != Some("SI_KERNEL");
+    let address = crash.address.map(|address| address.0).filter(|_| has_address);
+    let mut detail = FaultDetail {
+        address,
+        kind: Some(""),
+        access: (address == Some(registers.pc)).then_some("execute"),
+    };
+    by_instruction(&mut detail, registers, memory);
+    crash.access = detail.access.map(Into::into);
+    if !has_address && let Some(address) = detail.address {
+        crash.address = Some(address.into());
+        crash.address_kind = detail.kind.map(Into::into);
     }
 }
 
@@ -163,18 +192,23 @@ impl Access {
 }
 
 /// The bytes from an instruction on, as many as the longest one has: fewer where it may be the last on its page.
-fn code_at(memory: Memory<'_>, pc: u64) -> Option<Vec<u8>> {
+fn code_at(memory: &dyn Bytes, pc: u64) -> Option<Vec<u8>> {
     let lengths = (1..=MAX_INSTRUCTION).rev();
     lengths
         .map(|len| vec![0; len])
         .find_map(|mut code| memory.read(pc, &mut code).map(|()| code))
 }
 
+/// The same as text.
+fn instruction_at(memory: &dyn Bytes, pc: u64) -> Option<String> {
+    code_at(memory, pc).map(|code| hex(&code))
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn accesses(memory: Memory<'_>, registers: &Registers) -> Vec<Access> {
+fn accesses(memory: &dyn Bytes, registers: &Registers) -> Vec<Access> {
     let Some(code) = code_at(memory, registers.pc) else {
         return Vec::new();
     };

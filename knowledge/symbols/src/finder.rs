@@ -4,14 +4,17 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use debugid::DebugId;
+use minidump_unwind::SymbolFile;
 use whycrash_evidence::readers::elf_core::{CoreDump, CoreModule};
 
 use crate::Sources;
-use crate::modules::{LoadedModule, LoadedModules};
-use crate::object_file::ObjectFile;
-use crate::symbol_file::{SymbolFile, SymbolKind};
+use crate::memory_image;
+use crate::modules::{LoadedModule, LoadedModules, Remote, Wants};
+use crate::object_file::{ObjectFile, SupplementaryLink};
+use crate::symbol_file::{SymbolIdentity, SymbolKind};
 
 /// Where distributions put separate debug files.
 const SYSTEM_DEBUG: &str = "/usr/lib/debug";
@@ -19,14 +22,20 @@ const SYSTEM_DEBUG: &str = "/usr/lib/debug";
 const MAX_FOLDER_FILES: usize = 100_000;
 /// Opened files that are kept. A training process maps a few hundred.
 const MAX_OPENED: usize = 1024;
+/// Parsed symbol files that are kept; those of large libraries take hundreds of MiB.
+const MAX_SYMBOL_FILES: usize = 64;
+/// Longest first line of a symbol file that is looked at.
+const MAX_MODULE_LINE: u64 = 4096;
 const PAGE: u64 = 4096;
 
 /// Opens binaries and debug files, and remembers what it opened and what was no ELF file.
 #[derive(Debug)]
 pub(crate) struct Finder {
     sources: Sources,
-    folders: OnceLock<FolderIndex>,
+    /// Listed when it is first asked for.
+    folders: Mutex<Option<Arc<FolderIndex>>>,
     opened: Mutex<HashMap<PathBuf, Option<Arc<ObjectFile>>>>,
+    symbol_files: Mutex<HashMap<PathBuf, Option<Arc<SymbolFile>>>>,
 }
 
 /// The files in the symbol folders.
@@ -34,36 +43,145 @@ pub(crate) struct Finder {
 struct FolderIndex {
     by_name: HashMap<String, Vec<PathBuf>>,
     by_build_id: HashMap<String, Vec<PathBuf>>,
+    /// Breakpad symbol files by the debug id of what they describe.
+    symbol_files: HashMap<DebugId, PathBuf>,
 }
 
 impl Finder {
     pub(crate) fn new(sources: Sources) -> Self {
         Self {
             sources,
-            folders: OnceLock::new(),
+            folders: Mutex::default(),
             opened: Mutex::default(),
+            symbol_files: Mutex::default(),
         }
     }
 
     /// The files of every module of a core.
     pub(crate) fn modules(&self, core: &CoreDump) -> LoadedModules {
+        self.next_artifact();
         LoadedModules(core.modules.iter().map(|module| self.module(core, module)).collect())
+    }
+
+    /// Gives the time that servers may cost anew.
+    pub(crate) fn next_artifact(&self) {
+        if let Some(servers) = &self.sources.debuginfod {
+            servers.next_artifact();
+        }
     }
 
     fn module(&self, core: &CoreDump, module: &CoreModule) -> LoadedModule {
         let binary = self.binary(core, module);
         let build_id = module
             .build_id
-            .as_deref()
-            .or(binary.as_ref().and_then(|binary| binary.build_id.as_deref()));
+            .as_ref()
+            .or(binary.as_ref().and_then(|binary| binary.build_id.as_ref()))
+            .cloned();
         let debug = match &binary {
             Some(binary) if binary.has_dwarf() => None,
-            _ => self.debug_file(build_id, binary.as_deref()),
+            _ => self.debug_file(build_id.as_deref(), binary.as_deref()),
         };
         let bias = module
             .bias
             .or_else(|| binary.as_ref().and_then(|binary| bias(core, module, binary)));
-        LoadedModule { binary, debug, bias }
+        self.with_remote(
+            LoadedModule {
+                binary,
+                debug,
+                bias,
+                remote: None,
+            },
+            build_id.as_deref(),
+        )
+    }
+
+    /// The files of a binary that was mapped at `start` and is known by its path and build id alone.
+    pub(crate) fn module_with_id(&self, path: &str, build_id: Option<&str>, start: u64) -> LoadedModule {
+        let Some(build_id) = build_id else {
+            return LoadedModule::default();
+        };
+        let same = |file: &Arc<ObjectFile>| file.build_id.as_deref() == Some(build_id);
+        let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+        let local = self.sources.local_files.then(|| PathBuf::from(path));
+        let binary = self
+            .in_folders(Some(build_id), &name)
+            .into_iter()
+            .chain(local)
+            .filter_map(|path| self.open(&path))
+            .find(|file| file.has_code() && same(file));
+        let debug = match &binary {
+            Some(binary) if binary.has_dwarf() => None,
+            _ => self.debug_file(Some(build_id), binary.as_deref()),
+        };
+        // A debug file has the segments of its binary.
+        let bias = binary
+            .iter()
+            .chain(&debug)
+            .find_map(|file| file.segments.first())
+            .map(|first| start.wrapping_sub(first.address & !(PAGE - 1)));
+        // Shared objects, which nearly all are, are linked at address 0.
+        let bias = bias.or(Some(start));
+        self.with_remote(
+            LoadedModule {
+                binary,
+                debug,
+                bias,
+                remote: None,
+            },
+            Some(build_id),
+        )
+    }
+
+    /// The module, with the servers to ask for what it lacks.
+    fn with_remote(&self, module: LoadedModule, build_id: Option<&str>) -> LoadedModule {
+        let has_dwarf = module.files().any(|file| file.has_dwarf());
+        let wants = Wants {
+            debug: !has_dwarf && module.debug.is_none(),
+            binary: module.binary.is_none(),
+        };
+        let servers = self.sources.debuginfod.as_ref();
+        let remote = servers
+            .zip(build_id)
+            .filter(|_| wants.debug || wants.binary)
+            .map(|(servers, build_id)| Remote::new(servers, build_id, wants));
+        LoadedModule { remote, ..module }
+    }
+
+    /// The Breakpad symbol file for a debug id.
+    pub(crate) fn symbol_file(&self, id: DebugId) -> Option<Arc<SymbolFile>> {
+        let index = self.index();
+        let path = index.symbol_files.get(&id)?;
+        let mut opened = self.symbol_files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = opened.get(path) {
+            return known.clone();
+        }
+        if opened.len() >= MAX_SYMBOL_FILES {
+            opened.clear();
+        }
+        let file = SymbolFile::from_file(path).ok().map(Arc::new);
+        tracing::debug!(path = %path.display(), found = file.is_some(), "opened a symbol file");
+        opened.insert(path.clone(), file.clone());
+        file
+    }
+
+    /// Whether there is a Breakpad symbol file for a debug id.
+    pub(crate) fn has_symbol_file(&self, id: DebugId) -> bool {
+        self.index().symbol_files.contains_key(&id)
+    }
+
+    /// True for a file of the symbol folders: somebody put it there for this.
+    pub(crate) fn is_given(&self, file: &ObjectFile) -> bool {
+        self.sources.folders.iter().any(|folder| file.path.starts_with(folder))
+    }
+
+    fn index(&self) -> Arc<FolderIndex> {
+        let mut listed = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(listed.get_or_insert_with(|| Arc::new(FolderIndex::of(&self.sources.folders))))
+    }
+
+    /// Has the symbol folders listed again when they are next asked for.
+    pub(crate) fn forget_folders(&self) {
+        *self.folders.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn binary(&self, core: &CoreDump, module: &CoreModule) -> Option<Arc<ObjectFile>> {
@@ -78,34 +196,50 @@ impl Finder {
             .chain(local)
             .filter_map(|path| self.open(&path))
             .find(|file| file.has_code() && is_same(core, module, file))
+            .or_else(|| memory_image::object_file(core, module).map(Arc::new))
     }
 
     /// The separate debug file of a binary: by build id, then by the name that the binary gives.
     fn debug_file(&self, build_id: Option<&str>, binary: Option<&ObjectFile>) -> Option<Arc<ObjectFile>> {
-        let link = binary.and_then(|binary| binary.debug_link.as_deref());
-        let mut candidates = self.in_folders(build_id, link.unwrap_or_default());
+        let link = binary.and_then(|binary| binary.debug_link.as_ref());
+        let name = link.map_or("", |link| &link.name);
+        let mut candidates = self.in_folders(build_id, name);
         if self.sources.local_files {
-            let place = build_id.and_then(|id| SymbolFile::elf_place(id, SymbolKind::DebugInfo));
+            let place = build_id.and_then(|id| SymbolIdentity::elf_place(id, SymbolKind::DebugInfo));
             candidates.extend(place.map(|place| Path::new(SYSTEM_DEBUG).join(place)));
             candidates.extend(
                 link.zip(binary)
-                    .map_or_else(Vec::new, |(link, binary)| beside(&binary.path, link)),
+                    .map_or_else(Vec::new, |(link, binary)| beside(&binary.path, &link.name)),
             );
         }
         candidates.into_iter().filter_map(|path| self.open(&path)).find(|file| {
             let same = match (build_id, file.build_id.as_deref()) {
                 (Some(wanted), Some(found)) => wanted == found,
-                // A debug file without an id is one by its name alone.
-                (_, _) => true,
+                // One without an id is known by its name and checksum.
+                (_, _) => link.is_some_and(|link| crc32fast::hash(&file.bytes) == link.checksum),
             };
             same && !file.has_code() | file.has_dwarf()
         })
     }
 
+    /// The supplementary file of a debug file: where its link says, by build id, or by its name in the symbol folders.
+    fn supplementary(&self, file: &ObjectFile, link: &SupplementaryLink) -> Option<Arc<ObjectFile>> {
+        let name = Path::new(&link.path).file_name().unwrap_or_default().to_string_lossy();
+        let mut candidates = vec![file.path.parent()?.join(&link.path)];
+        candidates.extend(file.path.parent().map(|folder| folder.join(&*name)));
+        candidates.extend(self.in_folders(Some(&link.id), &name));
+        if self.sources.local_files {
+            let place = SymbolIdentity::elf_place(&link.id, SymbolKind::DebugInfo);
+            candidates.extend(place.map(|place| Path::new(SYSTEM_DEBUG).join(place)));
+        }
+        let mut files = candidates.into_iter().filter_map(|path| ObjectFile::open(&path));
+        files.find(|file| file.is_supplement(link)).map(Arc::new)
+    }
+
     /// Files of the symbol folders with this build id, then those with this name; of several with the id, one with the
     /// name first.
     fn in_folders(&self, build_id: Option<&str>, name: &str) -> Vec<PathBuf> {
-        let index = self.folders.get_or_init(|| FolderIndex::of(&self.sources.folders));
+        let index = self.index();
         let by_id = build_id.and_then(|id| index.by_build_id.get(id));
         let mut found = by_id.cloned().unwrap_or_default();
         found.sort_by_key(|path| path.file_name().is_none_or(|found| found != name));
@@ -117,7 +251,8 @@ impl Finder {
 
     /// Files at the place that the build id gives them below a symbol folder.
     fn placed(&self, build_id: &str) -> Vec<PathBuf> {
-        let places = [SymbolKind::Executable, SymbolKind::DebugInfo].map(|kind| SymbolFile::elf_place(build_id, kind));
+        let places =
+            [SymbolKind::Executable, SymbolKind::DebugInfo].map(|kind| SymbolIdentity::elf_place(build_id, kind));
         let folders = self.sources.folders.iter();
         folders
             .flat_map(|folder| places.iter().flatten().map(|place| folder.join(place)))
@@ -134,6 +269,11 @@ impl Finder {
             opened.clear();
         }
         let file = ObjectFile::open(path).map(Arc::new);
+        if let Some((file, link)) = file.as_ref().and_then(|file| Some((file, file.supplementary_link()?)))
+            && let Some(supplementary) = self.supplementary(file, &link)
+        {
+            file.set_supplementary(supplementary);
+        }
         tracing::debug!(path = %path.display(), found = file.is_some(), "opened a binary");
         opened.insert(path.to_owned(), file.clone());
         file
@@ -169,12 +309,16 @@ impl FolderIndex {
     }
 
     fn add(&mut self, path: PathBuf) {
-        let mut magic = [0; 4];
-        let is_elf = File::open(&path)
-            .and_then(|mut file| file.read_exact(&mut magic))
-            .is_ok()
-            && &magic == b"\x7fELF";
-        if !is_elf {
+        let mut head = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(MAX_MODULE_LINE).read_to_end(&mut head));
+        if read.is_err() {
+            return;
+        }
+        if let Some(id) = symbol_file_id(&head) {
+            self.symbol_files.insert(id, path);
+            return;
+        }
+        if !head.starts_with(b"\x7fELF") {
             return;
         }
         if let Some(build_id) = ObjectFile::open(&path).and_then(|file| file.build_id) {
@@ -187,6 +331,13 @@ impl FolderIndex {
                 .push(path);
         }
     }
+}
+
+/// The debug id in the first line of a Breakpad symbol file: `MODULE Linux x86_64 5A865AB2…0 name`.
+fn symbol_file_id(head: &[u8]) -> Option<DebugId> {
+    let line = head.strip_prefix(b"MODULE ")?.split(|byte| *byte == b'\n').next()?;
+    let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
+    DebugId::from_breakpad(words.nth(2)?).ok()
 }
 
 /// Where a debug link may lead, in the order that debuggers look.
@@ -206,7 +357,9 @@ fn beside(binary: &Path, link: &str) -> Vec<PathBuf> {
 fn in_memory(core: &CoreDump, module: &CoreModule) -> Option<Arc<ObjectFile>> {
     let len = usize::try_from(module.end - module.start).ok()?;
     let bytes = core.bytes(module.start, len)?;
-    ObjectFile::parse(Path::new(&module.path), &bytes.into()).map(Arc::new)
+    let mut file = ObjectFile::parse(Path::new(&module.path), &bytes.into())?;
+    file.is_from_core = true;
+    Some(Arc::new(file))
 }
 
 /// True when a file is the one that was mapped: the same build id, or where the core has none, the same headers, or

@@ -1,21 +1,26 @@
 //! From addresses to functions.
 //!
-//! Unwinds the threads of a core dump and names their frames from the binaries and debug files it can find. This
-//! crate alone knows DWARF.
+//! Unwinds the threads of a core dump or minidump and names their frames from the binaries, debug files and symbol
+//! files it can find. This crate alone knows DWARF.
 
 mod calls;
 mod cfi;
+mod debuginfod;
 mod dwarf;
 mod dwarf_names;
 mod expression;
 mod fault;
 mod finder;
+mod last_words;
 mod memory;
+mod memory_image;
+mod minidumps;
 mod modules;
 mod names;
 mod object_file;
 mod python;
 mod registers;
+mod rules;
 mod shared;
 mod signal_frame;
 mod stacks;
@@ -27,10 +32,11 @@ mod unwind;
 use std::path::PathBuf;
 
 use whycrash_evidence::readers::elf_core::{self, CoreDump};
-use whycrash_evidence::readers::{Input, detect};
+use whycrash_evidence::readers::{Input, detect, minidump, read_problem};
 use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Reading};
 
-pub use crate::symbol_file::{NotSymbols, SymbolFile, SymbolKind};
+pub use crate::debuginfod::{Debuginfod, DebuginfodLimits, Fetch, Fetched};
+pub use crate::symbol_file::{NotSymbols, SymbolIdentity, SymbolKind};
 
 use crate::finder::Finder;
 use crate::memory::Memory;
@@ -45,6 +51,8 @@ pub struct Sources {
     /// Whether this machine's own files, at the paths the core names, may be used. A file whose build id
     /// contradicts the core's is never used.
     pub local_files: bool,
+    /// Servers asked for what is not found here, when somebody configured any.
+    pub debuginfod: Option<Debuginfod>,
 }
 
 /// Reads artifacts with symbols; keeps what it opened for the next one.
@@ -61,15 +69,39 @@ impl Symbols {
         }
     }
 
+    /// Looks for new files in the symbol folders at the next reading. Those at `.build-id/…` are found without.
+    pub fn forget_folders(&self) {
+        self.finder.forget_folders();
+    }
+
     /// Reads one artifact like [`whycrash_evidence::read`], and names the frames of every stack in it.
     pub fn read(&self, artifact: &Artifact, limits: &Limits) -> Reading {
-        let input = Input::open(artifact, limits).ok();
-        let Some(input) = input.filter(|input| detect(input.head()) == ArtifactKind::ElfCore) else {
+        let Ok(input) = Input::open(artifact, limits) else {
             return whycrash_evidence::read(artifact, limits);
         };
-        let (mut reading, core) = elf_core::read_with_dump(&input, limits);
+        match detect(input.head()) {
+            ArtifactKind::ElfCore => self.read_core(&input, limits),
+            ArtifactKind::Minidump => self.read_minidump(&input, limits),
+            _ => whycrash_evidence::read(artifact, limits),
+        }
+    }
+
+    fn read_core(&self, input: &Input, limits: &Limits) -> Reading {
+        let (mut reading, core) = elf_core::read_with_dump(input, limits);
         if let Some(core) = core {
             self.name_stacks(&core, &mut reading.evidence, limits);
+        }
+        reading
+    }
+
+    fn read_minidump(&self, input: &Input, limits: &Limits) -> Reading {
+        let (mut reading, dump) = match input.stream() {
+            Ok(stream) => minidump::read_with_dump(stream, input.name(), limits),
+            Err(error) => return Reading::problem(read_problem(&error)),
+        };
+        reading.bytes = input.stored_bytes();
+        if let Some(dump) = dump {
+            minidumps::name_stacks(&self.finder, &dump, &mut reading.evidence, limits);
         }
         reading
     }
@@ -89,6 +121,9 @@ impl Symbols {
             let stack = namer.stack(thread, interpreter.as_ref(), limits.frames);
             found.frames = stack.frames;
             found.frames_omitted = stack.omitted;
+        }
+        if let Some((crash, thread)) = evidence.crash.as_mut().zip(evidence.threads.first()) {
+            last_words::add(crash, &thread.frames, memory);
         }
         for (module, found) in modules.0.iter().zip(&mut evidence.modules) {
             found.symbols = module.symbol_source().map(str::to_owned);

@@ -4,6 +4,24 @@ use whycrash_evidence::readers::elf_core::CoreDump;
 
 use crate::modules::LoadedModules;
 
+/// Memory of a process, as far as it is known.
+pub(crate) trait Bytes {
+    /// Fills the buffer, or nothing.
+    fn read(&self, address: u64, buffer: &mut [u8]) -> Option<()>;
+
+    /// A little-endian number of up to eight bytes.
+    fn number(&self, address: u64, size: u8) -> Option<u64> {
+        let mut bytes = [0; 8];
+        self.read(address, bytes.get_mut(..usize::from(size))?)?;
+        Some(u64::from_le_bytes(bytes))
+    }
+
+    /// The 64-bit word at an address.
+    fn word(&self, address: u64) -> Option<u64> {
+        self.number(address, 8)
+    }
+}
+
 /// Memory by address. A core leaves out what files hold (code, read-only data), so those are read too.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory<'a> {
@@ -11,9 +29,8 @@ pub(crate) struct Memory<'a> {
     pub(crate) modules: &'a LoadedModules,
 }
 
-impl Memory<'_> {
-    /// Fills the buffer, or nothing.
-    pub(crate) fn read(&self, address: u64, buffer: &mut [u8]) -> Option<()> {
+impl Bytes for Memory<'_> {
+    fn read(&self, address: u64, buffer: &mut [u8]) -> Option<()> {
         let mut done = self.core.read(address, buffer);
         while done < buffer.len() {
             let at = address.checked_add(done as u64)?;
@@ -28,7 +45,9 @@ impl Memory<'_> {
         }
         Some(())
     }
+}
 
+impl Memory<'_> {
     /// Bytes that the core lacks, from the binary mapped there. Pages the program could write are not taken: it may
     /// have changed them.
     fn read_file(&self, address: u64, buffer: &mut [u8]) -> Option<usize> {
@@ -40,18 +59,6 @@ impl Memory<'_> {
         let len = bytes.len().min(buffer.len());
         buffer.get_mut(..len)?.copy_from_slice(bytes.get(..len)?);
         (len > 0).then_some(len)
-    }
-
-    /// A little-endian number of up to eight bytes.
-    pub(crate) fn number(&self, address: u64, size: u8) -> Option<u64> {
-        let mut bytes = [0; 8];
-        self.read(address, bytes.get_mut(..usize::from(size))?)?;
-        Some(u64::from_le_bytes(bytes))
-    }
-
-    /// The 64-bit word at an address.
-    pub(crate) fn word(&self, address: u64) -> Option<u64> {
-        self.number(address, 8)
     }
 
     /// True when the program could execute what is at an address.

@@ -1,7 +1,7 @@
 //! An ELF file with machine code, symbols, debug information, or all of them.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{CompressedData, CompressionFormat, LittleEndian, Object, ObjectSection, SectionFlags, elf};
@@ -39,14 +39,35 @@ pub(crate) struct ObjectFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: Shared,
     pub(crate) build_id: Option<String>,
-    /// Name of the separate debug file, from `.gnu_debuglink`.
-    pub(crate) debug_link: Option<String>,
+    /// True for what was in the core itself, and not in a file.
+    pub(crate) is_from_core: bool,
+    /// The separate debug file, from `.gnu_debuglink`.
+    pub(crate) debug_link: Option<DebugLink>,
     pub(crate) segments: Vec<LoadSegment>,
     sections: Vec<Section>,
     symbols: OnceLock<SymbolTable>,
     packed_symbols: OnceLock<SymbolTable>,
     call_frames: OnceLock<CallFrames>,
     dwarf: OnceLock<Option<Mutex<Dwarf>>>,
+    /// The file that [`Self::supplementary_link`] leads to, once somebody looked for it.
+    supplementary: OnceLock<Arc<ObjectFile>>,
+}
+
+/// A separate debug file as its binary names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DebugLink {
+    pub(crate) name: String,
+    /// CRC-32 of the whole file.
+    pub(crate) checksum: u32,
+}
+
+/// A file with what several debug files have in common, as one of them names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SupplementaryLink {
+    /// Path, relative to the folder of the debug file.
+    pub(crate) path: String,
+    /// Its build id, or for DWARF 5 its checksum, as lower-case hex.
+    pub(crate) id: String,
 }
 
 impl ObjectFile {
@@ -60,7 +81,10 @@ impl ObjectFile {
         let file = ElfFile64::<LittleEndian, _>::parse(&**bytes).ok()?;
         let build_id = file.build_id().ok().flatten().map(build_id_text);
         let debug_link = file.gnu_debuglink().ok().flatten();
-        let debug_link = debug_link.map(|(name, _crc)| String::from_utf8_lossy(name).into_owned());
+        let debug_link = debug_link.map(|(name, checksum)| DebugLink {
+            name: String::from_utf8_lossy(name).into_owned(),
+            checksum,
+        });
         let headers = file
             .elf_header()
             .program_headers(LittleEndian, &**bytes)
@@ -84,7 +108,7 @@ impl ObjectFile {
                 return None;
             };
             Some(Section {
-                name: section.name().ok()?.to_owned(),
+                name: standard_name(section.name().ok()?),
                 address: section.address(),
                 data: bytes.slice(start..start.checked_add(size)?)?,
                 compression: (range.format != CompressionFormat::None)
@@ -96,12 +120,14 @@ impl ObjectFile {
             path: path.to_owned(),
             sections: sections.collect(),
             build_id,
+            is_from_core: false,
             debug_link,
             segments,
             symbols: OnceLock::new(),
             packed_symbols: OnceLock::new(),
             call_frames: OnceLock::new(),
             dwarf: OnceLock::new(),
+            supplementary: OnceLock::new(),
             bytes: bytes.clone(),
         })
     }
@@ -149,6 +175,49 @@ impl ObjectFile {
             .any(|section| section.name == ".debug_info" && !section.data.is_empty())
     }
 
+    /// The file that holds what this one shares with others: `.gnu_debugaltlink` as dwz writes it (a path, then a
+    /// build id), or `.debug_sup` of DWARF 5 (section 7.3.6: version, a flag, a path, a counted checksum).
+    pub(crate) fn supplementary_link(&self) -> Option<SupplementaryLink> {
+        let split = |bytes: &[u8]| {
+            let end = bytes.iter().position(|byte| *byte == 0)?;
+            let path = String::from_utf8_lossy(bytes.get(..end)?).into_owned();
+            Some((path, bytes.get(end + 1..)?.to_vec()))
+        };
+        if let Some(section) = self.section(".gnu_debugaltlink") {
+            let (path, id) = split(&section)?;
+            let id = build_id_text(&id);
+            return Some(SupplementaryLink { path, id });
+        }
+        let section = self.section(".debug_sup")?;
+        let [5, 0, 0, rest @ ..] = &*section else { return None };
+        let (path, counted) = split(rest)?;
+        let (len, id) = counted.split_first()?;
+        let id = build_id_text(id.get(..usize::from(*len))?);
+        Some(SupplementaryLink { path, id })
+    }
+
+    /// What identifies this file when it is the supplementary one of others.
+    pub(crate) fn is_supplement(&self, link: &SupplementaryLink) -> bool {
+        let own_checksum = || {
+            let section = self.section(".debug_sup")?;
+            let [5, 0, 1, rest @ ..] = &*section else { return None };
+            let end = rest.iter().position(|byte| *byte == 0)?;
+            let (len, id) = rest.get(end + 1..)?.split_first()?;
+            Some(build_id_text(id.get(..usize::from(*len))?))
+        };
+        self.build_id.as_ref() == Some(&link.id) || own_checksum().as_ref() == Some(&link.id)
+    }
+
+    /// Gives it the supplementary file. To be done before its debug information is asked for.
+    pub(crate) fn set_supplementary(&self, file: Arc<ObjectFile>) {
+        let _ = self.supplementary.set(file);
+    }
+
+    /// The supplementary file, when there is one and it was found.
+    pub(crate) fn supplementary(&self) -> Option<&ObjectFile> {
+        self.supplementary.get().map(|file| &**file)
+    }
+
     /// Its symbol tables: its own, and the one that some distributions pack into `.gnu_debugdata`.
     pub(crate) fn symbol_tables(&self) -> impl Iterator<Item = &SymbolTable> {
         let own = || self.symbols.get_or_init(|| SymbolTable::parse(&self.bytes));
@@ -188,6 +257,14 @@ impl ObjectFile {
         let len = usize::try_from(segment.file_size - within).ok()?;
         let bytes = self.bytes.get(start..)?;
         Some(bytes.get(..len).unwrap_or(bytes))
+    }
+}
+
+/// `.debug_info` for `.zdebug_info`, as compressed sections were called before ELF had a flag for them.
+fn standard_name(name: &str) -> String {
+    match name.strip_prefix(".zdebug_") {
+        Some(rest) => format!(".debug_{rest}"),
+        None => name.to_owned(),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use whycrash_evidence::readers::elf_core::{Machine, Registers, SignalInfo};
 
-use crate::memory::Memory;
+use crate::memory::{Bytes, Memory};
 use crate::registers::{Abi, FrameRegisters};
 
 /// `mov $15, %rax; syscall`: `rt_sigreturn`, which is all that a trampoline does.

@@ -1,7 +1,6 @@
 //! Whole stacks: unwound, named, cut to size.
 
 use std::collections::HashMap;
-use std::sync::PoisonError;
 
 use whycrash_evidence::model::{Frame, Trust};
 use whycrash_evidence::readers::elf_core::CoreThread;
@@ -126,26 +125,19 @@ impl<'a> Namer<'a> {
         let Some(module) = self.memory.modules.at(self.memory.core, address) else {
             return vec![Function::default()];
         };
-        let by_dwarf = module.file_address(address).and_then(|address| {
-            let mut files = module.files().filter_map(|file| file.dwarf());
-            files.find_map(|dwarf| {
-                let functions = dwarf
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .functions_at(address);
-                (!functions.is_empty()).then_some(functions)
-            })
-        });
-        let mut functions = by_dwarf.unwrap_or_else(|| vec![Function::default()]);
-        if let Some(outermost) = functions.last_mut().filter(|function| function.name.is_none()) {
-            outermost.name = module.symbol_at(address);
+        let mut functions = module.functions_at(address);
+        if functions.is_empty() {
+            functions.push(Function {
+                name: module.symbol_at(address),
+                ..Function::default()
+            });
         }
         functions
     }
 }
 
 /// Keeps the first and the last frames of a stack that is too deep: a recursion says who started it and who ended it.
-fn cut_middle(mut frames: Vec<Frame>, limit: usize) -> Stack {
+pub(crate) fn cut_middle(mut frames: Vec<Frame>, limit: usize) -> Stack {
     let Some(omitted) = frames.len().checked_sub(limit).filter(|omitted| *omitted > 0) else {
         return Stack { frames, omitted: None };
     };

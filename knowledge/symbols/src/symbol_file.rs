@@ -14,7 +14,7 @@ const MAX_MODULE_LINE: u64 = 4096;
 
 /// A file that names addresses or tells how to unwind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SymbolFile {
+pub struct SymbolIdentity {
     /// What kind of file it is.
     pub kind: SymbolKind,
     /// GNU build id in lower-case hex; of a Breakpad file the debug id as it writes it.
@@ -63,9 +63,9 @@ impl SymbolKind {
     }
 }
 
-impl SymbolFile {
+impl SymbolIdentity {
     /// Looks into a file.
-    pub fn identify(path: &Path) -> Result<Self, NotSymbols> {
+    pub fn of(path: &Path) -> Result<Self, NotSymbols> {
         let mut head = [0; 7];
         let file = File::open(path)?;
         let length = (&file).take(head.len() as u64).read(&mut head)?;

@@ -1,13 +1,11 @@
 //! Walks a thread's stack, one physical frame after the other.
 
-use gimli::{CfaRule, RegisterRule};
 use whycrash_evidence::model::Trust;
 use whycrash_evidence::readers::elf_core::{Machine, Registers};
 
-use crate::cfi::Row;
-use crate::expression;
-use crate::memory::Memory;
+use crate::memory::{Bytes, Memory};
 use crate::registers::{Abi, FrameRegisters};
+use crate::rules::{self, Caller};
 use crate::signal_frame;
 
 /// Frames of a stack that are walked at most; an overflowed 8 MiB stack of the smallest frames has fewer.
@@ -58,15 +56,6 @@ pub(crate) struct Unwinder<'a> {
     scans: usize,
 }
 
-/// The caller's registers, or why there are none.
-enum Caller {
-    Found(Box<FrameRegisters>),
-    /// The rules say that this is the outermost frame.
-    Outermost,
-    /// The rules need memory that is not there, or registers that are not known.
-    Lost,
-}
-
 impl<'a> Unwinder<'a> {
     pub(crate) fn new(memory: Memory<'a>, registers: &Registers) -> Self {
         let registers = FrameRegisters::innermost(registers);
@@ -113,7 +102,10 @@ impl<'a> Unwinder<'a> {
 
     fn caller_registers(&self, frame: &mut RawFrame) -> Option<(FrameRegisters, Trust)> {
         match self.by_cfi(frame) {
-            Some(Caller::Found(registers)) => return Some((*registers, Trust::Cfi)),
+            Some(Caller::Found(mut registers)) => {
+                registers.pc = self.strip(registers.pc);
+                return Some((*registers, Trust::Cfi));
+            }
             Some(Caller::Outermost | Caller::Lost) => return None,
             None => {}
         }
@@ -136,51 +128,11 @@ impl<'a> Unwinder<'a> {
         let bias = module.bias?;
         let registers = frame.registers;
         let (caller, is_trampoline) = module.with_row(frame.lookup_address(), &mut |row| {
-            (self.apply(row, &registers, bias), row.is_signal_trampoline)
+            let caller = rules::caller(row, self.abi, &registers, &self.memory, bias);
+            (caller, row.is_signal_trampoline)
         })?;
         frame.is_signal_trampoline = is_trampoline;
         Some(caller)
-    }
-
-    fn apply(&self, row: &Row<'_>, registers: &FrameRegisters, bias: u64) -> Caller {
-        self.try_apply(row, registers, bias).unwrap_or(Caller::Lost)
-    }
-
-    fn try_apply(&self, row: &Row<'_>, registers: &FrameRegisters, bias: u64) -> Option<Caller> {
-        let evaluate = |expression: &gimli::UnwindExpression<usize>, start| {
-            let bytes = row
-                .section
-                .get(expression.offset..expression.offset.checked_add(expression.length)?)?;
-            expression::evaluate(bytes, row.encoding, registers, &self.memory, bias, start)
-        };
-        let cfa = match row.rules.cfa() {
-            CfaRule::RegisterAndOffset { register, offset } => registers.get(register.0)?.wrapping_add_signed(*offset),
-            CfaRule::Expression(expression) => evaluate(expression, None)?,
-        };
-        let recover = |rule: &RegisterRule<usize>, current: Option<u64>| match rule {
-            RegisterRule::SameValue => current,
-            RegisterRule::Offset(offset) => self.memory.word(cfa.wrapping_add_signed(*offset)),
-            RegisterRule::ValOffset(offset) => Some(cfa.wrapping_add_signed(*offset)),
-            RegisterRule::Register(other) => registers.get(other.0),
-            RegisterRule::Expression(expression) => self.memory.word(evaluate(expression, Some(cfa))?),
-            RegisterRule::ValExpression(expression) => evaluate(expression, Some(cfa)),
-            RegisterRule::Constant(value) => Some(*value),
-            _ => None,
-        };
-        let mut caller = *registers;
-        caller.set(self.abi.stack_pointer, Some(cfa));
-        let mut return_address = self.abi.link.and_then(|link| registers.get(link));
-        for (register, rule) in row.rules.registers() {
-            if *register == row.return_address {
-                if matches!(rule, RegisterRule::Undefined) {
-                    return Some(Caller::Outermost);
-                }
-                return_address = recover(rule, return_address);
-            }
-            caller.set(register.0, recover(rule, registers.get(register.0)));
-        }
-        caller.pc = self.strip(return_address?);
-        Some(Caller::Found(Box::new(caller)))
     }
 
     /// A call through a bad pointer has just pushed (or linked) its return address.

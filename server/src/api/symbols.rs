@@ -62,6 +62,9 @@ pub async fn keep(
     let (file, new) = kept
         .map_err(|error| ApiError::new(Code::Internal, error))?
         .map_err(keep_error)?;
+    if new && file.kind == SymbolKind::Breakpad {
+        services.diagnoser.symbols_added();
+    }
     let reports = if new {
         reopen_with_module(&services.stores, &file.id).await?
     } else {

@@ -38,6 +38,9 @@ pub struct Serve {
     /// Folders searched for binaries and debug files, separated by colons
     #[arg(long, env = "WHYCRASH_SYMBOLS", value_delimiter = ':', global = true)]
     pub symbols: Vec<PathBuf>,
+    /// Debuginfod servers to ask for binaries and debug files, separated by spaces
+    #[arg(long, env = "WHYCRASH_DEBUGINFOD", value_delimiter = ' ', global = true)]
+    pub debuginfod: Vec<String>,
     /// Folders of plugin components, separated by colons
     #[arg(long, env = "WHYCRASH_PLUGINS", value_delimiter = ':', global = true)]
     pub plugins: Vec<PathBuf>,
@@ -64,6 +67,9 @@ impl Serve {
         }
         if !args.symbols.is_empty() {
             config.symbols = args.symbols;
+        }
+        if !args.debuginfod.is_empty() {
+            config.debuginfod = args.debuginfod;
         }
         if !args.plugins.is_empty() {
             config.plugins = args.plugins;

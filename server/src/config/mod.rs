@@ -29,6 +29,8 @@ pub struct Config {
     pub symbols: Vec<PathBuf>,
     /// Whether the files of this machine may be used as symbols, at the paths a core names.
     pub local_symbols: bool,
+    /// Addresses of debuginfod servers that are asked for binaries and debug files that are not here.
+    pub debuginfod: Vec<String>,
     /// Folders of plugin components to run beside the built-in ones.
     pub plugins: Vec<PathBuf>,
     /// Form of the log: `text` or `json`.
@@ -100,6 +102,7 @@ impl Default for Config {
             hosts: Vec::new(),
             symbols: Vec::new(),
             local_symbols: true,
+            debuginfod: Vec::new(),
             plugins: Vec::new(),
             log_format: LogFormat::Text,
             limits: Limits::default(),

@@ -39,6 +39,9 @@ pub trait Diagnose: Send + Sync + std::fmt::Debug {
 
     /// The plugins that take part.
     fn plugins(&self) -> Vec<PluginInfo>;
+
+    /// Told that files were added to the symbol folders.
+    fn symbols_added(&self) {}
 }
 
 impl Diagnose for Diagnoser {
@@ -48,6 +51,10 @@ impl Diagnose for Diagnoser {
 
     fn plugins(&self) -> Vec<PluginInfo> {
         self.plugins()
+    }
+
+    fn symbols_added(&self) {
+        self.forget_symbol_folders();
     }
 }
 

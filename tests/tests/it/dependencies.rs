@@ -6,6 +6,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("whycrash-evidence", &[]),
     ("whycrash-symbols", &["whycrash-evidence"]),
+    ("whycrash-debuginfod", &["whycrash-symbols"]),
     ("whycrash-catalog", &["whycrash-evidence"]),
     ("whycrash-plugin", &[]),
     (
@@ -17,6 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "whycrash-evidence",
             "whycrash-symbols",
+            "whycrash-debuginfod",
             "whycrash-catalog",
             "whycrash-plugin-host",
         ],
@@ -26,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "whycrash-evidence",
             "whycrash-symbols",
+            "whycrash-debuginfod",
             "whycrash-catalog",
             "whycrash-plugin-host",
         ],

@@ -125,7 +125,7 @@ fn isolated(program: &Path, home: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
-        if text.starts_with("WHYCRASH_") || text.starts_with("XDG_") {
+        if text.starts_with("WHYCRASH_") || text.starts_with("DEBUGINFOD") || text.starts_with("XDG_") {
             command.env_remove(&name);
         }
     }

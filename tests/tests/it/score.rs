@@ -46,6 +46,7 @@ fn diagnoser(cases: &[Case]) -> Diagnoser {
     let symbols = Sources {
         folders,
         local_files: true,
+        ..Sources::default()
     };
     Diagnoser::new(Settings {
         symbols,

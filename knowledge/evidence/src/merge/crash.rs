@@ -26,8 +26,13 @@ pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Th
         .or_else(|| told().find_map(|event| ended(event, threads)))
         .or_else(|| timeline.iter().find_map(|event| uncaught(event, threads)))
         .or_else(|| consequences().find_map(|event| ended(event, threads)))?;
-    if crash.message.is_none() {
-        crash.message = told().find_map(|event| last_words(event, &crash));
+    if let Some(words) = told().find_map(|event| last_words(event, &crash)) {
+        let known = crash.message.as_deref().unwrap_or_default();
+        // Memory may have only the beginning: the type of an exception whose text was not dumped.
+        if words.len() > known.len() && words.starts_with(known) {
+            crash.message = Some(words);
+            crash.message_source = None;
+        }
     }
     if crash.address.is_none() {
         add_kernel_address(&mut crash, timeline);

@@ -42,6 +42,10 @@ pub struct Crash {
     /// Last words found in memory or in the log, such as glibc's abort message or a C++ `what()`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Where in a dump the message was found, such as `__abort_msg of libc.so.6` or `exception in memory`; absent for one
+    /// from a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_source: Option<String>,
     /// The artifact that says so.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub artifact: String,
@@ -63,7 +67,7 @@ pub struct Module {
     pub start: Hex,
     /// End of its highest mapping (exclusive).
     pub end: Hex,
-    /// What symbols came from: `debug-file`, `binary`, `core`; absent when there were none.
+    /// What symbols came from: `debug-file`, `binary`, `symbol-file` (Breakpad), `core`; absent when there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub symbols: Option<String>,
     /// The artifact that says so.

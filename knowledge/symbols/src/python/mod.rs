@@ -7,7 +7,7 @@ use whycrash_evidence::model::{Frame, FrameKind, Trust};
 use whycrash_evidence::readers::elf_core::CoreThread;
 
 use self::layout::{Entry, FrameRoot, Layout, Position};
-use crate::memory::Memory;
+use crate::memory::{Bytes, Memory};
 
 /// Interpreters, and threads of one, that are read at most.
 const MAX_STATES: usize = 16_384;

@@ -31,6 +31,7 @@ fn read(bytes: &[u8]) -> whycrash_evidence::Reading {
     let sources = || Sources {
         folders: vec![programs().to_owned()],
         local_files: false,
+        ..Sources::default()
     };
     SYMBOLS
         .get_or_init(|| Symbols::new(sources()))

@@ -34,6 +34,7 @@ pub fn read(case: &str) -> Reading {
     Symbols::new(Sources {
         folders: vec![programs().to_owned()],
         local_files: false,
+        ..Sources::default()
     })
     .read(&core(case), &Limits::default())
 }

@@ -1,6 +1,11 @@
 //! Tests of `whycrash-symbols`.
 
 mod damage;
+mod debug_files;
+mod debuginfod;
 mod fixtures;
+mod last_words;
+mod minidumps;
 mod missing;
+mod tiny_core;
 mod truth;

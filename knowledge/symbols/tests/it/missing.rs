@@ -26,6 +26,7 @@ fn a_file_with_another_build_id_is_never_used() {
     let symbols = Symbols::new(Sources {
         folders: vec![folder.path().to_owned()],
         local_files: false,
+        ..Sources::default()
     });
     let reading = symbols.read(&core("cpp_null_worker"), &Limits::default());
     assert_eq!(reading.evidence.threads[0].frames[0].function, None);

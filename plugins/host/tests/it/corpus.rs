@@ -36,6 +36,7 @@ fn diagnoser(folder: &Path) -> Diagnoser {
         symbols: Sources {
             folders: vec![folder.join("bin")],
             local_files: false,
+            ..Sources::default()
         },
         cache: Some(cache()),
         ..Settings::default()

@@ -7,8 +7,9 @@ use std::io::Read;
 
 use minidump::system_info::Cpu;
 use minidump::{
-    Minidump, MinidumpException, MinidumpMiscInfo, MinidumpModule, MinidumpModuleList, MinidumpSystemInfo,
-    MinidumpThread, MinidumpThreadList, MinidumpThreadNames, Module as _,
+    Minidump, MinidumpBreakpadInfo, MinidumpContext, MinidumpException, MinidumpMiscInfo, MinidumpModule,
+    MinidumpModuleList, MinidumpSystemInfo, MinidumpThread, MinidumpThreadList, MinidumpThreadNames, Module as _,
+    UnifiedMemoryList,
 };
 
 use crate::model::{Crash, Evidence, Frame, Module, Thread, ThreadId, Trust};
@@ -20,6 +21,11 @@ const NULL_END: u64 = 64 << 10;
 
 /// Reads a minidump from its uncompressed bytes; `name` is the artifact's.
 pub fn read(input: impl Read, name: &str, limits: &Limits) -> Reading {
+    read_with_dump(input, name, limits).0
+}
+
+/// The same, with the opened dump for whoever can read more from it; nothing when it can not be opened.
+pub fn read_with_dump(input: impl Read, name: &str, limits: &Limits) -> (Reading, Option<Dump>) {
     let mut problems = Vec::new();
     let mut bytes = Vec::new();
     if let Err(error) = input.take(limits.resident_bytes).read_to_end(&mut bytes) {
@@ -32,50 +38,86 @@ pub fn read(input: impl Read, name: &str, limits: &Limits) -> Reading {
         );
         problems.push(Problem::new("limit-resident-bytes", message));
     }
-    let evidence = match Minidump::read(bytes) {
-        Ok(dump) => evidence(&dump, name, limits, &mut problems),
+    let dump = match Minidump::read(bytes) {
+        Ok(file) => Some(Dump { file }),
         Err(error) => {
             problems.push(Problem::new(
                 "damaged-minidump",
                 format!("the minidump can not be read ({error}): it was cut off, or is none"),
             ));
-            Evidence::default()
+            None
         }
     };
-    Reading {
+    let evidence = match &dump {
+        Some(dump) => evidence(dump, name, limits, &mut problems),
+        None => Evidence::default(),
+    };
+    let reading = Reading {
         kind: Some(ArtifactKind::Minidump),
         evidence,
         problems,
         ..Reading::default()
+    };
+    (reading, dump)
+}
+
+/// An opened minidump.
+pub struct Dump {
+    file: Minidump<'static, Vec<u8>>,
+}
+
+impl std::fmt::Debug for Dump {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Dump").finish_non_exhaustive()
     }
 }
 
-/// The streams of a dump that this reader looks at; any of them may be missing.
+/// The streams of a dump that stacks are read from; any but the first may be missing.
 #[derive(Debug)]
-struct Streams<'a> {
-    system: MinidumpSystemInfo,
+pub struct Streams<'a> {
+    /// Which processor and operating system.
+    pub system: MinidumpSystemInfo,
+    /// The binaries that were loaded.
+    pub modules: MinidumpModuleList,
+    threads: Option<MinidumpThreadList<'a>>,
     misc: Option<MinidumpMiscInfo>,
     exception: Option<MinidumpException<'a>>,
-    modules: MinidumpModuleList,
     names: MinidumpThreadNames,
+    writer: Option<u32>,
 }
 
-fn evidence(dump: &Minidump<'_, Vec<u8>>, name: &str, limits: &Limits, problems: &mut Vec<Problem>) -> Evidence {
-    let Ok(system) = dump.get_stream::<MinidumpSystemInfo>() else {
+impl Dump {
+    /// Its streams; nothing when it does not say which system wrote it, without which no register can be read.
+    pub fn streams(&self) -> Option<Streams<'_>> {
+        Some(Streams {
+            system: self.file.get_stream().ok()?,
+            misc: self.file.get_stream().ok(),
+            exception: self.file.get_stream().ok(),
+            modules: self.file.get_stream().unwrap_or_default(),
+            threads: self.file.get_stream().ok(),
+            names: self.file.get_stream().unwrap_or_default(),
+            writer: self
+                .file
+                .get_stream::<MinidumpBreakpadInfo>()
+                .ok()
+                .and_then(|info| info.dump_thread_id),
+        })
+    }
+
+    /// The memory that the dump holds: the threads' stacks and what is around the faulting instruction, or all.
+    pub fn memory(&self) -> UnifiedMemoryList<'_> {
+        self.file.get_memory().unwrap_or_default()
+    }
+}
+
+fn evidence(dump: &Dump, name: &str, limits: &Limits, problems: &mut Vec<Problem>) -> Evidence {
+    let Some(streams) = dump.streams() else {
         let message =
             "the minidump does not say which system wrote it: it was cut off before that; fetch the whole file";
         problems.push(Problem::new("damaged-minidump", message));
         return Evidence::default();
     };
-    let streams = Streams {
-        system,
-        misc: dump.get_stream().ok(),
-        exception: dump.get_stream().ok(),
-        modules: dump.get_stream().unwrap_or_default(),
-        names: dump.get_stream().unwrap_or_default(),
-    };
-    let list = dump.get_stream::<MinidumpThreadList>().ok();
-    let listed = list.iter().flat_map(|list| &list.threads).take(limits.threads);
+    let listed = streams.threads().iter().take(limits.threads);
     let mut threads: Vec<Thread> = listed.map(|thread| streams.thread(thread, name)).collect();
     if threads.is_empty() {
         let message = "the minidump lists no threads: it was cut off, or its writer failed half-way";
@@ -94,7 +136,12 @@ fn evidence(dump: &Minidump<'_, Vec<u8>>, name: &str, limits: &Limits, problems:
     }
 }
 
-impl Streams<'_> {
+impl<'a> Streams<'a> {
+    /// The threads, in the order of the dump.
+    pub fn threads(&self) -> &[MinidumpThread<'a>] {
+        self.threads.as_ref().map_or(&[], |list| &list.threads)
+    }
+
     /// Nothing when the dump was asked for and nothing had crashed.
     fn crash(&self, name: &str) -> Option<Crash> {
         let exception = self.exception.as_ref()?;
@@ -129,17 +176,31 @@ impl Streams<'_> {
         self.misc.as_ref()?.raw.process_id().copied()
     }
 
-    fn thread(&self, thread: &MinidumpThread, name: &str) -> Thread {
-        let id = thread.raw.thread_id;
-        let crashed = self
-            .exception
-            .as_ref()
-            .is_some_and(|exception| exception.get_crashing_thread_id() == id);
-        // The thread's own context is that of the handler which wrote the dump.
-        let fault = self.exception.as_ref().filter(|_| crashed);
+    /// The registers of a thread: for the one that crashed, those at the fault.
+    pub fn context(&self, thread: &MinidumpThread) -> Option<MinidumpContext> {
+        // The crashed thread's own context is that of the handler which wrote the dump.
+        let fault = self.exception.as_ref().filter(|_| self.crashed(thread));
         let context = fault
             .and_then(|exception| exception.context(&self.system, self.misc.as_ref()))
-            .or_else(|| thread.context(&self.system, self.misc.as_ref()));
+            .or_else(|| thread.context(&self.system, self.misc.as_ref()))?;
+        Some(context.into_owned())
+    }
+
+    /// True for the thread that did nothing but write the dump.
+    pub fn wrote_dump(&self, thread: &MinidumpThread) -> bool {
+        self.writer == Some(thread.raw.thread_id) && !self.crashed(thread)
+    }
+
+    fn crashed(&self, thread: &MinidumpThread) -> bool {
+        self.exception
+            .as_ref()
+            .is_some_and(|exception| exception.get_crashing_thread_id() == thread.raw.thread_id)
+    }
+
+    fn thread(&self, thread: &MinidumpThread, name: &str) -> Thread {
+        let id = thread.raw.thread_id;
+        let crashed = self.crashed(thread);
+        let context = self.context(thread);
         Thread {
             id: ThreadId::Os(id),
             name: self.names.get_name(id).map(std::borrow::Cow::into_owned),
@@ -155,7 +216,8 @@ impl Streams<'_> {
         }
     }
 
-    fn frame(&self, address: u64) -> Frame {
+    /// An unnamed frame at an address: which binary it is in, and where in that.
+    pub fn frame(&self, address: u64) -> Frame {
         let module = self.modules.module_at_address(address);
         Frame {
             module: module.map(|module| module.code_file().into_owned()),
@@ -179,7 +241,8 @@ fn module(module: &MinidumpModule, name: &str) -> Module {
     }
 }
 
-fn build_id(module: &MinidumpModule) -> Option<String> {
+/// What identifies the build of a module: the build id of an ELF file, else what its format has instead.
+pub fn build_id(module: &MinidumpModule) -> Option<String> {
     module
         .code_identifier()
         .map(|id| id.to_string())

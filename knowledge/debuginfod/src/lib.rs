@@ -1,0 +1,54 @@
+//! Fetches binaries and debug files from debuginfod servers over HTTP.
+//!
+//! The symbols crate decides what to ask for and keeps what comes; this one makes the connection, for programs that let
+//! it: the command line where `DEBUGINFOD_URLS` is set, the server where its settings name servers.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use reqwest::blocking::Client;
+use whycrash_symbols::{Debuginfod, DebuginfodLimits, Fetch, Fetched};
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// The servers of a list separated by spaces, with default limits; nothing when the list is empty. Files are kept in
+/// `folder`.
+pub fn client(servers: &str, folder: PathBuf) -> Option<Debuginfod> {
+    Debuginfod::new(servers, folder, Arc::new(Http::default()), DebuginfodLimits::default())
+}
+
+/// Made at the first request: most diagnoses need none.
+#[derive(Debug, Default)]
+struct Http(OnceLock<Client>);
+
+impl Http {
+    fn client(&self) -> io::Result<&Client> {
+        if let Some(client) = self.0.get() {
+            return Ok(client);
+        }
+        let client = Client::builder()
+            .connect_timeout(CONNECT)
+            .build()
+            .map_err(io::Error::other)?;
+        Ok(self.0.get_or_init(|| client))
+    }
+}
+
+impl Fetch for Http {
+    fn fetch(&self, url: &str, time: Duration, to: &mut dyn Write) -> io::Result<Fetched> {
+        let request = self.client()?.get(url).timeout(time);
+        let mut answer = request.send().map_err(io::Error::other)?;
+        if answer.status() == StatusCode::NOT_FOUND {
+            return Ok(Fetched::Missing);
+        }
+        if !answer.status().is_success() {
+            return Err(io::Error::other(format!("the server answers {}", answer.status())));
+        }
+        io::copy(&mut answer, to)?;
+        Ok(Fetched::Body)
+    }
+}

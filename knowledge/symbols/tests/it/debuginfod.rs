@@ -1,0 +1,189 @@
+//! Files from a debuginfod server: a real one, on a port of this machine.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use whycrash_evidence::{Artifact, Limits, Reading};
+use whycrash_symbols::{Debuginfod, DebuginfodLimits, Fetch, Fetched, Sources, Symbols};
+
+use crate::fixtures::{core, programs};
+
+/// Build id of `n_plain_stripped` and of its separate debug file.
+const BUILD_ID: &str = "b25a865a64265ebc2a9fb3019e57ab3574972ff1";
+
+/// Answers with these bodies by path, 404 for any other path, and writes down what was asked.
+struct Server {
+    address: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    fn start(bodies: HashMap<String, Vec<u8>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = format!("http://{}", listener.local_addr().expect("its address"));
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let _ = answer(stream, &bodies, &log);
+            }
+        });
+        Self { address, asked }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().expect("the log").clone()
+    }
+}
+
+fn answer(stream: TcpStream, bodies: &HashMap<String, Vec<u8>>, log: &Mutex<Vec<String>>) -> io::Result<()> {
+    let mut lines = BufReader::new(stream.try_clone()?).lines();
+    let request = lines.next().unwrap_or_else(|| Ok(String::new()))?;
+    let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+    while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+    log.lock().expect("the log").push(path.clone());
+    let mut stream = stream;
+    match bodies.get(&path) {
+        Some(body) => {
+            write!(stream, "HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n", body.len())?;
+            stream.write_all(body)
+        }
+        None => write!(stream, "HTTP/1.0 404 Not Found\r\n\r\n"),
+    }
+}
+
+/// As little HTTP as it takes.
+#[derive(Debug)]
+struct PlainHttp;
+
+impl Fetch for PlainHttp {
+    fn fetch(&self, url: &str, time: Duration, to: &mut dyn Write) -> io::Result<Fetched> {
+        let (host, path) = url["http://".len()..].split_once('/').expect("a path");
+        let mut stream = TcpStream::connect(host)?;
+        stream.set_read_timeout(Some(time))?;
+        write!(stream, "GET /{path} HTTP/1.0\r\n\r\n")?;
+        let mut reader = BufReader::new(stream);
+        let mut status = String::new();
+        reader.read_line(&mut status)?;
+        if status.contains(" 404 ") {
+            return Ok(Fetched::Missing);
+        }
+        let mut line = String::new();
+        while reader.read_line(&mut line)? > 2 {
+            line.clear();
+        }
+        io::copy(&mut reader.take(1 << 30), &mut { to })?;
+        Ok(Fetched::Body)
+    }
+}
+
+fn read(servers: &str, cache: &Path, limits: DebuginfodLimits) -> Reading {
+    let sources = Sources {
+        debuginfod: Debuginfod::new(servers, cache.to_owned(), Arc::new(PlainHttp), limits),
+        ..Sources::default()
+    };
+    Symbols::new(sources).read(&core("cpp_null_worker_stripped"), &Limits::default())
+}
+
+fn functions(reading: &Reading) -> Vec<&str> {
+    let frames = reading.evidence.threads[0].frames.iter();
+    frames.take(3).filter_map(|frame| frame.function.as_deref()).collect()
+}
+
+fn whole_server() -> Server {
+    let file = |name: &str| std::fs::read(programs().join(name)).expect("a program");
+    Server::start(HashMap::from([
+        (format!("/buildid/{BUILD_ID}/executable"), file("n_plain_stripped")),
+        (format!("/buildid/{BUILD_ID}/debuginfo"), file("n_plain_stripped.debug")),
+    ]))
+}
+
+const EXPECTED: [&str; 3] = [
+    "trainer::load_elem",
+    "trainer::SumReducer<float>::reduce",
+    "trainer::do_crash",
+];
+
+#[test]
+fn what_is_not_here_is_fetched_once() {
+    let server = whole_server();
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let reading = read(&server.address, cache.path(), DebuginfodLimits::default());
+    assert_eq!(functions(&reading), EXPECTED);
+    let source = reading
+        .evidence
+        .modules
+        .iter()
+        .find(|module| module.build_id.as_deref() == Some(BUILD_ID));
+    assert_eq!(source.and_then(|module| module.symbols.as_deref()), Some("debug-file"));
+
+    let asked = server.asked();
+    assert!(asked.len() > 2, "libraries are asked for too: {asked:?}");
+    let again = read(&server.address, cache.path(), DebuginfodLimits::default());
+    assert_eq!(functions(&again), EXPECTED);
+    assert_eq!(
+        server.asked(),
+        asked,
+        "what is there, and what nobody has, is remembered"
+    );
+}
+
+#[test]
+fn a_server_before_may_be_down() {
+    let server = whole_server();
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let down = format!("http://{}", closed.local_addr().expect("its address"));
+    drop(closed);
+    let servers = format!("{down} {}", server.address);
+    let reading = read(&servers, cache.path(), DebuginfodLimits::default());
+    assert_eq!(functions(&reading), EXPECTED);
+}
+
+#[test]
+fn another_build_is_refused() {
+    let other = std::fs::read(programs().join("n_plain_O2_fp")).expect("a program");
+    let server = Server::start(HashMap::from([(format!("/buildid/{BUILD_ID}/executable"), other)]));
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let reading = read(&server.address, cache.path(), DebuginfodLimits::default());
+    assert_eq!(functions(&reading), [""; 0]);
+}
+
+#[test]
+fn limits_hold() {
+    let server = whole_server();
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let limits = DebuginfodLimits {
+        file_bytes: 1000,
+        ..DebuginfodLimits::default()
+    };
+    assert_eq!(functions(&read(&server.address, cache.path(), limits)), [""; 0]);
+    let limits = DebuginfodLimits {
+        artifact_time: Duration::ZERO,
+        ..DebuginfodLimits::default()
+    };
+    let before = server.asked().len();
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    assert_eq!(functions(&read(&server.address, cache.path(), limits)), [""; 0]);
+    assert_eq!(server.asked().len(), before, "no time, no question");
+}
+
+#[test]
+fn nobody_is_asked_unless_configured() {
+    assert!(
+        Debuginfod::new(
+            " ",
+            std::env::temp_dir(),
+            Arc::new(PlainHttp),
+            DebuginfodLimits::default()
+        )
+        .is_none()
+    );
+    let reading =
+        Symbols::new(Sources::default()).read(&Artifact::new("core", core("cpp_null_worker").path), &Limits::default());
+    assert_eq!(functions(&reading), [""; 0]);
+}
