@@ -11,7 +11,7 @@ pub mod lines;
 pub mod memory_snapshot;
 pub mod minidump;
 pub mod pickle;
-mod py_spy;
+pub mod py_spy;
 pub mod text;
 
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};
