@@ -35,7 +35,10 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
         .timeline
         .iter()
         .any(|event| matches!(event.what, What::PythonException(_)));
-    if !has_exception {
+    if outer.is_empty() {
+        let message = "the error file has no message: what is known of the failure is its stack, if there is one";
+        reading.problems.push(Problem::new("no-message", message));
+    } else if !has_exception {
         let (exception, message) = outer.split_once(": ").unwrap_or((outer, ""));
         let what = PythonException {
             exception: exception.to_owned(),
@@ -55,8 +58,9 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
             .and_then(|code| i32::try_from(code).ok()),
         ..ElasticFailure::default()
     };
+    let text = if outer.is_empty() { "the worker failed" } else { outer };
     reading.evidence.timeline.push(Event {
-        text: outer.to_owned(),
+        text: text.to_owned(),
         ..Event::new(What::ElasticFailure(failure))
     });
     let time = stamp.and_then(epoch);

@@ -41,6 +41,7 @@ pub struct Input {
     compression: Compression,
     head: Vec<u8>,
     decompressed_limit: u64,
+    expansion_ratio: u64,
 }
 
 impl Input {
@@ -64,6 +65,7 @@ impl Input {
             compression: Compression::detect(&magic),
             head: Vec::new(),
             decompressed_limit: limits.decompressed_bytes,
+            expansion_ratio: limits.expansion_ratio,
         };
         let mut head = Vec::new();
         let _ = input.stream()?.take(HEAD_BYTES).read_to_end(&mut head);
@@ -97,8 +99,8 @@ impl Input {
         (self.compression == Compression::None).then_some(&self.file)
     }
 
-    /// The decompressed bytes from the start. A stream that would give more than
-    /// [`Limits::decompressed_bytes`] ends in an error that [`read_problem`] names.
+    /// The decompressed bytes from the start. A stream that would give more than [`Limits::decompressed_bytes`], or
+    /// [`Limits::expansion_ratio`] times what is stored, ends in an error that [`read_problem`] names.
     ///
     /// Only one stream of an input may be in use at a time: all share the file's position.
     ///
@@ -122,10 +124,22 @@ impl Input {
                 lz4_flex::frame::FrameDecoder::new(BufReader::with_capacity(BUFFER_BYTES, &self.file)),
             )),
         };
-        Ok(Stream {
-            reader,
-            left: self.decompressed_limit,
-        })
+        let (left, limit) = self.expansion();
+        Ok(Stream { reader, left, limit })
+    }
+
+    /// How many bytes a stream may give, and which limit says so.
+    fn expansion(&self) -> (u64, ExpansionLimit) {
+        let by_ratio = self
+            .stored_bytes
+            .saturating_mul(self.expansion_ratio)
+            .max(ALWAYS_ALLOWED_BYTES);
+        let sparse = self.compression == Compression::None || self.head.starts_with(b"\x7fELF");
+        if sparse || by_ratio >= self.decompressed_limit {
+            (self.decompressed_limit, ExpansionLimit::Bytes)
+        } else {
+            (by_ratio, ExpansionLimit::Ratio)
+        }
     }
 
     /// The decompressed bytes as a file to seek in: the artifact itself, or an unlinked temporary copy.
@@ -145,6 +159,9 @@ impl Input {
 
 const BUFFER_BYTES: usize = 256 << 10;
 
+/// What a compressed artifact may become whatever its ratio: a log of one line repeated is no attack.
+const ALWAYS_ALLOWED_BYTES: u64 = 64 << 20;
+
 /// Largest window a Zstandard frame may ask for, as a power of two: what `zstd -d` itself allows (128 MiB).
 const WINDOW_LOG_MAX: u32 = 27;
 
@@ -152,6 +169,7 @@ const WINDOW_LOG_MAX: u32 = 27;
 pub struct Stream<'a> {
     reader: Box<dyn BufRead + 'a>,
     left: u64,
+    limit: ExpansionLimit,
 }
 
 impl std::fmt::Debug for Stream<'_> {
@@ -178,7 +196,7 @@ impl BufRead for Stream<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let available = self.reader.fill_buf()?;
         if self.left == 0 && !available.is_empty() {
-            return Err(io::Error::other(ExpansionLimit));
+            return Err(io::Error::other(self.limit));
         }
         let count = available.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
         Ok(available.get(..count).unwrap_or_default())
@@ -190,21 +208,34 @@ impl BufRead for Stream<'_> {
     }
 }
 
-/// Decompression would give more than [`Limits::decompressed_bytes`].
-#[derive(Debug, thiserror::Error)]
-#[error("the artifact decompresses to more than the limit allows")]
-struct ExpansionLimit;
+/// Decompression would give more than a limit allows.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+enum ExpansionLimit {
+    /// [`Limits::decompressed_bytes`].
+    #[error("the artifact decompresses to more than the limit allows")]
+    Bytes,
+    /// [`Limits::expansion_ratio`].
+    #[error("the artifact decompresses to far more than its size")]
+    Ratio,
+}
 
 /// Names the error that ended a [`Stream`].
 pub fn read_problem(error: &io::Error) -> Problem {
-    if error
-        .get_ref()
-        .is_some_and(<dyn std::error::Error + Send + Sync>::is::<ExpansionLimit>)
-    {
-        return Problem::new(
-            "limit-decompressed-bytes",
-            "the artifact decompresses to more bytes than the limit allows; what came before the limit was read",
-        );
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        Some(ExpansionLimit::Bytes) => {
+            return Problem::new(
+                "limit-decompressed-bytes",
+                "the artifact decompresses to more bytes than the limit allows; what came before the limit was read",
+            );
+        }
+        Some(ExpansionLimit::Ratio) => {
+            return Problem::new(
+                "limit-expansion-ratio",
+                "the artifact decompresses to so many times its size that it can be no log or snapshot; what came \
+                 before the limit was read: give it uncompressed to have all of it read",
+            );
+        }
+        None => {}
     }
     match error.kind() {
         io::ErrorKind::UnexpectedEof => Problem::new(
