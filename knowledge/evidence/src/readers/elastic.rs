@@ -1,15 +1,15 @@
 //! torchelastic's `error.json`: the Python exception of one worker, under `@record`.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Input, Reading, context, text};
+use super::{Input, Reading, json, text};
 use crate::model::{ElasticFailure, Event, Place, PythonException, What};
 use crate::{Limits, Problem};
 
 /// Reads an error file. The traceback in it is read like any other; its frames have no lines of their own, because
 /// they stand in one line of JSON.
 pub fn read(input: &Input, limits: &Limits) -> Reading {
-    let members = match context::parse_object(input, limits) {
+    let members = match json::read::<Map<String, Value>>(input, limits) {
         Ok(members) => members,
         Err(problem) => return Reading::problem(problem),
     };

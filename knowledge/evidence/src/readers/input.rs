@@ -1,7 +1,7 @@
 //! One view of an artifact's bytes, whether they are compressed or not.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 
 use crate::{Artifact, Limits, Problem};
 
@@ -42,6 +42,7 @@ pub struct Input {
     head: Vec<u8>,
     decompressed_limit: u64,
     expansion_ratio: u64,
+    spilled_limit: u64,
 }
 
 impl Input {
@@ -56,8 +57,8 @@ impl Input {
         if !metadata.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        let mut magic = Vec::with_capacity(4);
-        (&file).take(4).read_to_end(&mut magic)?;
+        let mut magic = Vec::with_capacity(MAGIC_BYTES as usize);
+        (&file).take(MAGIC_BYTES).read_to_end(&mut magic)?;
         let mut input = Self {
             name: artifact.name.clone(),
             file,
@@ -66,6 +67,7 @@ impl Input {
             head: Vec::new(),
             decompressed_limit: limits.decompressed_bytes,
             expansion_ratio: limits.expansion_ratio,
+            spilled_limit: limits.spilled_bytes,
         };
         let mut head = Vec::new();
         let _ = input.stream()?.take(HEAD_BYTES).read_to_end(&mut head);
@@ -108,22 +110,8 @@ impl Input {
     /// When the file can not be rewound, or the decompressor can not be made.
     pub fn stream(&self) -> io::Result<Stream<'_>> {
         (&self.file).seek(SeekFrom::Start(0))?;
-        let reader: Box<dyn BufRead + '_> = match self.compression {
-            Compression::None => Box::new(BufReader::with_capacity(BUFFER_BYTES, &self.file)),
-            Compression::Zstd => {
-                let mut decoder = zstd::Decoder::new(&self.file)?;
-                decoder.window_log_max(WINDOW_LOG_MAX)?;
-                Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder))
-            }
-            Compression::Gzip => Box::new(BufReader::with_capacity(
-                BUFFER_BYTES,
-                flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, &self.file)),
-            )),
-            Compression::Lz4 => Box::new(BufReader::with_capacity(
-                BUFFER_BYTES,
-                lz4_flex::frame::FrameDecoder::new(BufReader::with_capacity(BUFFER_BYTES, &self.file)),
-            )),
-        };
+        let file = BufReader::with_capacity(BUFFER_BYTES, &self.file);
+        let reader = decoder(self.compression, file)?;
         let (left, limit) = self.expansion();
         Ok(Stream { reader, left, limit })
     }
@@ -142,7 +130,8 @@ impl Input {
         }
     }
 
-    /// The decompressed bytes as a file to seek in: the artifact itself, or an unlinked temporary copy.
+    /// The decompressed bytes as a file to seek in: the artifact itself, or an unlinked temporary copy of at most
+    /// [`Limits::spilled_bytes`].
     ///
     /// # Errors
     /// When the artifact can not be read to its end or the copy can not be written. What could be read until then
@@ -152,12 +141,72 @@ impl Input {
             return Ok((file.try_clone()?, None));
         }
         let mut copy = tempfile::tempfile()?;
-        let torn = io::copy(&mut self.stream()?, &mut copy).err();
+        let mut stream = self.stream()?;
+        if stream.left > self.spilled_limit {
+            (stream.left, stream.limit) = (self.spilled_limit, ExpansionLimit::Spilled);
+        }
+        let torn = io::copy(&mut stream, &mut copy).err();
         Ok((copy, torn))
     }
 }
 
+/// The decompressed bytes of what can not be rewound, such as a pipe.
+///
+/// # Errors
+/// When it can not be read, or the decompressor can not be made.
+pub(super) fn decompressed<'a>(mut pipe: impl Read + 'a, limits: &Limits) -> io::Result<Stream<'a>> {
+    let mut magic = Vec::with_capacity(MAGIC_BYTES as usize);
+    (&mut pipe).take(MAGIC_BYTES).read_to_end(&mut magic)?;
+    let compression = Compression::detect(&magic);
+    let whole = Cursor::new(magic).chain(BufReader::with_capacity(BUFFER_BYTES, pipe));
+    Ok(Stream {
+        reader: decoder(compression, whole)?,
+        left: limits.decompressed_bytes,
+        limit: ExpansionLimit::Bytes,
+    })
+}
+
+/// Undoes a compression on the way.
+fn decoder<'a>(compression: Compression, source: impl BufRead + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
+    Ok(match compression {
+        Compression::None => Box::new(source),
+        Compression::Zstd => {
+            let mut decoder = zstd::Decoder::with_buffer(source)?;
+            decoder.window_log_max(WINDOW_LOG_MAX)?;
+            Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder))
+        }
+        Compression::Gzip => Box::new(BufReader::with_capacity(
+            BUFFER_BYTES,
+            flate2::bufread::MultiGzDecoder::new(source),
+        )),
+        Compression::Lz4 => Box::new(BufReader::with_capacity(BUFFER_BYTES, Lz4Frames::new(source))),
+    })
+}
+
+/// All frames of an LZ4 file, one after the other, as `lz4 -d` reads them. The decoder by itself ends with the first.
+struct Lz4Frames<R: BufRead>(lz4_flex::frame::FrameDecoder<R>);
+
+impl<R: BufRead> Lz4Frames<R> {
+    fn new(source: R) -> Self {
+        Self(lz4_flex::frame::FrameDecoder::new(source))
+    }
+}
+
+impl<R: BufRead> Read for Lz4Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.0.read(buffer)?;
+            if read > 0 || buffer.is_empty() || self.0.get_mut().fill_buf()?.is_empty() {
+                return Ok(read);
+            }
+        }
+    }
+}
+
 const BUFFER_BYTES: usize = 256 << 10;
+
+/// Bytes that tell how an artifact is packed.
+const MAGIC_BYTES: u64 = 4;
 
 /// What a compressed artifact may become whatever its ratio: a log of one line repeated is no attack.
 const ALWAYS_ALLOWED_BYTES: u64 = 64 << 20;
@@ -214,6 +263,9 @@ enum ExpansionLimit {
     /// [`Limits::decompressed_bytes`].
     #[error("the artifact decompresses to more than the limit allows")]
     Bytes,
+    /// [`Limits::spilled_bytes`].
+    #[error("the artifact decompresses to more than is put aside for it on disk")]
+    Spilled,
     /// [`Limits::expansion_ratio`].
     #[error("the artifact decompresses to far more than its size")]
     Ratio,
@@ -226,6 +278,13 @@ pub fn read_problem(error: &io::Error) -> Problem {
             return Problem::new(
                 "limit-decompressed-bytes",
                 "the artifact decompresses to more bytes than the limit allows; what came before the limit was read",
+            );
+        }
+        Some(ExpansionLimit::Spilled) => {
+            return Problem::new(
+                "limit-spilled-bytes",
+                "the artifact decompresses to more bytes than are put aside for it on disk; what came before was read: \
+                 give it uncompressed, which is read in place",
             );
         }
         Some(ExpansionLimit::Ratio) => {

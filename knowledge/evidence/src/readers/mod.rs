@@ -6,6 +6,7 @@ pub mod elf_core;
 pub mod flight_recorder;
 pub mod gpu_core;
 pub mod input;
+mod json;
 mod kind;
 pub mod lines;
 pub mod memory_snapshot;

@@ -9,6 +9,7 @@ use super::modules::{CoreModule, modules};
 use super::note_reader::NoteReader;
 use super::notes::{CoreThread, Mapping, Notes, Process, SignalInfo};
 use crate::readers::Input;
+use crate::readers::input::decompressed;
 use crate::{Limits, Problem};
 
 /// A range of the process's memory, as its program header tells it.
@@ -72,9 +73,10 @@ impl CoreDump {
     }
 
     /// Reads a core from a stream that can not be rewound, such as the kernel's pipe to a core handler, without
-    /// writing it down.
+    /// writing it down; compressed or not.
     pub fn from_stream(stream: impl Read, limits: &Limits) -> Result<(Self, Vec<Problem>), Problem> {
-        Self::from_image(Image::keep(stream, limits), limits)
+        let image = decompressed(stream, limits).and_then(|stream| Image::keep(stream, limits));
+        Self::from_image(image, limits)
     }
 
     fn from_image(

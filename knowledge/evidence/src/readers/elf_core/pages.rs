@@ -9,6 +9,8 @@ use super::image::read_fully;
 /// Granularity of keeping. Kernels write cores page by page, so zero pages are aligned to this.
 pub(super) const PAGE: usize = 4096;
 
+const ZEROS: [u8; PAGE] = [0; PAGE];
+
 /// Most pages a sequence can have: their numbers are four bytes, which is 16 TiB.
 const PAGES: u64 = u32::MAX as u64;
 
@@ -68,7 +70,7 @@ impl Pages {
     /// Appends bytes. Every call but the last must bring a whole number of pages.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), Full> {
         for page in bytes.chunks(PAGE) {
-            if page.iter().any(|byte| *byte != 0) {
+            if ZEROS.get(..page.len()) != Some(page) {
                 self.keep(page)?;
             }
             self.len += page.len() as u64;
