@@ -3,6 +3,8 @@
 //! Without symbols a thread has one frame, the instruction it stood at; unwinding is the business of the crate that
 //! knows symbols.
 
+mod guard;
+
 use std::io::Read;
 
 use minidump::system_info::Cpu;
@@ -14,6 +16,7 @@ use minidump::{
 use crate::model::{Crash, Evidence, Frame, Module, Thread, ThreadId, Trust};
 use crate::readers::{Reading, read_problem};
 use crate::{ArtifactKind, Hex, Limits, Problem};
+use guard::List;
 
 /// Addresses that no system maps: a null pointer and the fields behind it.
 const NULL_END: u64 = 64 << 10;
@@ -32,8 +35,18 @@ pub fn read(input: impl Read, name: &str, limits: &Limits) -> Reading {
         );
         problems.push(Problem::new("limit-resident-bytes", message));
     }
-    let evidence = match Minidump::read(bytes) {
-        Ok(dump) => evidence(&dump, name, limits, &mut problems),
+    if !guard::directory_fits(&bytes) {
+        problems.push(Problem::new(
+            "limit-minidump",
+            "the minidump's directory is longer than any writer makes it; it is not read",
+        ));
+        return Reading {
+            problems,
+            ..Reading::default()
+        };
+    }
+    let evidence = match Minidump::read(bytes.as_slice()) {
+        Ok(dump) => evidence(&dump, &bytes, name, limits, &mut problems),
         Err(error) => {
             problems.push(Problem::new(
                 "damaged-minidump",
@@ -60,21 +73,41 @@ struct Streams<'a> {
     names: MinidumpThreadNames,
 }
 
-fn evidence(dump: &Minidump<'_, Vec<u8>>, name: &str, limits: &Limits, problems: &mut Vec<Problem>) -> Evidence {
+fn evidence(
+    dump: &Minidump<'_, &[u8]>,
+    bytes: &[u8],
+    name: &str,
+    limits: &Limits,
+    problems: &mut Vec<Problem>,
+) -> Evidence {
     let Ok(system) = dump.get_stream::<MinidumpSystemInfo>() else {
         let message =
             "the minidump does not say which system wrote it: it was cut off before that; fetch the whole file";
         problems.push(Problem::new("damaged-minidump", message));
         return Evidence::default();
     };
+    let mut fits = |list| {
+        let fits = guard::fits(dump, bytes, list);
+        if !fits {
+            let message = format!("the minidump's list of {list} takes more memory than any real one; it is left out");
+            problems.push(Problem::new("limit-minidump", message));
+        }
+        fits
+    };
+    let (read_modules, read_names, read_threads) = (fits(List::Modules), fits(List::ThreadNames), fits(List::Threads));
     let streams = Streams {
         system,
         misc: dump.get_stream().ok(),
         exception: dump.get_stream().ok(),
-        modules: dump.get_stream().unwrap_or_default(),
-        names: dump.get_stream().unwrap_or_default(),
+        modules: if_fits(read_modules, || dump.get_stream().ok()).unwrap_or_default(),
+        names: if_fits(read_names, || dump.get_stream().ok()).unwrap_or_default(),
     };
-    let list = dump.get_stream::<MinidumpThreadList>().ok();
+    let list = if_fits(read_threads, || dump.get_stream::<MinidumpThreadList>().ok());
+    let count = list.as_ref().map_or(0, |list| list.threads.len());
+    if count > limits.threads {
+        let message = format!("only the first {} of {count} threads were read", limits.threads);
+        problems.push(Problem::new("limit-threads", message));
+    }
     let listed = list.iter().flat_map(|list| &list.threads).take(limits.threads);
     let mut threads: Vec<Thread> = listed.map(|thread| streams.thread(thread, name)).collect();
     if threads.is_empty() {
@@ -92,6 +125,10 @@ fn evidence(dump: &Minidump<'_, Vec<u8>>, name: &str, limits: &Limits, problems:
             .collect(),
         ..Evidence::default()
     }
+}
+
+fn if_fits<T>(fits: bool, read: impl FnOnce() -> Option<T>) -> Option<T> {
+    if fits { read() } else { None }
 }
 
 impl Streams<'_> {
@@ -160,7 +197,7 @@ impl Streams<'_> {
         Frame {
             module: module.map(|module| module.code_file().into_owned()),
             build_id: module.and_then(build_id),
-            offset: module.map(|module| Hex(address - module.base_address())),
+            offset: module.map(|module| Hex(address.saturating_sub(module.base_address()))),
             address: Some(Hex(address)),
             trust: Trust::Context,
             ..Frame::default()
