@@ -8,6 +8,12 @@ pub struct Limits {
     pub decompressed_bytes: u64,
     /// Bytes of a decompressed artifact kept in memory; more goes to an unlinked temporary file.
     pub resident_bytes: u64,
+    /// Bytes of a core that is read as a stream put into that file. A core that is not compressed is read in place and
+    /// needs none.
+    pub spilled_bytes: u64,
+    /// How many times its stored size a compressed artifact may become, ELF cores apart: those are mostly zeros, and
+    /// shrink without limit. Whatever the ratio, 64 MiB are allowed.
+    pub expansion_ratio: u64,
     /// Values in one pickle (each is a few bytes in the arena).
     pub pickle_values: usize,
     /// Threads of one process.
@@ -29,7 +35,9 @@ impl Default for Limits {
         Self {
             decompressed_bytes: 1 << 40,
             resident_bytes: 256 << 20,
-            pickle_values: 400_000_000,
+            spilled_bytes: 64 << 30,
+            expansion_ratio: 2_000,
+            pickle_values: 12_000_000,
             threads: 16_384,
             frames: 4_096,
             events: 100_000,

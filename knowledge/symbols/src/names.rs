@@ -4,6 +4,8 @@ use cpp_demangle::DemangleOptions;
 
 /// Longest mangled name that is demangled; the demangler's work grows with it.
 const MAX_MANGLED: usize = 64 << 10;
+/// Longest name written: substitutions let a few hundred bytes stand for gigabytes.
+const MAX_DEMANGLED: usize = 64 << 10;
 
 /// Demangles a symbol as debuggers show one: C++ with its parameters, Rust without its hash. What is not mangled stays.
 pub(crate) fn demangle(symbol: &str) -> String {
@@ -41,11 +43,23 @@ fn demangle_with(symbol: &str, options: DemangleOptions) -> Option<String> {
     if !symbol.starts_with("_Z") || symbol.len() > MAX_MANGLED {
         return None;
     }
-    let name = cpp_demangle::Symbol::new(symbol)
-        .ok()?
-        .demangle_with_options(&options)
-        .ok()?;
-    Some(in_gnu_style(&name))
+    let symbol = cpp_demangle::Symbol::new(symbol).ok()?;
+    let mut name = Bounded(String::new());
+    symbol.structured_demangle(&mut name, &options).ok()?;
+    Some(in_gnu_style(&name.0))
+}
+
+/// A text that refuses to grow beyond [`MAX_DEMANGLED`].
+struct Bounded(String);
+
+impl std::fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        if self.0.len() + text.len() > MAX_DEMANGLED {
+            return Err(std::fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
 }
 
 /// Rewrites what the GNU tools write otherwise: literals (`0ul` for `(unsigned long)0`), empty packs, and the space

@@ -1,17 +1,15 @@
 //! What the collector wrote about the process and the machine (`context.json`).
 
-use std::io::Read;
-
 use serde_json::{Map, Value};
 
-use super::{Input, Reading, read_problem};
+use super::{Input, Reading, json};
+use crate::Limits;
 use crate::model::{Crash, Event, ProcessExit, What};
-use crate::{Limits, Problem};
 
 /// Reads the collector's context: all of it becomes [`crate::Evidence::context`], and its `exit` says how the process
 /// ended.
 pub fn read(input: &Input, limits: &Limits) -> Reading {
-    let context = match parse_object(input, limits) {
+    let context = match json::read::<Map<String, Value>>(input, limits) {
         Ok(context) => context,
         Err(problem) => return Reading::problem(problem),
     };
@@ -31,32 +29,6 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
     }
     reading.evidence.context = context;
     reading
-}
-
-/// A whole JSON artifact, which must be an object.
-pub(super) fn parse_object(input: &Input, limits: &Limits) -> Result<Map<String, Value>, Problem> {
-    let mut text = Vec::new();
-    let stream = input.stream().map_err(|error| read_problem(&error))?;
-    stream
-        .take(limits.json_bytes + 1)
-        .read_to_end(&mut text)
-        .map_err(|error| read_problem(&error))?;
-    if text.len() as u64 > limits.json_bytes {
-        return Err(Problem::new(
-            "limit-json-bytes",
-            format!(
-                "the JSON artifact is longer than {} bytes and was not read",
-                limits.json_bytes
-            ),
-        ));
-    }
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
-    serde_json::from_slice(text).map_err(|error| {
-        Problem::new(
-            "bad-json",
-            format!("the JSON artifact does not parse ({error}): it may have been cut"),
-        )
-    })
 }
 
 fn number(context: &Map<String, Value>, name: &str) -> Option<u32> {

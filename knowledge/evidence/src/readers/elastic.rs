@@ -1,15 +1,15 @@
 //! torchelastic's `error.json`: the Python exception of one worker, under `@record`.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Input, Reading, context, text};
+use super::{Input, Reading, json, text};
 use crate::model::{ElasticFailure, Event, Place, PythonException, What};
 use crate::{Limits, Problem};
 
 /// Reads an error file. The traceback in it is read like any other; its frames have no lines of their own, because
 /// they stand in one line of JSON.
 pub fn read(input: &Input, limits: &Limits) -> Reading {
-    let members = match context::parse_object(input, limits) {
+    let members = match json::read::<Map<String, Value>>(input, limits) {
         Ok(members) => members,
         Err(problem) => return Reading::problem(problem),
     };
@@ -35,7 +35,10 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
         .timeline
         .iter()
         .any(|event| matches!(event.what, What::PythonException(_)));
-    if !has_exception {
+    if outer.is_empty() {
+        let message = "the error file has no message: what is known of the failure is its stack, if there is one";
+        reading.problems.push(Problem::new("no-message", message));
+    } else if !has_exception {
         let (exception, message) = outer.split_once(": ").unwrap_or((outer, ""));
         let what = PythonException {
             exception: exception.to_owned(),
@@ -55,8 +58,9 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
             .and_then(|code| i32::try_from(code).ok()),
         ..ElasticFailure::default()
     };
+    let text = if outer.is_empty() { "the worker failed" } else { outer };
     reading.evidence.timeline.push(Event {
-        text: outer.to_owned(),
+        text: text.to_owned(),
         ..Event::new(What::ElasticFailure(failure))
     });
     let time = stamp.and_then(epoch);

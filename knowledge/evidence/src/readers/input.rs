@@ -1,7 +1,7 @@
 //! One view of an artifact's bytes, whether they are compressed or not.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 
 use crate::{Artifact, Limits, Problem};
 
@@ -41,6 +41,8 @@ pub struct Input {
     compression: Compression,
     head: Vec<u8>,
     decompressed_limit: u64,
+    expansion_ratio: u64,
+    spilled_limit: u64,
 }
 
 impl Input {
@@ -55,8 +57,8 @@ impl Input {
         if !metadata.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        let mut magic = Vec::with_capacity(4);
-        (&file).take(4).read_to_end(&mut magic)?;
+        let mut magic = Vec::with_capacity(MAGIC_BYTES as usize);
+        (&file).take(MAGIC_BYTES).read_to_end(&mut magic)?;
         let mut input = Self {
             name: artifact.name.clone(),
             file,
@@ -64,6 +66,8 @@ impl Input {
             compression: Compression::detect(&magic),
             head: Vec::new(),
             decompressed_limit: limits.decompressed_bytes,
+            expansion_ratio: limits.expansion_ratio,
+            spilled_limit: limits.spilled_bytes,
         };
         let mut head = Vec::new();
         let _ = input.stream()?.take(HEAD_BYTES).read_to_end(&mut head);
@@ -97,8 +101,8 @@ impl Input {
         (self.compression == Compression::None).then_some(&self.file)
     }
 
-    /// The decompressed bytes from the start. A stream that would give more than
-    /// [`Limits::decompressed_bytes`] ends in an error that [`read_problem`] names.
+    /// The decompressed bytes from the start. A stream that would give more than [`Limits::decompressed_bytes`], or
+    /// [`Limits::expansion_ratio`] times what is stored, ends in an error that [`read_problem`] names.
     ///
     /// Only one stream of an input may be in use at a time: all share the file's position.
     ///
@@ -106,29 +110,28 @@ impl Input {
     /// When the file can not be rewound, or the decompressor can not be made.
     pub fn stream(&self) -> io::Result<Stream<'_>> {
         (&self.file).seek(SeekFrom::Start(0))?;
-        let reader: Box<dyn BufRead + '_> = match self.compression {
-            Compression::None => Box::new(BufReader::with_capacity(BUFFER_BYTES, &self.file)),
-            Compression::Zstd => {
-                let mut decoder = zstd::Decoder::new(&self.file)?;
-                decoder.window_log_max(WINDOW_LOG_MAX)?;
-                Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder))
-            }
-            Compression::Gzip => Box::new(BufReader::with_capacity(
-                BUFFER_BYTES,
-                flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, &self.file)),
-            )),
-            Compression::Lz4 => Box::new(BufReader::with_capacity(
-                BUFFER_BYTES,
-                lz4_flex::frame::FrameDecoder::new(BufReader::with_capacity(BUFFER_BYTES, &self.file)),
-            )),
-        };
-        Ok(Stream {
-            reader,
-            left: self.decompressed_limit,
-        })
+        let file = BufReader::with_capacity(BUFFER_BYTES, &self.file);
+        let reader = decoder(self.compression, file)?;
+        let (left, limit) = self.expansion();
+        Ok(Stream { reader, left, limit })
     }
 
-    /// The decompressed bytes as a file to seek in: the artifact itself, or an unlinked temporary copy.
+    /// How many bytes a stream may give, and which limit says so.
+    fn expansion(&self) -> (u64, ExpansionLimit) {
+        let by_ratio = self
+            .stored_bytes
+            .saturating_mul(self.expansion_ratio)
+            .max(ALWAYS_ALLOWED_BYTES);
+        let sparse = self.compression == Compression::None || self.head.starts_with(b"\x7fELF");
+        if sparse || by_ratio >= self.decompressed_limit {
+            (self.decompressed_limit, ExpansionLimit::Bytes)
+        } else {
+            (by_ratio, ExpansionLimit::Ratio)
+        }
+    }
+
+    /// The decompressed bytes as a file to seek in: the artifact itself, or an unlinked temporary copy of at most
+    /// [`Limits::spilled_bytes`].
     ///
     /// # Errors
     /// When the artifact can not be read to its end or the copy can not be written. What could be read until then
@@ -138,12 +141,75 @@ impl Input {
             return Ok((file.try_clone()?, None));
         }
         let mut copy = tempfile::tempfile()?;
-        let torn = io::copy(&mut self.stream()?, &mut copy).err();
+        let mut stream = self.stream()?;
+        if stream.left > self.spilled_limit {
+            (stream.left, stream.limit) = (self.spilled_limit, ExpansionLimit::Spilled);
+        }
+        let torn = io::copy(&mut stream, &mut copy).err();
         Ok((copy, torn))
     }
 }
 
+/// The decompressed bytes of what can not be rewound, such as a pipe.
+///
+/// # Errors
+/// When it can not be read, or the decompressor can not be made.
+pub(super) fn decompressed<'a>(mut pipe: impl Read + 'a, limits: &Limits) -> io::Result<Stream<'a>> {
+    let mut magic = Vec::with_capacity(MAGIC_BYTES as usize);
+    (&mut pipe).take(MAGIC_BYTES).read_to_end(&mut magic)?;
+    let compression = Compression::detect(&magic);
+    let whole = Cursor::new(magic).chain(BufReader::with_capacity(BUFFER_BYTES, pipe));
+    Ok(Stream {
+        reader: decoder(compression, whole)?,
+        left: limits.decompressed_bytes,
+        limit: ExpansionLimit::Bytes,
+    })
+}
+
+/// Undoes a compression on the way.
+fn decoder<'a>(compression: Compression, source: impl BufRead + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
+    Ok(match compression {
+        Compression::None => Box::new(source),
+        Compression::Zstd => {
+            let mut decoder = zstd::Decoder::with_buffer(source)?;
+            decoder.window_log_max(WINDOW_LOG_MAX)?;
+            Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder))
+        }
+        Compression::Gzip => Box::new(BufReader::with_capacity(
+            BUFFER_BYTES,
+            flate2::bufread::MultiGzDecoder::new(source),
+        )),
+        Compression::Lz4 => Box::new(BufReader::with_capacity(BUFFER_BYTES, Lz4Frames::new(source))),
+    })
+}
+
+/// All frames of an LZ4 file, one after the other, as `lz4 -d` reads them. The decoder by itself ends with the first.
+struct Lz4Frames<R: BufRead>(lz4_flex::frame::FrameDecoder<R>);
+
+impl<R: BufRead> Lz4Frames<R> {
+    fn new(source: R) -> Self {
+        Self(lz4_flex::frame::FrameDecoder::new(source))
+    }
+}
+
+impl<R: BufRead> Read for Lz4Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.0.read(buffer)?;
+            if read > 0 || buffer.is_empty() || self.0.get_mut().fill_buf()?.is_empty() {
+                return Ok(read);
+            }
+        }
+    }
+}
+
 const BUFFER_BYTES: usize = 256 << 10;
+
+/// Bytes that tell how an artifact is packed.
+const MAGIC_BYTES: u64 = 4;
+
+/// What a compressed artifact may become whatever its ratio: a log of one line repeated is no attack.
+const ALWAYS_ALLOWED_BYTES: u64 = 64 << 20;
 
 /// Largest window a Zstandard frame may ask for, as a power of two: what `zstd -d` itself allows (128 MiB).
 const WINDOW_LOG_MAX: u32 = 27;
@@ -152,6 +218,7 @@ const WINDOW_LOG_MAX: u32 = 27;
 pub struct Stream<'a> {
     reader: Box<dyn BufRead + 'a>,
     left: u64,
+    limit: ExpansionLimit,
 }
 
 impl std::fmt::Debug for Stream<'_> {
@@ -178,7 +245,7 @@ impl BufRead for Stream<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let available = self.reader.fill_buf()?;
         if self.left == 0 && !available.is_empty() {
-            return Err(io::Error::other(ExpansionLimit));
+            return Err(io::Error::other(self.limit));
         }
         let count = available.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
         Ok(available.get(..count).unwrap_or_default())
@@ -190,21 +257,44 @@ impl BufRead for Stream<'_> {
     }
 }
 
-/// Decompression would give more than [`Limits::decompressed_bytes`].
-#[derive(Debug, thiserror::Error)]
-#[error("the artifact decompresses to more than the limit allows")]
-struct ExpansionLimit;
+/// Decompression would give more than a limit allows.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+enum ExpansionLimit {
+    /// [`Limits::decompressed_bytes`].
+    #[error("the artifact decompresses to more than the limit allows")]
+    Bytes,
+    /// [`Limits::spilled_bytes`].
+    #[error("the artifact decompresses to more than is put aside for it on disk")]
+    Spilled,
+    /// [`Limits::expansion_ratio`].
+    #[error("the artifact decompresses to far more than its size")]
+    Ratio,
+}
 
 /// Names the error that ended a [`Stream`].
 pub fn read_problem(error: &io::Error) -> Problem {
-    if error
-        .get_ref()
-        .is_some_and(<dyn std::error::Error + Send + Sync>::is::<ExpansionLimit>)
-    {
-        return Problem::new(
-            "limit-decompressed-bytes",
-            "the artifact decompresses to more bytes than the limit allows; what came before the limit was read",
-        );
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        Some(ExpansionLimit::Bytes) => {
+            return Problem::new(
+                "limit-decompressed-bytes",
+                "the artifact decompresses to more bytes than the limit allows; what came before the limit was read",
+            );
+        }
+        Some(ExpansionLimit::Spilled) => {
+            return Problem::new(
+                "limit-spilled-bytes",
+                "the artifact decompresses to more bytes than are put aside for it on disk; what came before was read: \
+                 give it uncompressed, which is read in place",
+            );
+        }
+        Some(ExpansionLimit::Ratio) => {
+            return Problem::new(
+                "limit-expansion-ratio",
+                "the artifact decompresses to so many times its size that it can be no log or snapshot; what came \
+                 before the limit was read: give it uncompressed to have all of it read",
+            );
+        }
+        None => {}
     }
     match error.kind() {
         io::ErrorKind::UnexpectedEof => Problem::new(

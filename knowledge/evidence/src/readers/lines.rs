@@ -121,7 +121,7 @@ impl Lines {
         let mut reader = self.reader_at(offset);
         let mut line = Vec::new();
         for number in slot * STRIDE + 1..=last {
-            if !next_line(&mut reader, &mut line, self.line_bytes)? {
+            if next_line(&mut reader, &mut line, self.line_bytes)?.is_none() {
                 break;
             }
             if number >= first && !visit(number, &line) {
@@ -156,22 +156,33 @@ impl Read for ReadFrom<'_> {
     }
 }
 
-/// Reads one line into `line`, without its line end and cut to `cap` bytes. False at the end of the text.
-pub(crate) fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>, cap: usize) -> io::Result<bool> {
+/// What reading a line took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReadLine {
+    /// Bytes of the text, the line end included.
+    pub bytes: u64,
+    /// True when the line was longer than it could be.
+    pub cut: bool,
+}
+
+/// Reads one line into `line`, without its line end and cut to `cap` bytes; says how many bytes the text went on by.
+/// Nothing at the end of the text.
+pub(crate) fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>, cap: usize) -> io::Result<Option<ReadLine>> {
     line.clear();
-    let mut any = false;
+    let mut read = ReadLine::default();
     loop {
         let buffer = reader.fill_buf()?;
         if buffer.is_empty() {
             break;
         }
-        any = true;
         let newline = memchr::memchr(b'\n', buffer);
         let part = buffer.get(..newline.unwrap_or(buffer.len())).unwrap_or_default();
         let room = cap.saturating_sub(line.len());
+        read.cut |= part.len() > room;
         line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
         let used = part.len() + usize::from(newline.is_some());
         reader.consume(used);
+        read.bytes += used as u64;
         if newline.is_some() {
             break;
         }
@@ -179,5 +190,5 @@ pub(crate) fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>, cap: usiz
     if line.last() == Some(&b'\r') {
         line.pop();
     }
-    Ok(any)
+    Ok((read.bytes > 0).then_some(read))
 }

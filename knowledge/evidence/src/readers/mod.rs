@@ -6,12 +6,13 @@ pub mod elf_core;
 pub mod flight_recorder;
 pub mod gpu_core;
 pub mod input;
+mod json;
 mod kind;
 pub mod lines;
 pub mod memory_snapshot;
 pub mod minidump;
 pub mod pickle;
-mod py_spy;
+pub mod py_spy;
 pub mod text;
 
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};

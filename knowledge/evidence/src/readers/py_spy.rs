@@ -1,10 +1,8 @@
 //! `py-spy dump --json`: the stacks of a process that hangs. (The text form is read with the other texts.)
 
-use std::io::Read;
-
 use serde::Deserialize;
 
-use super::{Input, Reading, read_problem};
+use super::{Input, Reading, json};
 use crate::model::{Frame, FrameKind, Thread, ThreadId};
 use crate::{Limits, Problem};
 
@@ -33,23 +31,19 @@ pub fn is_dump(head: &[u8]) -> bool {
 
 /// Reads a dump. Its frames have no lines of their own, because they stand in JSON.
 pub fn read(input: &Input, limits: &Limits) -> Reading {
-    let mut text = Vec::new();
-    let stream = input
-        .stream()
-        .and_then(|stream| stream.take(limits.json_bytes).read_to_end(&mut text));
-    if let Err(error) = stream {
-        return Reading::problem(read_problem(&error));
-    }
-    let threads: Vec<DumpedThread> = match serde_json::from_slice(&text) {
+    let threads: Vec<DumpedThread> = match json::read(input, limits) {
         Ok(threads) => threads,
-        Err(error) => {
-            return Reading::problem(Problem::new(
-                "bad-json",
-                format!("the py-spy dump does not parse ({error}): it may have been cut"),
-            ));
-        }
+        Err(problem) => return Reading::problem(problem),
     };
     let mut reading = Reading::default();
+    if threads.len() > limits.threads {
+        let message = format!(
+            "only the first {} of {} threads were read",
+            limits.threads,
+            threads.len()
+        );
+        reading.problems.push(Problem::new("limit-threads", message));
+    }
     reading.evidence.threads = threads
         .into_iter()
         .take(limits.threads)
@@ -59,6 +53,7 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
 }
 
 fn named_thread(thread: DumpedThread, artifact: &str, limits: &Limits) -> Thread {
+    let omitted = thread.frames.len().saturating_sub(limits.frames) as u64;
     let handle = || ThreadId::Label(format!("{:#x}", thread.thread_id.unwrap_or_default()));
     Thread {
         id: thread.os_thread_id.map_or_else(handle, ThreadId::Os),
@@ -68,7 +63,7 @@ fn named_thread(thread: DumpedThread, artifact: &str, limits: &Limits) -> Thread
         crashed: false,
         artifact: artifact.to_owned(),
         frames: thread.frames.into_iter().take(limits.frames).map(named_frame).collect(),
-        frames_omitted: None,
+        frames_omitted: (omitted > 0).then_some(omitted),
     }
 }
 

@@ -13,7 +13,7 @@ const TITLE_CHARS: usize = 160;
 pub fn title(evidence: &Evidence) -> String {
     let title = match Subject::of(evidence) {
         Subject::Signal { signal, thread } => at_function(signal, thread),
-        Subject::Abort { abort, thread } => match (&abort.exception, abort.message.lines().next()) {
+        Subject::Abort { abort, thread } => match (&abort.exception, first_line(&abort.message)) {
             (Some(exception), Some(what)) => format!("{exception}: {what}"),
             (Some(exception), None) => at_function(&format!("uncaught {exception}"), thread),
             (None, Some(what)) if abort.family == "assertion" => format!("assertion failed: {what}"),
@@ -85,14 +85,15 @@ fn of_event(event: &Event, carrier: Option<&Event>) -> String {
             Some(function) => format!("{}: {} in {}", report.tool, report.error, plain_function(function)),
             None => format!("{}: {}", report.tool, report.error),
         },
-        _ => carrier
-            .unwrap_or(event)
-            .text
-            .lines()
-            .next()
-            .unwrap_or_default()
+        _ => first_line(&carrier.unwrap_or(event).text)
+            .unwrap_or("a failure without a message")
             .to_owned(),
     }
+}
+
+/// The first line that says something.
+fn first_line(text: &str) -> Option<&str> {
+    text.lines().find(|line| !line.trim().is_empty())
 }
 
 fn size(bytes: u64) -> String {

@@ -2,17 +2,15 @@
 
 use std::io::{self, Read};
 
+use super::caps::{MODULES, PIECE_BYTES, SEGMENTS};
 use super::headers::{HEADER_SIZE, Header, Machine, PROGRAM_HEADER_SIZE, PT_LOAD, PT_NOTE, ProgramHeader};
 use super::image::Image;
 use super::modules::{CoreModule, modules};
+use super::note_reader::NoteReader;
 use super::notes::{CoreThread, Mapping, Notes, Process, SignalInfo};
 use crate::readers::Input;
+use crate::readers::input::decompressed;
 use crate::{Limits, Problem};
-
-/// More mappings than any process has: the kernel's own default limit is 65 530 (`vm.max_map_count`).
-const MAX_SEGMENTS: u64 = 1 << 20;
-/// Register notes are a few KiB a thread; this is room for tens of thousands of threads.
-const MAX_NOTE_BYTES: u64 = 256 << 20;
 
 /// A range of the process's memory, as its program header tells it.
 #[derive(Clone, Copy, Debug)]
@@ -75,9 +73,10 @@ impl CoreDump {
     }
 
     /// Reads a core from a stream that can not be rewound, such as the kernel's pipe to a core handler, without
-    /// writing it down.
+    /// writing it down; compressed or not.
     pub fn from_stream(stream: impl Read, limits: &Limits) -> Result<(Self, Vec<Problem>), Problem> {
-        Self::from_image(Image::keep(stream, limits), limits)
+        let image = decompressed(stream, limits).and_then(|stream| Image::keep(stream, limits));
+        Self::from_image(image, limits)
     }
 
     fn from_image(
@@ -117,7 +116,14 @@ impl CoreDump {
             image,
         };
         core.mappings.sort_by_key(|mapping| mapping.start);
-        core.modules = modules(&core);
+        let (found, modules_omitted) = modules(&core);
+        core.modules = found;
+        if modules_omitted > 0 {
+            problems.push(Problem::new(
+                "limit-modules",
+                format!("{modules_omitted} mapped binaries beyond the first {MODULES} were left out"),
+            ));
+        }
         Ok((core, problems))
     }
 
@@ -184,12 +190,12 @@ impl CoreDump {
         (self.read(address, &mut word) == word.len()).then(|| u64::from_le_bytes(word))
     }
 
-    /// `len` bytes at an address, all or none.
+    /// `len` bytes at an address, all or none; never more than 64 MiB.
     pub fn bytes(&self, address: u64, len: usize) -> Option<Vec<u8>> {
         let segment = self.segment_at(address)?;
         // A wild length must not cost more memory than the core can fill.
         let reachable = self.segments.last()?.end.saturating_sub(segment.start);
-        if len as u64 > reachable.min(self.image.len()) {
+        if len as u64 > reachable.min(self.image.len()).min(PIECE_BYTES) {
             return None;
         }
         let mut bytes = vec![0; len];
@@ -199,19 +205,28 @@ impl CoreDump {
 
 fn program_headers(image: &Image, header: &Header, problems: &mut Vec<Problem>) -> Vec<ProgramHeader> {
     let count = header.program_header_count(|offset| image.bytes(offset, 64));
-    if count > MAX_SEGMENTS {
+    if count > SEGMENTS {
         problems.push(Problem::new(
             "limit-segments",
-            format!("the core names {count} segments; only the first {MAX_SEGMENTS} were read"),
+            format!("the core names {count} segments; only the first {SEGMENTS} were read"),
         ));
     }
-    let size = u64::from(header.program_header_size).max(PROGRAM_HEADER_SIZE);
-    let table = image.bytes(header.program_headers, count.min(MAX_SEGMENTS) * size);
+    if count > 0 && u64::from(header.program_header_size) != PROGRAM_HEADER_SIZE {
+        problems.push(Problem::new(
+            "damaged-header",
+            format!(
+                "the core says its program headers have {} bytes each; they are read as {PROGRAM_HEADER_SIZE}, as every \
+                 64-bit ELF file has them",
+                header.program_header_size
+            ),
+        ));
+    }
+    let table = image.bytes(header.program_headers, count.min(SEGMENTS) * PROGRAM_HEADER_SIZE);
     let found: Vec<_> = table
-        .chunks_exact(size as usize)
+        .chunks_exact(PROGRAM_HEADER_SIZE as usize)
         .filter_map(ProgramHeader::parse)
         .collect();
-    if (found.len() as u64) < count.min(MAX_SEGMENTS) {
+    if (found.len() as u64) < count.min(SEGMENTS) {
         problems.push(Problem::new(
             "truncated",
             format!(
@@ -231,20 +246,26 @@ fn read_notes(
     problems: &mut Vec<Problem>,
 ) -> Notes {
     let mut notes = Notes::default();
+    let mut reader = NoteReader::new(image);
+    let (mut there, mut named) = (0, 0);
     for segment in program_headers.iter().filter(|header| header.kind == PT_NOTE) {
-        let bytes = image.bytes(segment.offset, segment.file_size.min(MAX_NOTE_BYTES));
-        if (bytes.len() as u64) < segment.file_size {
-            problems.push(Problem::new(
-                "truncated-notes",
-                format!(
-                    "only {} of {} bytes of notes (threads, registers, mapped files) are there; upload the whole core",
-                    bytes.len(),
-                    segment.file_size
-                ),
-            ));
-        }
-        notes.add(&bytes, machine, limits.threads);
+        named = segment.file_size.saturating_add(named);
+        there = image
+            .len()
+            .saturating_sub(segment.offset)
+            .min(segment.file_size)
+            .saturating_add(there);
+        reader.read(segment, |note| notes.add(note, machine, limits.threads));
     }
+    if there < named {
+        problems.push(Problem::new(
+            "truncated-notes",
+            format!(
+                "only {there} of {named} bytes of notes (threads, registers, mapped files) are there; upload the whole core"
+            ),
+        ));
+    }
+    problems.extend(reader.problem());
     if notes.threads.is_empty() {
         problems.push(Problem::new(
             "no-threads",

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
-use super::pages::{PAGE, Pages};
+use super::pages::{Full, PAGE, Pages};
 use crate::readers::{Input, read_problem};
 use crate::{Limits, Problem};
 
@@ -34,11 +34,13 @@ impl Image {
 
     /// What is worth keeping of a stream, read to its end. Damage ends the reading, not the core.
     pub(super) fn keep(mut stream: impl Read, limits: &Limits) -> io::Result<(Self, Option<Problem>)> {
-        let mut pages = Pages::new(limits.resident_bytes);
+        let mut pages = Pages::new(limits.resident_bytes, limits.spilled_bytes);
         let mut buffer = vec![0; 64 * PAGE];
         loop {
             let (filled, damage) = fill(&mut stream, &mut buffer);
-            pages.push(buffer.get(..filled).unwrap_or_default())?;
+            if let Err(full) = pages.push(buffer.get(..filled).unwrap_or_default()) {
+                return Ok((Self::Pages(pages), Some(full_problem(&full))));
+            }
             if filled < buffer.len() || damage.is_some() {
                 return Ok((Self::Pages(pages), damage.as_ref().map(read_problem)));
             }
@@ -68,6 +70,27 @@ impl Image {
         let got = self.read_at(offset, &mut bytes);
         bytes.truncate(got);
         bytes
+    }
+}
+
+/// Where a core that is read as a stream is too large to keep, its end is lost: headers, notes and the stacks that come
+/// first are not.
+fn full_problem(full: &Full) -> Problem {
+    match full {
+        Full::Cap(cap) => Problem::new(
+            "limit-spilled-bytes",
+            format!(
+                "the core has more memory that is not zero than is put aside for it on disk ({cap} bytes); the rest is \
+                 missing: give the core uncompressed, which is read in place"
+            ),
+        ),
+        Full::Disk(error) => Problem::new(
+            "no-room",
+            format!(
+                "the core's memory can not be put aside in the temporary folder ({error}), so some is missing: make room \
+                 there, set TMPDIR to another, or give the core uncompressed, which is read in place"
+            ),
+        ),
     }
 }
 

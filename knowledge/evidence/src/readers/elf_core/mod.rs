@@ -4,12 +4,14 @@
 //! `coredump_filter` let it: mostly what the program wrote, and the first page of each binary. Code is not in it.
 //! [`CoreDump`] gives all of that; stacks and names are the business of the crate that knows DWARF.
 
+mod caps;
 mod dump;
 mod fault;
 mod headers;
 mod image;
 mod little_endian;
 mod modules;
+mod note_reader;
 mod notes;
 mod pages;
 mod signals;

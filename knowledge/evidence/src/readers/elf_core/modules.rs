@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use super::caps::{MODULE_NOTE_BYTES, MODULE_NOTE_SEGMENTS, MODULE_SEGMENTS, MODULES};
 use super::dump::{Auxiliary, CoreDump};
 use super::headers::{HEADER_SIZE, Header, PROGRAM_HEADER_SIZE, PT_LOAD, PT_NOTE, ProgramHeader};
 use super::notes::notes;
 
 const NT_GNU_BUILD_ID: u32 = 3;
 const PAGE: u64 = 4096;
-/// Longest note segment of a binary that is looked at.
-const MAX_NOTES: usize = 64 << 10;
 
 /// A binary mapped into the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +36,10 @@ pub fn build_id_text(id: &[u8]) -> String {
 }
 
 /// Groups mapped files into binaries. A file none of whose mappings is executable or starts with an ELF header is data.
-pub(super) fn modules(core: &CoreDump) -> Vec<CoreModule> {
+/// The number is that of the binaries beyond the cap.
+pub(super) fn modules(core: &CoreDump) -> (Vec<CoreModule>, usize) {
     let mut found: Vec<(CoreModule, bool)> = Vec::new();
+    let (mut binaries, mut omitted) = (0, 0);
     let mut last_of: HashMap<&str, usize> = HashMap::new();
     for mapping in &core.mappings {
         let executable = core.segment_at(mapping.start).is_some_and(|segment| segment.executable);
@@ -49,8 +50,13 @@ pub(super) fn modules(core: &CoreDump) -> Vec<CoreModule> {
             *is_binary |= executable;
             continue;
         }
+        if binaries >= MODULES {
+            omitted += usize::from(executable);
+            continue;
+        }
         last_of.insert(&mapping.path, found.len());
         let (module, has_header) = module_at(core, mapping.path.clone(), mapping.start, mapping.end);
+        binaries += usize::from(executable || has_header);
         found.push((module, executable || has_header));
     }
     if let Some(start) = core.auxiliary(Auxiliary::Vdso)
@@ -64,7 +70,7 @@ pub(super) fn modules(core: &CoreDump) -> Vec<CoreModule> {
         .map(|(module, _)| module)
         .collect();
     modules.sort_by_key(|module| module.start);
-    modules
+    (modules, omitted)
 }
 
 /// The binary whose first page is at `start`; says too whether that page is in the core.
@@ -88,6 +94,7 @@ fn module_at(core: &CoreDump, path: String, start: u64, end: u64) -> (CoreModule
         module.build_id = headers
             .iter()
             .filter(|header| header.kind == PT_NOTE)
+            .take(MODULE_NOTE_SEGMENTS)
             .find_map(|header| build_id(core, bias, header));
     }
     (module, has_header)
@@ -96,8 +103,8 @@ fn module_at(core: &CoreDump, path: String, start: u64, end: u64) -> (CoreModule
 /// Program headers of a binary, from its first page in memory.
 fn program_headers(core: &CoreDump, start: u64) -> Option<Vec<ProgramHeader>> {
     let header = Header::parse(&core.bytes(start, HEADER_SIZE as usize)?)?;
-    let count = header.program_header_count(|_| Vec::new()).min(1024) as usize;
-    let size = usize::from(header.program_header_size).max(PROGRAM_HEADER_SIZE as usize);
+    let count = header.program_header_count(|_| Vec::new()).min(MODULE_SEGMENTS) as usize;
+    let size = PROGRAM_HEADER_SIZE as usize;
     let table = core
         .bytes(start.checked_add(header.program_headers)?, count * size)
         .unwrap_or_default();
@@ -105,7 +112,7 @@ fn program_headers(core: &CoreDump, start: u64) -> Option<Vec<ProgramHeader>> {
 }
 
 fn build_id(core: &CoreDump, bias: u64, header: &ProgramHeader) -> Option<String> {
-    let size = usize::try_from(header.file_size).ok()?.min(MAX_NOTES);
+    let size = usize::try_from(header.file_size).ok()?.min(MODULE_NOTE_BYTES);
     let bytes = core.bytes(bias.wrapping_add(header.address), size)?;
     notes(&bytes, header.align)
         .find(|note| note.name == b"GNU" && note.kind == NT_GNU_BUILD_ID && !note.description.is_empty())

@@ -10,7 +10,7 @@ const NT_PRSTATUS: u32 = 1;
 const NT_PRPSINFO: u32 = 3;
 const NT_AUXV: u32 = 6;
 const NT_SIGINFO: u32 = 0x5349_4749;
-const NT_FILE: u32 = 0x4649_4c45;
+pub(super) const NT_FILE: u32 = 0x4649_4c45;
 /// Masks of the pointer-authentication bits in data and code addresses (aarch64).
 const NT_ARM_PAC_MASK: u32 = 0x406;
 /// The general registers start after signal, pids and times.
@@ -159,19 +159,17 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Reads one `PT_NOTE` segment.
-    pub(super) fn add(&mut self, bytes: &[u8], machine: Machine, max_threads: usize) {
-        for note in notes(bytes, 4) {
-            match (note.name, note.kind) {
-                (b"CORE", NT_PRSTATUS) if self.threads.len() >= max_threads => self.threads_omitted += 1,
-                (b"CORE", NT_PRSTATUS) => self.threads.extend(thread(note.description, machine)),
-                (b"CORE", NT_PRPSINFO) => self.process = process(note.description),
-                (b"CORE", NT_SIGINFO) => self.signal = SignalInfo::parse(note.description),
-                (b"CORE", NT_FILE) => self.mappings = mappings(note.description),
-                (b"CORE", NT_AUXV) => self.auxiliary = auxiliary(note.description),
-                (b"LINUX", NT_ARM_PAC_MASK) => self.code_mask = u64_at(note.description, 8).unwrap_or(0),
-                _ => {}
-            }
+    /// Takes in one note of a `PT_NOTE` segment.
+    pub(super) fn add(&mut self, note: &Note, machine: Machine, max_threads: usize) {
+        match (note.name, note.kind) {
+            (b"CORE", NT_PRSTATUS) if self.threads.len() >= max_threads => self.threads_omitted += 1,
+            (b"CORE", NT_PRSTATUS) => self.threads.extend(thread(note.description, machine)),
+            (b"CORE", NT_PRPSINFO) => self.process = process(note.description),
+            (b"CORE", NT_SIGINFO) => self.signal = SignalInfo::parse(note.description),
+            (b"CORE", NT_FILE) => self.mappings = mappings(note.description),
+            (b"CORE", NT_AUXV) => self.auxiliary = auxiliary(note.description),
+            (b"LINUX", NT_ARM_PAC_MASK) => self.code_mask = u64_at(note.description, 8).unwrap_or(0),
+            _ => {}
         }
     }
 }

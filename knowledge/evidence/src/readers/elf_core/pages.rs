@@ -9,6 +9,11 @@ use super::image::read_fully;
 /// Granularity of keeping. Kernels write cores page by page, so zero pages are aligned to this.
 pub(super) const PAGE: usize = 4096;
 
+const ZEROS: [u8; PAGE] = [0; PAGE];
+
+/// Most pages a sequence can have: their numbers are four bytes, which is 16 TiB.
+const PAGES: u64 = u32::MAX as u64;
+
 /// A sparse byte sequence, written front to back and then read anywhere.
 #[derive(Debug)]
 pub(super) struct Pages {
@@ -16,34 +21,45 @@ pub(super) struct Pages {
     len: u64,
     /// Runs of kept pages, ascending.
     runs: Vec<Run>,
-    /// Kept pages in the order of arrival, as far as they fit under `cap`.
+    /// Kept pages in the order of arrival, as far as they fit under `resident_cap`.
     resident: Vec<u8>,
     /// The others: an unlinked temporary file.
     spilled: Option<File>,
     /// Number of pages kept so far.
-    kept: u64,
+    kept: u32,
     /// Most bytes that `resident` may hold.
-    cap: usize,
+    resident_cap: usize,
+    /// Most bytes that `spilled` may hold.
+    spilled_cap: u64,
 }
 
-/// `count` consecutive kept pages: page `first` of the sequence is kept page `slot`.
+/// Consecutive kept pages: page `first` of the sequence is kept page `slot`, and so on up to the slot of the next run.
+/// Eight bytes each, because there may be one for every second page of a core.
 #[derive(Debug)]
 struct Run {
-    first: u64,
-    count: u64,
-    slot: u64,
+    first: u32,
+    slot: u32,
+}
+
+/// Why no more pages are kept.
+#[derive(Debug)]
+pub(super) enum Full {
+    /// The cap on what is put on disk.
+    Cap(u64),
+    /// The disk itself.
+    Disk(io::Error),
 }
 
 impl Pages {
-    pub(super) fn new(cap: u64) -> Self {
-        let cap = usize::try_from(cap).unwrap_or(usize::MAX) / PAGE * PAGE;
+    pub(super) fn new(resident_cap: u64, spilled_cap: u64) -> Self {
         Self {
             len: 0,
             runs: Vec::new(),
             resident: Vec::new(),
             spilled: None,
             kept: 0,
-            cap,
+            resident_cap: usize::try_from(resident_cap).unwrap_or(usize::MAX) / PAGE * PAGE,
+            spilled_cap,
         }
     }
 
@@ -52,9 +68,9 @@ impl Pages {
     }
 
     /// Appends bytes. Every call but the last must bring a whole number of pages.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), Full> {
         for page in bytes.chunks(PAGE) {
-            if page.iter().any(|byte| *byte != 0) {
+            if ZEROS.get(..page.len()) != Some(page) {
                 self.keep(page)?;
             }
             self.len += page.len() as u64;
@@ -62,32 +78,36 @@ impl Pages {
         Ok(())
     }
 
-    fn keep(&mut self, page: &[u8]) -> io::Result<()> {
+    fn keep(&mut self, page: &[u8]) -> Result<(), Full> {
         let number = self.len / PAGE as u64;
-        match self.runs.last_mut() {
-            Some(run) if run.first + run.count == number => run.count += 1,
-            _ => self.runs.push(Run {
-                first: number,
-                count: 1,
-                slot: self.kept,
-            }),
+        let spilled = (u64::from(self.kept) * PAGE as u64).saturating_sub(self.resident.len() as u64);
+        let fits = self.resident.len() < self.resident_cap;
+        if number >= PAGES || (!fits && spilled.saturating_add(PAGE as u64) > self.spilled_cap) {
+            return Err(Full::Cap(self.spilled_cap));
         }
-        if self.resident.len() < self.cap {
+        if fits {
             self.resident.extend_from_slice(page);
             self.resident.resize(self.resident.len().next_multiple_of(PAGE), 0);
         } else {
-            self.spill(page)?;
+            self.spill(page, spilled).map_err(Full::Disk)?;
+        }
+        let number = number as u32;
+        let continues = |run: &Run| self.kept - run.slot == number - run.first;
+        if !self.runs.last().is_some_and(continues) {
+            self.runs.push(Run {
+                first: number,
+                slot: self.kept,
+            });
         }
         self.kept += 1;
         Ok(())
     }
 
-    fn spill(&mut self, page: &[u8]) -> io::Result<()> {
+    fn spill(&mut self, page: &[u8], offset: u64) -> io::Result<()> {
         let file = match self.spilled.take() {
             Some(file) => file,
             None => tempfile::tempfile()?,
         };
-        let offset = self.kept * PAGE as u64 - self.resident.len() as u64;
         let written = file.write_all_at(page, offset);
         self.spilled = Some(file);
         written
@@ -112,18 +132,25 @@ impl Pages {
         done
     }
 
+    /// The slot of a page, when it is kept.
+    fn slot(&self, number: u64) -> Option<u64> {
+        let after = self.runs.partition_point(|run| u64::from(run.first) <= number);
+        let run = self.runs.get(after.checked_sub(1)?)?;
+        let end = self.runs.get(after).map_or(self.kept, |next| next.slot);
+        let slot = u64::from(run.slot) + number - u64::from(run.first);
+        (slot < u64::from(end)).then_some(slot)
+    }
+
     /// Reads within one page; false when the disk failed.
     fn read_page(&self, number: u64, within: usize, part: &mut [u8]) -> bool {
-        let after = self.runs.partition_point(|run| run.first <= number);
-        let run = after.checked_sub(1).and_then(|index| self.runs.get(index));
-        let Some(run) = run.filter(|run| number < run.first + run.count) else {
+        let Some(slot) = self.slot(number) else {
             part.fill(0);
             return true;
         };
-        let at = (run.slot + number - run.first) * PAGE as u64 + within as u64;
+        let at = slot * PAGE as u64 + within as u64;
         if let Some(kept) = usize::try_from(at)
             .ok()
-            .and_then(|at| self.resident.get(at..at + part.len()))
+            .and_then(|at| self.resident.get(at..at.checked_add(part.len())?))
         {
             part.copy_from_slice(kept);
             return true;

@@ -3,25 +3,58 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::node::Node;
+use super::node::{Node, cut};
+use crate::Problem;
 use crate::model::{EntryState, Progress, Recorder, RecorderEntry, RecorderGroup};
 
 /// Frames kept of one stack.
 const FRAMES: usize = 32;
+/// Bytes kept of one name.
+const NAME_BYTES: usize = 1024;
+/// Bytes kept of the sizes or types of one operation: room for some two hundred tensors.
+const SHAPE_BYTES: usize = 4096;
+/// Bytes of distinct names, shapes and stacks kept in all.
+const TEXT_BYTES: usize = 32 << 20;
+/// Process groups of one rank.
+const GROUPS: usize = 4096;
+/// Ranks listed by all groups together.
+const RANKS: usize = 1 << 20;
+/// Bytes of those lists, as they are written.
+const RANK_TEXT_BYTES: usize = 16 << 20;
 
-pub(super) fn recorder(root: Node, artifact: &str, entry_cap: usize) -> Recorder {
-    let entries = root.get("entries").map(Node::items).unwrap_or_default();
-    let kept = entries.len().saturating_sub(entry_cap);
+/// Reads a dump; what is left out of it is named.
+pub(super) fn recorder(root: Node, artifact: &str, entry_cap: usize, problems: &mut Vec<Problem>) -> Recorder {
+    let entries = root.get("entries").map(Node::items);
+    let count = entries.as_ref().map_or(0, ExactSizeIterator::len);
+    if count > entry_cap {
+        let message = format!("the recorder holds {count} entries; only the latest {entry_cap} were read");
+        problems.push(Problem::new("limit-events", message));
+    }
     let mut pool = Pool::default();
-    let mut entries: Vec<RecorderEntry> = entries.into_iter().skip(kept).map(|entry| pool.entry(entry)).collect();
+    let latest = entries.into_iter().flatten().skip(count.saturating_sub(entry_cap));
+    let mut entries: Vec<RecorderEntry> = latest.map(|entry| pool.entry(entry)).collect();
     entries.sort_by_key(|entry| entry.record);
+    let (groups, complete) = groups(root);
+    if pool.is_full() || !complete {
+        let message = "the recorder has more groups, ranks or distinct texts than any job: what was beyond the limits is \
+                       left out, and ranks may be judged wrongly";
+        problems.push(Problem::new("limit-recorder", message));
+    }
+    Recorder {
+        groups,
+        progress: progress(root),
+        entries,
+        version: name(root.get("version")).to_owned(),
+        ..empty(artifact)
+    }
+}
+
+/// The recorder of a dump that could not be read.
+pub(super) fn empty(artifact: &str) -> Recorder {
     Recorder {
         artifact: artifact.to_owned(),
         rank: rank(artifact),
-        version: text(root.get("version")).to_owned(),
-        groups: groups(root),
-        progress: progress(root),
-        entries,
+        ..Recorder::default()
     }
 }
 
@@ -38,29 +71,38 @@ pub(super) fn rank(artifact: &str) -> Option<u32> {
     stem.get(stem.len() - digits..)?.parse().ok()
 }
 
-fn groups(root: Node) -> BTreeMap<String, RecorderGroup> {
-    let members = root.get("pg_config").map(Node::members).unwrap_or_default();
-    let groups = members.into_iter().map(|(name, config)| {
-        let description = text(config.get("desc")).to_owned();
-        (
-            name.to_owned(),
-            RecorderGroup {
-                description,
-                ranks: ranks(text(config.get("ranks"))),
-            },
-        )
-    });
-    groups.collect()
+/// The groups, and whether those are all.
+fn groups(root: Node) -> (BTreeMap<String, RecorderGroup>, bool) {
+    let config = root.get("pg_config");
+    let mut complete = config.map_or(0, Node::member_count) <= GROUPS;
+    let (mut ranks_left, mut text_left) = (RANKS, RANK_TEXT_BYTES);
+    let mut groups = BTreeMap::new();
+    for (group, config) in config.map(|config| config.members(GROUPS)).unwrap_or_default() {
+        let listed = config.get("ranks").and_then(Node::text).unwrap_or_default();
+        complete &= listed.len() <= text_left;
+        let listed = cut(listed, text_left);
+        text_left -= listed.len();
+        let ranks: Vec<u32> = ranks(listed).take(ranks_left).collect();
+        ranks_left -= ranks.len();
+        complete &= ranks_left > 0;
+        let group = cut(group, NAME_BYTES).to_owned();
+        let description = name(config.get("desc")).to_owned();
+        groups.insert(group, RecorderGroup { description, ranks });
+    }
+    (groups, complete)
 }
 
 /// Ranks are a list written as a string: `"[0, 1, 2]"`.
-fn ranks(list: &str) -> Vec<u32> {
+fn ranks(list: &str) -> impl Iterator<Item = u32> {
     let numbers = list.split(|c: char| !c.is_ascii_digit());
-    numbers.filter_map(|number| number.parse().ok()).collect()
+    numbers.filter_map(|number| number.parse().ok())
 }
 
 fn progress(root: Node) -> BTreeMap<u64, Progress> {
-    let members = root.get("pg_status").map(Node::members).unwrap_or_default();
+    let members = root
+        .get("pg_status")
+        .map(|status| status.members(GROUPS))
+        .unwrap_or_default();
     let progress = members.into_iter().filter_map(|(number, status)| {
         let last = |key| status.get(key).and_then(Node::number);
         let progress = Progress {
@@ -77,23 +119,33 @@ fn progress(root: Node) -> BTreeMap<u64, Progress> {
 struct Pool {
     texts: HashSet<Arc<str>>,
     stacks: HashMap<Vec<String>, Arc<[String]>>,
+    /// Bytes of all of them.
+    bytes: usize,
 }
 
 impl Pool {
+    fn is_full(&self) -> bool {
+        self.bytes > TEXT_BYTES
+    }
+
     fn entry(&mut self, entry: Node) -> RecorderEntry {
         let number = |key| entry.get(key).and_then(Node::number).unwrap_or(0);
         let flag = |key| entry.get(key).and_then(Node::flag).unwrap_or(false);
-        let group = entry.get("process_group").map(Node::items).unwrap_or_default();
-        let [name, description] = [0, 1].map(|index| text(group.get(index).copied()));
+        let mut group = entry.get("process_group").into_iter().flat_map(Node::items);
+        let [group, description] = [(); 2].map(|()| name(group.next()));
         // A backend's name may hold colons itself.
-        let profiling = text(entry.get("profiling_name"));
+        let profiling = name(entry.get("profiling_name"));
         let (backend, operation) = profiling.rsplit_once(':').unwrap_or(("", profiling));
         let operation = operation.split(' ').next().unwrap_or(operation);
-        let shown = |key, depth| entry.get(key).map_or_else(String::new, |node: Node| node.show(depth));
+        let shown = |key, depth| {
+            entry
+                .get(key)
+                .map_or_else(String::new, |node: Node| node.show(depth, SHAPE_BYTES))
+        };
         RecorderEntry {
             record: number("record_id"),
             group_number: number("pg_id"),
-            group: self.text(name),
+            group: self.text(group),
             group_description: self.text(description),
             sequence: number("collective_seq_id"),
             backend: self.text(backend),
@@ -102,7 +154,7 @@ impl Pool {
             output_sizes: self.text(&shown("output_sizes", 2)),
             input_dtypes: self.text(&shown("input_dtypes", 1)),
             output_dtypes: self.text(&shown("output_dtypes", 1)),
-            state: match text(entry.get("state")) {
+            state: match name(entry.get("state")) {
                 "completed" => EntryState::Completed,
                 "started" => EntryState::Started,
                 _ => EntryState::Scheduled,
@@ -118,24 +170,37 @@ impl Pool {
         if let Some(known) = self.texts.get(text) {
             return known.clone();
         }
+        self.bytes += text.len();
+        if self.is_full() {
+            return Arc::default();
+        }
         let new: Arc<str> = text.into();
         self.texts.insert(new.clone());
         new
     }
 
     fn stack(&mut self, frames: Option<Node>) -> Arc<[String]> {
-        let frames = frames.map(Node::items).unwrap_or_default();
-        let frames: Vec<String> = frames.into_iter().take(FRAMES).map(frame).collect();
-        let stack = self
-            .stacks
-            .entry(frames)
-            .or_insert_with_key(|frames| frames.as_slice().into());
-        stack.clone()
+        if self.is_full() {
+            return Arc::default();
+        }
+        let frames: Vec<String> = frames
+            .into_iter()
+            .flat_map(Node::items)
+            .take(FRAMES)
+            .map(frame)
+            .collect();
+        if let Some(known) = self.stacks.get(&frames) {
+            return known.clone();
+        }
+        self.bytes += frames.iter().map(String::len).sum::<usize>() * 2;
+        let stack: Arc<[String]> = frames.as_slice().into();
+        self.stacks.insert(frames, stack.clone());
+        stack
     }
 }
 
 fn frame(frame: Node) -> String {
-    let (function, file) = (text(frame.get("name")), text(frame.get("filename")));
+    let (function, file) = (name(frame.get("name")), name(frame.get("filename")));
     match frame.get("line").and_then(Node::number) {
         _ if matches!(file, "" | "??") => function.to_owned(),
         Some(line) if line > 0 => format!("{function} ({file}:{line})"),
@@ -143,6 +208,7 @@ fn frame(frame: Node) -> String {
     }
 }
 
-fn text(node: Option<Node<'_>>) -> &str {
-    node.and_then(Node::text).unwrap_or("")
+/// A text, as far as names go.
+fn name(node: Option<Node<'_>>) -> &str {
+    cut(node.and_then(Node::text).unwrap_or(""), NAME_BYTES)
 }

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{Recorder, RecorderEntry};
 
+/// Groups of one rank that are matched.
+const GROUPS: usize = 4096;
+
 /// What makes a group the same on two ranks. Names alone do not: the default group is `""` in one place of a dump and
 /// `"0"` in another, and two jobs' dumps may be in one folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,10 +55,14 @@ pub(super) fn groups(recorders: &[Recorder]) -> BTreeMap<GroupKey, Group<'_>> {
 
 fn add<'a>(groups: &mut BTreeMap<GroupKey, Group<'a>>, recorder: &'a Recorder, rank: u32) {
     let names = names_by_number(recorder);
-    for (number, config_name) in &names {
+    let mut by_number: BTreeMap<u64, Vec<&RecorderEntry>> = BTreeMap::new();
+    for entry in &recorder.entries {
+        by_number.entry(entry.group_number).or_default().push(entry);
+    }
+    for (number, config_name) in names.iter().take(GROUPS) {
         let config = recorder.groups.get(*config_name).cloned().unwrap_or_default();
-        let entries = recorder.entries.iter().filter(|entry| entry.group_number == *number);
-        let entry_name = entries.clone().next().map(|entry| entry.group.to_string());
+        let entries = by_number.remove(number).unwrap_or_default();
+        let entry_name = entries.first().map(|entry| entry.group.to_string());
         let name = entry_name.unwrap_or_else(|| default_name(config_name));
         let group = groups
             .entry(GroupKey {

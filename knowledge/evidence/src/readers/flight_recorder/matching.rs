@@ -76,8 +76,12 @@ fn judge_group(key: &GroupKey, group: &Group) -> Vec<Judged> {
         .flat_map(|member| member.calls.keys().copied())
         .collect();
     let mut found: Vec<Judged> = Vec::new();
+    let absent = Absent::new(key, group);
     for sequence in sequences {
-        let Some(judged) = Call::new(key, group, sequence).judge() else {
+        let call = Call::new(key, group, sequence, &absent);
+        // What is missing from one collective is missing from those after it: that is said once.
+        let missing_found = found.iter().any(|earlier| earlier.verdict.kind == "missing-rank");
+        let Some(judged) = call.judge(missing_found) else {
             continue;
         };
         if found.iter().all(|earlier| earlier.verdict.kind != judged.verdict.kind) {
@@ -91,33 +95,58 @@ fn judge_group(key: &GroupKey, group: &Group) -> Vec<Judged> {
     found
 }
 
+/// Which ranks of a group left a recorder, worked out once: a group may have a hundred thousand ranks.
+#[derive(Debug)]
+struct Absent {
+    /// Those that did, in the order of the group's list.
+    present: Vec<u32>,
+    /// Those that did not.
+    silent: Vec<u32>,
+}
+
+impl Absent {
+    fn new(key: &GroupKey, group: &Group) -> Self {
+        let ranks = key.ranks.iter().copied();
+        let (present, silent) = ranks.partition(|rank| group.members.contains_key(rank));
+        Self { present, silent }
+    }
+}
+
 /// One collective of one group, across ranks.
 #[derive(Debug)]
 struct Call<'a> {
     key: &'a GroupKey,
+    absent: &'a Absent,
     group: &'a Group<'a>,
     sequence: u64,
     entries: BTreeMap<u32, &'a [&'a RecorderEntry]>,
 }
 
 impl<'a> Call<'a> {
-    fn new(key: &'a GroupKey, group: &'a Group<'a>, sequence: u64) -> Self {
+    fn new(key: &'a GroupKey, group: &'a Group<'a>, sequence: u64, absent: &'a Absent) -> Self {
         let entries = group
             .members
             .iter()
             .filter_map(|(rank, member)| Some((*rank, member.calls.get(&sequence)?.as_slice())));
         Self {
             key,
+            absent,
             group,
             sequence,
             entries: entries.collect(),
         }
     }
 
-    fn judge(&self) -> Option<Judged> {
-        self.mismatch()
-            .or_else(|| self.missing())
-            .or_else(|| self.not_completed())
+    /// The first thing that is wrong with it; nothing when that is missing ranks and those are known already.
+    fn judge(&self, missing_found: bool) -> Option<Judged> {
+        if let Some(judged) = self.mismatch() {
+            return Some(judged);
+        }
+        let (behind, silent) = self.missing();
+        if behind.is_empty() && silent.is_empty() {
+            return self.not_completed();
+        }
+        (!missing_found).then(|| self.missing_verdict(behind, silent))
     }
 
     /// The ranks that asked for something else than the others.
@@ -148,33 +177,33 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// The ranks that never came to what others entered.
-    fn missing(&self) -> Option<Judged> {
+    /// The ranks that never came to what others entered: those that are behind, and those without a recorder.
+    fn missing(&self) -> (Vec<u32>, &[u32]) {
         let complete = |entry: &&RecorderEntry| entry.state == EntryState::Completed;
         if self.entries.values().flat_map(|entries| entries.iter()).all(complete) {
-            return None;
+            return (Vec::new(), &[]);
         }
-        let reach = |rank: &u32| self.group.members.get(rank).map(|member| member.reach);
-        let ranks = || self.key.ranks.iter().copied();
-        let behind: Vec<u32> = ranks()
-            .filter(|rank| reach(rank).flatten().is_some_and(|reach| reach < self.sequence))
-            .collect();
+        let is_behind = |rank: &u32| {
+            let reach = self.group.members.get(rank).and_then(|member| member.reach);
+            reach.is_some_and(|reach| reach < self.sequence)
+        };
+        let behind = self.absent.present.iter().copied().filter(is_behind).collect();
         // A rank without a recorder is missing only if others still wait: it may have come and gone.
         let waited_for = !self.group.members.values().any(|member| self.is_done_by(member));
-        let silent: Vec<u32> = ranks().filter(|rank| waited_for && reach(rank).is_none()).collect();
-        if behind.is_empty() && silent.is_empty() {
-            return None;
-        }
+        (behind, if waited_for { &self.absent.silent } else { &[] })
+    }
+
+    fn missing_verdict(&self, behind: Vec<u32>, silent: &[u32]) -> Judged {
         let entered: Vec<u32> = self.entries.keys().copied().collect();
         let part = |words: &str, ranks: &[u32]| (!ranks.is_empty()).then(|| format!("{words} {}", list(ranks)));
         let parts = [
             part("entered by", &entered),
             part("not entered by", &behind),
-            part("no recorder from", &silent),
+            part("no recorder from", silent),
         ];
         let detail = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
-        let missing: BTreeSet<u32> = behind.into_iter().chain(silent).collect();
-        Some(self.verdict("missing-rank", missing.into_iter().collect(), detail))
+        let missing: BTreeSet<u32> = behind.into_iter().chain(silent.iter().copied()).collect();
+        self.verdict("missing-rank", missing.into_iter().collect(), detail)
     }
 
     /// The ranks that entered and did not get out: some of them, when others did; all, when nobody did.

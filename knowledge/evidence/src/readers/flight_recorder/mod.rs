@@ -13,14 +13,11 @@ use std::io::{BufRead, Read};
 
 use crate::model::{Evidence, Recorder};
 use crate::readers::pickle::{self, Keep};
-use crate::readers::{Reading, read_problem};
+use crate::readers::{Reading, json as whole_json};
 use crate::{ArtifactKind, Limits, Problem};
 use node::Node;
 
 pub use matching::match_ranks;
-
-/// JSON of more bytes than this is cut: a full ring of 2000 entries is 1 MB.
-const JSON_BYTES: u64 = 256 << 20;
 
 /// Reads the dump of one rank from its uncompressed bytes; the rank is in `name`, the artifact's.
 pub fn read(mut input: impl BufRead, name: &str, limits: &Limits) -> Reading {
@@ -50,20 +47,25 @@ pub fn read(mut input: impl BufRead, name: &str, limits: &Limits) -> Reading {
 
 fn pickled(input: impl Read, name: &str, limits: &Limits) -> (Recorder, Vec<Problem>) {
     let pickle = pickle::load(input, limits, &mut Keep);
+    let mut problems = pickle.problems;
     let root = Node::Pickle(&pickle.heap, pickle.root);
-    (dump::recorder(root, name, limits.events), pickle.problems)
+    (dump::recorder(root, name, limits.events, &mut problems), problems)
 }
 
 fn json(input: impl Read, name: &str, limits: &Limits) -> (Recorder, Vec<Problem>) {
-    let mut text = Vec::new();
-    let torn = input.take(JSON_BYTES).read_to_end(&mut text).err();
-    let mut problems: Vec<Problem> = torn.iter().map(read_problem).collect();
-    let root = serde_json::from_slice(&text).unwrap_or_else(|error| {
-        let message = format!(
-            "the flight recorder's JSON is damaged ({error}); use the pickle that lies beside it, if there is one"
-        );
-        problems.push(Problem::new("damaged-json", message));
+    let (text, torn) = match whole_json::text(input, limits) {
+        Ok(text) => text,
+        Err(problem) => return (dump::empty(name), vec![problem]),
+    };
+    let mut problems = Vec::from_iter(torn);
+    let root = whole_json::parse(&text).unwrap_or_else(|mut problem: Problem| {
+        if problem.code == "bad-json" {
+            "damaged-json".clone_into(&mut problem.code);
+            problem.message += "; use the pickle that lies beside it, if there is one";
+        }
+        problems.push(problem);
         serde_json::Value::Null
     });
-    (dump::recorder(Node::Json(&root), name, limits.events), problems)
+    let recorder = dump::recorder(Node::Json(&root), name, limits.events, &mut problems);
+    (recorder, problems)
 }

@@ -19,28 +19,35 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub fn items(self) -> Vec<Self> {
+    pub fn items(self) -> Items<'a> {
         match self {
-            Self::Pickle(heap, value) => {
-                let items = heap.items(value).unwrap_or_default();
-                items.iter().map(|item| Self::Pickle(heap, *item)).collect()
-            }
-            Self::Json(json) => json.as_array().into_iter().flatten().map(Self::Json).collect(),
+            Self::Pickle(heap, value) => Items::Pickle(heap, heap.items(value).unwrap_or_default().iter()),
+            Self::Json(json) => Items::Json(json.as_array().map(Vec::as_slice).unwrap_or_default().iter()),
         }
     }
 
-    pub fn members(self) -> Vec<(&'a str, Self)> {
+    /// At most `cap` members.
+    pub fn members(self, cap: usize) -> Vec<(&'a str, Self)> {
         match self {
             Self::Pickle(heap, value) => {
                 let members = heap
                     .pairs(value)
+                    .take(cap)
                     .filter_map(|(key, value)| Some((heap.text(key)?, value)));
                 members.map(|(key, value)| (key, Self::Pickle(heap, value))).collect()
             }
             Self::Json(json) => {
-                let members = json.as_object().into_iter().flatten();
+                let members = json.as_object().into_iter().flatten().take(cap);
                 members.map(|(key, value)| (key.as_str(), Self::Json(value))).collect()
             }
+        }
+    }
+
+    /// How many members there are.
+    pub fn member_count(self) -> usize {
+        match self {
+            Self::Pickle(heap, value) => heap.pairs(value).count(),
+            Self::Json(json) => json.as_object().map_or(0, serde_json::Map::len),
         }
     }
 
@@ -67,18 +74,66 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Writes a list of lists of numbers or names the way both formats show it: `[[8, 4]]`.
-    pub fn show(self, depth: usize) -> String {
-        if let Some(text) = self.text() {
-            return text.to_owned();
-        }
-        if let Some(number) = self.number() {
-            return number.to_string();
-        }
-        if depth == 0 {
-            return "…".to_owned();
-        }
-        let items: Vec<String> = self.items().into_iter().map(|item| item.show(depth - 1)).collect();
-        format!("[{}]", items.join(", "))
+    /// Writes a list of lists of numbers or names the way both formats show it: `[[8, 4]]`. Ends once there are `cap`
+    /// bytes: what a file shares may be far longer than the file.
+    pub fn show(self, depth: usize, cap: usize) -> String {
+        let mut shown = String::new();
+        self.show_into(depth, cap, &mut shown);
+        shown
     }
+
+    fn show_into(self, depth: usize, cap: usize, shown: &mut String) {
+        if let Some(text) = self.text() {
+            shown.push_str(cut(text, cap.saturating_sub(shown.len())));
+        } else if let Some(number) = self.number() {
+            shown.push_str(&number.to_string());
+        } else if depth == 0 {
+            shown.push('…');
+        } else {
+            shown.push('[');
+            for (index, item) in self.items().enumerate() {
+                if shown.len() >= cap {
+                    shown.push('…');
+                    break;
+                }
+                if index > 0 {
+                    shown.push_str(", ");
+                }
+                item.show_into(depth - 1, cap, shown);
+            }
+            shown.push(']');
+        }
+    }
+}
+
+/// The items of a list or tuple.
+#[derive(Clone, Debug)]
+pub(super) enum Items<'a> {
+    Pickle(&'a Heap, std::slice::Iter<'a, Value>),
+    Json(std::slice::Iter<'a, Json>),
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Node<'a>;
+
+    fn next(&mut self) -> Option<Node<'a>> {
+        match self {
+            Self::Pickle(heap, items) => items.next().map(|item| Node::Pickle(heap, *item)),
+            Self::Json(items) => items.next().map(Node::Json),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            Self::Pickle(_, items) => items.size_hint(),
+            Self::Json(items) => items.size_hint(),
+        }
+    }
+}
+
+impl ExactSizeIterator for Items<'_> {}
+
+/// The first `bytes` bytes of a text, or a few fewer where that would cut a character.
+pub(super) fn cut(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }

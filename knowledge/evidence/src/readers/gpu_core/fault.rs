@@ -1,6 +1,7 @@
 //! Which warps stopped with an exception, and where the others were.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use super::exceptions::exception_name;
 use super::images::{Images, Site, demangled};
@@ -25,7 +26,7 @@ pub(super) struct Found {
 impl Found {
     /// What the warp says of an exception: in a thread, in its own error address, or, from r555 on, in the state of
     /// its multiprocessor, which counts for the warp that is marked broken.
-    pub fn new(sections: &Sections, images: &Images, grids: &[Grid], warp: &Warp) -> Option<Self> {
+    pub fn new(sections: &Sections, images: &Images, grids: &HashMap<u64, Grid>, warp: &Warp) -> Option<Self> {
         let threads = threads(sections, warp);
         let raised = threads.iter().find(|thread| thread.exception != 0).cloned();
         let blamed = warp.multiprocessor_exception != 0 && warp.broken;
@@ -72,11 +73,11 @@ impl Found {
 pub(super) fn groups(
     sections: &Sections,
     images: &Images,
-    grids: &[Grid],
+    grids: &HashMap<u64, Grid>,
     warps: &[Warp],
     cap: usize,
 ) -> Vec<WarpGroup> {
-    let mut groups: BTreeMap<(Option<String>, Option<u64>), (u64, u64)> = BTreeMap::new();
+    let mut groups: BTreeMap<(Option<Arc<str>>, Option<u64>), (u64, u64)> = BTreeMap::new();
     for warp in warps {
         let entry = entry(grids, warp);
         let pc = first_active(&threads(sections, warp), warp)
@@ -112,10 +113,6 @@ fn first_active(threads: &[Thread], warp: &Warp) -> Option<Thread> {
     threads.iter().find(active).or(threads.first()).cloned()
 }
 
-fn entry(grids: &[Grid], warp: &Warp) -> Option<u64> {
-    grids
-        .iter()
-        .find(|grid| grid.id == warp.grid)
-        .map(|grid| grid.entry)
-        .filter(|entry| *entry != 0)
+fn entry(grids: &HashMap<u64, Grid>, warp: &Warp) -> Option<u64> {
+    grids.get(&warp.grid).map(|grid| grid.entry).filter(|entry| *entry != 0)
 }

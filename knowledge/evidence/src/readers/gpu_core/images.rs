@@ -1,6 +1,8 @@
 //! The cubins embedded in a dump: which kernel an address is in.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
 use object::elf::FileHeader64;
 use object::read::elf::ElfFile;
@@ -10,19 +12,25 @@ use super::sections::{Kind, Sections};
 
 /// Functions kept of all images together.
 const FUNCTIONS: usize = 1 << 20;
+/// Bytes of one mangled name; the longest of template libraries have some 10 000.
+const NAME_BYTES: usize = 32 << 10;
+/// Bytes of all names kept: names may overlap in a file, so that there is no end to them.
+const ALL_NAME_BYTES: usize = 64 << 20;
+/// Bytes of a demangled name: a few bytes of mangled name can stand for gigabytes.
+const DEMANGLED_BYTES: usize = 16 << 10;
 
 /// A function of a relocated image.
 #[derive(Clone, Debug)]
 struct Function {
     size: u64,
-    mangled: String,
+    mangled: Arc<str>,
 }
 
 /// A place in device code.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Site {
     /// As in the image's symbol table.
-    pub mangled: String,
+    pub mangled: Arc<str>,
     pub offset: u64,
 }
 
@@ -31,7 +39,9 @@ pub(super) struct Site {
 pub(super) struct Images {
     functions: BTreeMap<u64, Function>,
     /// Of images that were not relocated: names only.
-    names: Vec<String>,
+    names: Vec<Arc<str>>,
+    name_bytes: usize,
+    cut: bool,
 }
 
 impl Images {
@@ -56,11 +66,17 @@ impl Images {
             .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
         {
             let Ok(name) = symbol.name() else { continue };
-            if self.functions.len() + self.names.len() >= FUNCTIONS {
+            if name.len() > NAME_BYTES {
+                self.cut = true;
+                continue;
+            }
+            self.name_bytes += name.len();
+            if self.functions.len() + self.names.len() >= FUNCTIONS || self.name_bytes > ALL_NAME_BYTES {
+                self.cut = true;
                 return;
             }
             if !relocated {
-                self.names.push(name.to_owned());
+                self.names.push(name.into());
                 continue;
             }
             let section = symbol
@@ -70,7 +86,7 @@ impl Images {
             // A relocated image gives each code section its address on the device; symbols in it are counted from
             // there, or hold the whole address, depending on the driver.
             let address = if symbol.address() < base {
-                base + symbol.address()
+                base.wrapping_add(symbol.address())
             } else {
                 symbol.address()
             };
@@ -78,10 +94,15 @@ impl Images {
                 address,
                 Function {
                     size: symbol.size(),
-                    mangled: name.to_owned(),
+                    mangled: name.into(),
                 },
             );
         }
+    }
+
+    /// True when some functions were left out.
+    pub fn is_cut(&self) -> bool {
+        self.cut
     }
 
     /// The function that covers `pc`, or the one entered at `entry` when none does.
@@ -112,8 +133,22 @@ impl Images {
 /// The name a person knows a kernel by.
 pub(super) fn demangled(mangled: &str) -> String {
     let options = cpp_demangle::DemangleOptions::default().no_return_type();
-    let symbol = cpp_demangle::Symbol::new(mangled).ok();
-    symbol
-        .and_then(|symbol| symbol.demangle_with_options(&options).ok())
-        .unwrap_or_else(|| mangled.to_owned())
+    let mut name = Bounded(String::new());
+    let written = cpp_demangle::Symbol::new(mangled)
+        .ok()
+        .and_then(|symbol| symbol.structured_demangle(&mut name, &options).ok());
+    written.map_or_else(|| mangled.to_owned(), |()| name.0)
+}
+
+/// A text that refuses to grow beyond [`DEMANGLED_BYTES`].
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > DEMANGLED_BYTES {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
 }

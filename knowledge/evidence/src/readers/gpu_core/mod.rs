@@ -9,6 +9,7 @@ mod images;
 mod sections;
 mod tables;
 
+use std::collections::HashMap;
 use std::fs::File;
 
 use object::read::ReadCache;
@@ -44,8 +45,20 @@ pub fn read_file(file: File, name: &str, limits: &Limits) -> Reading {
     let (sections, mut problems) = Sections::read(&cache, limits.resident_bytes);
     let images = Images::read(&sections);
     let mut evidence = Evidence::default();
-    for device in tables::devices(&sections) {
-        add_device(&mut evidence, &sections, &images, &device, name, limits);
+    let (devices, all_devices) = tables::devices(&sections);
+    if !all_devices {
+        let message = format!(
+            "the dump lists more than {} devices; the others were left out",
+            devices.len()
+        );
+        problems.push(Problem::new("limit-devices", message));
+    }
+    if images.is_cut() {
+        let message = "the dump's images have more functions than are read; some addresses will have no name";
+        problems.push(Problem::new("limit-gpu-functions", message));
+    }
+    for device in devices {
+        problems.extend(add_device(&mut evidence, &sections, &images, &device, name, limits));
     }
     if evidence.gpu_cores.is_empty() {
         let message =
@@ -67,9 +80,9 @@ fn add_device(
     device: &Device,
     name: &str,
     limits: &Limits,
-) {
+) -> Option<Problem> {
     let grids = tables::grids(sections, device);
-    let warps = tables::warps(sections, device, limits.threads);
+    let (warps, all_warps) = tables::warps(sections, device, limits.threads);
     let found: Vec<Found> = warps
         .iter()
         .filter_map(|warp| Found::new(sections, images, &grids, warp))
@@ -85,13 +98,20 @@ fn add_device(
             .map(|found| thread(&core, found, sections, images, limits)),
     );
     evidence.gpu_cores.push(core);
+    (!all_warps).then(|| {
+        let message = format!(
+            "only the first {} warps of device {} were read; the fault may be in another",
+            limits.threads, device.number
+        );
+        Problem::new("limit-threads", message)
+    })
 }
 
 fn core(
     sections: &Sections,
     images: &Images,
     device: &Device,
-    grids: &[tables::Grid],
+    grids: &HashMap<u64, tables::Grid>,
     warps: &[tables::Warp],
     found: &[Found],
     name: &str,
@@ -99,7 +119,7 @@ fn core(
     let first = found.first();
     let faults: Vec<_> = found.iter().take(FAULTS).map(Found::model).collect();
     let leading = faults.first().cloned().unwrap_or_default();
-    let grid = first.and_then(|found| grids.iter().find(|grid| grid.id == found.warp.grid));
+    let grid = first.and_then(|found| grids.get(&found.warp.grid));
     GpuCore {
         artifact: name.to_owned(),
         device: device.number,
@@ -153,21 +173,24 @@ fn thread(core: &GpuCore, found: &Found, sections: &Sections, images: &Images, l
         .thread
         .iter()
         .flat_map(|thread| tables::backtrace(sections, thread));
-    let addresses = found
-        .pc
+    let callers = callers.filter(|address| Some(*address) != found.pc);
+    let addresses: Vec<u64> = found.pc.into_iter().chain(callers).collect();
+    let omitted = addresses.len().saturating_sub(limits.frames) as u64;
+    let frames = addresses
         .into_iter()
-        .chain(callers.filter(|address| Some(*address) != found.pc));
-    let frames = addresses.take(limits.frames).enumerate().map(|(level, address)| {
-        let site = images.site(address, found.entry);
-        Frame {
-            kind: FrameKind::Gpu,
-            function: site.as_ref().map(|site| demangled(&site.mangled)),
-            offset: site.map(|site| Hex(site.offset)),
-            address: Some(Hex(address)),
-            trust: if level == 0 { Trust::Context } else { Trust::Reported },
-            ..Frame::default()
-        }
-    });
+        .take(limits.frames)
+        .enumerate()
+        .map(|(level, address)| {
+            let site = images.site(address, found.entry);
+            Frame {
+                kind: FrameKind::Gpu,
+                function: site.as_ref().map(|site| demangled(&site.mangled)),
+                offset: site.map(|site| Hex(site.offset)),
+                address: Some(Hex(address)),
+                trust: if level == 0 { Trust::Context } else { Trust::Reported },
+                ..Frame::default()
+            }
+        });
     let lane = found.thread.as_ref().map_or(0, |thread| thread.lane);
     Thread {
         id: ThreadId::Label(format!(
@@ -180,7 +203,7 @@ fn thread(core: &GpuCore, found: &Found, sections: &Sections, images: &Images, l
         crashed: true,
         artifact: core.artifact.clone(),
         frames: frames.collect(),
-        frames_omitted: None,
+        frames_omitted: (omitted > 0).then_some(omitted),
     }
 }
 

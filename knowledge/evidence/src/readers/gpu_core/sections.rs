@@ -15,6 +15,10 @@ use crate::Problem;
 const FIRST_TYPE: u32 = 0x8000_0000;
 /// Sections looked at: one per warp with threads, so a full H100 has some 10 000.
 const SECTIONS: usize = 1 << 20;
+/// Bytes of a section's name; those of the driver have some forty.
+const NAME_BYTES: usize = 256;
+/// Bytes of a text in the string table.
+const TEXT_BYTES: usize = 1024;
 /// Bytes of one table or image that are read.
 const SECTION_BYTES: u64 = 512 << 20;
 
@@ -150,10 +154,21 @@ impl<'a> Sections<'a> {
         let mut links = Vec::new();
         let (mut left, mut out_of_reach) = (budget, 0);
         let end = data.len().unwrap_or(0);
+        if headers.len() > SECTIONS {
+            problems.push(Problem::new(
+                "limit-gpu-core",
+                format!(
+                    "the dump has {} sections; only the first {SECTIONS} were read",
+                    headers.len()
+                ),
+            ));
+        }
         for (index, section) in headers.enumerate().take(SECTIONS) {
             let name = headers
                 .section_name(endian, section)
-                .map_or_else(|_| String::new(), |name| String::from_utf8_lossy(name).into_owned());
+                .ok()
+                .filter(|name| name.len() <= NAME_BYTES)
+                .map_or_else(String::new, |name| String::from_utf8_lossy(name).into_owned());
             let is_strings = name == ".strtab";
             let Some(kind) = Kind::new(section.sh_type(endian).0).or(is_strings.then_some(Kind::Metadata)) else {
                 continue;
@@ -239,6 +254,7 @@ impl<'a> Sections<'a> {
     /// The text at an offset of the string table; nothing when it is empty or not there.
     pub fn text(&self, offset: u64) -> Option<String> {
         let rest = self.strings.get(usize::try_from(offset).ok()?..)?;
+        let rest = rest.get(..TEXT_BYTES).unwrap_or(rest);
         let text = rest.split(|byte| *byte == 0).next().filter(|text| !text.is_empty())?;
         Some(String::from_utf8_lossy(text).into_owned())
     }

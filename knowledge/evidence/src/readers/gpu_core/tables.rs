@@ -2,6 +2,8 @@
 //!
 //! Offsets are those of the driver's structures (r400 to r575): members were only ever appended.
 
+use std::collections::HashMap;
+
 use super::sections::{Kind, Row, Sections};
 
 /// Bytes of each table's row that every version has.
@@ -63,7 +65,11 @@ pub(super) struct Thread {
     pub exception: u32,
 }
 
-pub(super) fn devices(sections: &Sections) -> Vec<Device> {
+/// Devices read of one dump.
+pub(super) const DEVICES: usize = 64;
+
+/// The devices, and whether those are all.
+pub(super) fn devices(sections: &Sections) -> (Vec<Device>, bool) {
     let device = |row: RowId, member: Row| Device {
         row,
         number: member.u32(24),
@@ -73,12 +79,17 @@ pub(super) fn devices(sections: &Sections) -> Vec<Device> {
             (major > 0).then(|| format!("sm_{major}{minor}"))
         }),
     };
-    numbered(sections.of(Kind::Devices), DEVICE)
+    let mut rows = numbered(sections.of(Kind::Devices), DEVICE);
+    let devices = rows
+        .by_ref()
+        .take(DEVICES)
         .map(|(row, member)| device(row, member))
-        .collect()
+        .collect();
+    (devices, rows.next().is_none())
 }
 
-pub(super) fn grids(sections: &Sections, device: &Device) -> Vec<Grid> {
+/// The launches of a device by their id.
+pub(super) fn grids(sections: &Sections, device: &Device) -> HashMap<u64, Grid> {
     let grids = numbered(sections.children(Kind::Grids, device.row), GRID);
     let grid = |member: Row| Grid {
         id: member.u64(0),
@@ -86,11 +97,16 @@ pub(super) fn grids(sections: &Sections, device: &Device) -> Vec<Grid> {
         size: member.triple(72),
         block_size: member.triple(84),
     };
-    grids.map(|(_, member)| grid(member)).collect()
+    let mut by_id = HashMap::new();
+    for (_, member) in grids {
+        let grid = grid(member);
+        by_id.entry(grid.id).or_insert(grid);
+    }
+    by_id
 }
 
-/// The warps of a device, at most `cap`, in order of multiprocessor, block and warp.
-pub(super) fn warps(sections: &Sections, device: &Device, cap: usize) -> Vec<Warp> {
+/// The warps of a device, at most `cap`, in order of multiprocessor, block and warp; and whether those are all.
+pub(super) fn warps(sections: &Sections, device: &Device, cap: usize) -> (Vec<Warp>, bool) {
     let mut warps = Vec::new();
     for (multiprocessor, sm) in numbered(sections.children(Kind::Multiprocessors, device.row), MULTIPROCESSOR) {
         let (exception, pc_valid, pc) = (sm.u32(8), sm.u32(12), sm.u64(16));
@@ -98,7 +114,7 @@ pub(super) fn warps(sections: &Sections, device: &Device, cap: usize) -> Vec<War
         for (block, cta) in numbered(sections.children(Kind::Blocks, multiprocessor), BLOCK) {
             for (row, member) in numbered(sections.children(Kind::Warps, block), WARP) {
                 if warps.len() == cap {
-                    return warps;
+                    return (warps, false);
                 }
                 warps.push(Warp {
                     row,
@@ -115,7 +131,7 @@ pub(super) fn warps(sections: &Sections, device: &Device, cap: usize) -> Vec<War
             }
         }
     }
-    warps
+    (warps, true)
 }
 
 pub(super) fn threads(sections: &Sections, warp: &Warp) -> Vec<Thread> {

@@ -1,6 +1,6 @@
 //! Takes frames, blocks and trace entries out of the pickle as they are completed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 
 use super::stacks::{StackId, Stacks};
 use super::trace::Trace;
@@ -146,7 +146,20 @@ pub(super) struct Collector {
     event_cap: usize,
     keys: Vec<Option<Key>>,
     actions: Vec<Option<Action>>,
+    /// What blocks and traces hold, in the units of [`Heap::held`].
+    held: usize,
+    /// Entries of traces beyond the cap.
+    pub entries_omitted: u64,
 }
+
+/// A block in a list that grows by doubling, in the units of [`Heap::held`].
+const BLOCK_UNITS: usize = (2 * size_of::<Block>()).div_ceil(32);
+/// The first block of a list, with the list's place in the table.
+const LIST_UNITS: usize = BLOCK_UNITS + 8;
+/// Traces followed, one a device.
+pub(super) const DEVICES: usize = 64;
+/// Members of a block's owner that are looked at.
+const OWNER_MEMBERS: usize = 32;
 
 impl Collector {
     /// A collector whose traces keep at most `event_cap` entries after an out-of-memory entry.
@@ -195,6 +208,25 @@ impl Collector {
         })
     }
 
+    /// Hands an entry to the trace of its list.
+    fn push_entry(&mut self, list: ListId, entry: &Entry) {
+        let cap = self.event_cap;
+        let trace = match (self.traces.len(), self.traces.entry(list)) {
+            (_, hash_map::Entry::Occupied(known)) => known.into_mut(),
+            (DEVICES.., hash_map::Entry::Vacant(_)) => {
+                self.entries_omitted += 1;
+                return;
+            }
+            (_, hash_map::Entry::Vacant(place)) => {
+                self.held += Trace::new(cap).held();
+                place.insert(Trace::new(cap))
+            }
+        };
+        let before = trace.held();
+        trace.push(entry);
+        self.held = (self.held + trace.held()).saturating_sub(before);
+    }
+
     fn block(&mut self, heap: &mut Heap, fields: &Fields) -> Option<Block> {
         let size = fields.number(Key::Size)?;
         let state = match heap.text(fields.get(Key::State)?)? {
@@ -208,7 +240,8 @@ impl Collector {
             .get(Key::History)
             .and_then(|history| heap.items(history)?.first().copied());
         let owner = owner.map(|owner| {
-            let pairs: Vec<Value> = heap.pairs(owner).flat_map(|(key, value)| [key, value]).collect();
+            let owner = heap.pairs(owner).take(OWNER_MEMBERS);
+            let pairs: Vec<Value> = owner.flat_map(|(key, value)| [key, value]).collect();
             self.fields(heap, &pairs)
         });
         let inherited = |key| owner.as_ref().and_then(|owner| owner.get(key));
@@ -239,18 +272,23 @@ impl Fold for Collector {
             let Some(entry) = self.entry(heap, &fields) else {
                 return Folded::Kept;
             };
-            let cap = self.event_cap;
-            self.traces.entry(list).or_insert_with(|| Trace::new(cap)).push(&entry);
+            self.push_entry(list, &entry);
             return Folded::Consumed;
         }
         if fields.get(Key::State).is_some() {
             let Some(block) = self.block(heap, &fields) else {
                 return Folded::Kept;
             };
-            self.blocks.entry(list).or_default().push(block);
+            let blocks = self.blocks.entry(list).or_default();
+            self.held += if blocks.is_empty() { LIST_UNITS } else { BLOCK_UNITS };
+            blocks.push(block);
             return Folded::Consumed;
         }
         Folded::Kept
+    }
+
+    fn held(&self) -> usize {
+        self.held + self.stacks.held()
     }
 }
 

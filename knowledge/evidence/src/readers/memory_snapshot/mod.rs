@@ -20,7 +20,7 @@ use crate::model::{Event, Evidence, MemorySnapshot, OomRequest, Peak, SnapshotOo
 use crate::readers::Reading;
 use crate::readers::pickle::{self, Heap, Pickle, Value};
 use crate::{ArtifactKind, Hex, Limits, Problem};
-use fold::Collector;
+use fold::{Collector, DEVICES};
 use segments::{Segment, Totals};
 use stacks::Stacks;
 use trace::{OomMark, Trace};
@@ -51,8 +51,21 @@ pub fn read(input: impl Read, name: &str, limits: &Limits) -> Reading {
         name,
     };
     let mut devices: BTreeMap<u32, Vec<&Segment>> = traces.keys().map(|device| (*device, Vec::new())).collect();
+    let mut omitted = 0;
     for segment in &segments {
+        if devices.len() >= DEVICES && !devices.contains_key(&segment.device) {
+            omitted += 1;
+            continue;
+        }
         devices.entry(segment.device).or_default().push(segment);
+    }
+    if omitted > 0 || collector.entries_omitted > 0 {
+        let message = format!(
+            "the snapshot names more than {DEVICES} devices; {omitted} segments and {} trace entries of the others were \
+             left out",
+            collector.entries_omitted
+        );
+        problems.push(Problem::new("limit-devices", message));
     }
     let mut evidence = Evidence::default();
     for (device, segments) in devices {

@@ -1,6 +1,6 @@
 //! The allocator's final state: segments and the blocks that tile them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::fold::{Block, State, pair};
 use crate::Hex;
@@ -52,8 +52,11 @@ pub(super) fn segments(heap: &Heap, root: Value, blocks: &mut HashMap<ListId, Ve
     // `torch.cuda.memory_snapshot()` gives the list of segments alone, and some people pickle that.
     let list = heap.get(root, "segments").unwrap_or(root);
     let items = heap.items(list).unwrap_or_default();
+    // A segment is listed once. A damaged file may name one again and again.
+    let mut seen = HashSet::new();
     items
         .iter()
+        .filter(|segment| matches!(segment, Value::Dict(id) if seen.insert(*id)))
         .filter_map(|segment| read(heap, *segment, blocks))
         .collect()
 }

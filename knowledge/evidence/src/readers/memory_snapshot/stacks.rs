@@ -32,6 +32,9 @@ const DULL_FILES: [&str; 10] = [
     "cpython/abstract.h",
 ];
 
+/// Bytes shown of a function's or file's name.
+const NAME_BYTES: usize = 1024;
+
 /// What a frame is worth to someone who asks who allocated memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Worth {
@@ -90,6 +93,8 @@ pub(super) struct Stacks {
     worth: Vec<Worth>,
     distinct: IndexSet<Box<[u32]>>,
     by_list: HashMap<ListId, StackId>,
+    /// Frames of all distinct stacks together.
+    stacked: usize,
 }
 
 impl Default for Stacks {
@@ -100,11 +105,17 @@ impl Default for Stacks {
             worth: Vec::new(),
             distinct,
             by_list: HashMap::new(),
+            stacked: 0,
         }
     }
 }
 
 impl Stacks {
+    /// What is held now, in the units of [`Heap::held`].
+    pub fn held(&self) -> usize {
+        2 * self.frames.len() + 3 * self.distinct.len() + self.stacked / 8 + self.by_list.len()
+    }
+
     /// Interns one frame and gives its index.
     pub fn frame(&mut self, heap: &Heap, function: StringId, file: StringId, line: u64) -> Option<u32> {
         let line = u32::try_from(line).unwrap_or(0);
@@ -125,7 +136,9 @@ impl Stacks {
         }
         let items = heap.take_list(list);
         let frames = self.shown(&items);
-        let (index, _) = self.distinct.insert_full(frames);
+        let length = frames.len();
+        let (index, new) = self.distinct.insert_full(frames);
+        self.stacked += if new { length } else { 0 };
         let id = u32::try_from(index).map_or(StackId::NONE, StackId);
         self.by_list.insert(list, id);
         id
@@ -165,7 +178,7 @@ impl Stacks {
 
 impl Frame {
     fn render(self, heap: &Heap) -> String {
-        let (function, file) = (heap.string(self.function), heap.string(self.file));
+        let (function, file) = (name(heap, self.function), name(heap, self.file));
         match (file, self.line) {
             // libtorch writes these where it has no line table.
             ("" | "??", _) => function.to_owned(),
@@ -173,4 +186,10 @@ impl Frame {
             (_, line) => format!("{function} ({file}:{line})"),
         }
     }
+}
+
+/// A name as far as it is shown.
+fn name(heap: &Heap, id: StringId) -> &str {
+    let text = heap.string(id);
+    text.get(..text.floor_char_boundary(NAME_BYTES)).unwrap_or_default()
 }

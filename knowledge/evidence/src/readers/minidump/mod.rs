@@ -3,6 +3,8 @@
 //! Without symbols a thread has one frame, the instruction it stood at; unwinding is the business of the crate that
 //! knows symbols.
 
+mod guard;
+
 use std::io::Read;
 
 use minidump::system_info::Cpu;
@@ -15,6 +17,7 @@ use minidump::{
 use crate::model::{Crash, Evidence, Frame, Module, Thread, ThreadId, Trust};
 use crate::readers::{Reading, read_problem};
 use crate::{ArtifactKind, Hex, Limits, Problem};
+use guard::Readable;
 
 /// Addresses that no system maps: a null pointer and the fields behind it.
 const NULL_END: u64 = 64 << 10;
@@ -38,8 +41,20 @@ pub fn read_with_dump(input: impl Read, name: &str, limits: &Limits) -> (Reading
         );
         problems.push(Problem::new("limit-resident-bytes", message));
     }
+    if !guard::directory_fits(&bytes) {
+        problems.push(Problem::new(
+            "limit-minidump",
+            "the minidump's directory is longer than any writer makes it; it is not read",
+        ));
+        let reading = Reading {
+            problems,
+            ..Reading::default()
+        };
+        return (reading, None);
+    }
+    let readable = Readable::of(&bytes, &mut problems);
     let dump = match Minidump::read(bytes) {
-        Ok(file) => Some(Dump { file }),
+        Ok(file) => Some(Dump { file, readable }),
         Err(error) => {
             problems.push(Problem::new(
                 "damaged-minidump",
@@ -64,6 +79,7 @@ pub fn read_with_dump(input: impl Read, name: &str, limits: &Limits) -> (Reading
 /// An opened minidump.
 pub struct Dump {
     file: Minidump<'static, Vec<u8>>,
+    readable: Readable,
 }
 
 impl std::fmt::Debug for Dump {
@@ -89,13 +105,18 @@ pub struct Streams<'a> {
 impl Dump {
     /// Its streams; nothing when it does not say which system wrote it, without which no register can be read.
     pub fn streams(&self) -> Option<Streams<'_>> {
+        let Readable {
+            modules,
+            threads,
+            thread_names,
+        } = self.readable;
         Some(Streams {
             system: self.file.get_stream().ok()?,
             misc: self.file.get_stream().ok(),
             exception: self.file.get_stream().ok(),
-            modules: self.file.get_stream().unwrap_or_default(),
-            threads: self.file.get_stream().ok(),
-            names: self.file.get_stream().unwrap_or_default(),
+            modules: if_fits(modules, || self.file.get_stream().ok()).unwrap_or_default(),
+            threads: if_fits(threads, || self.file.get_stream().ok()),
+            names: if_fits(thread_names, || self.file.get_stream().ok()).unwrap_or_default(),
             writer: self
                 .file
                 .get_stream::<MinidumpBreakpadInfo>()
@@ -110,6 +131,10 @@ impl Dump {
     }
 }
 
+fn if_fits<T>(fits: bool, read: impl FnOnce() -> Option<T>) -> Option<T> {
+    if fits { read() } else { None }
+}
+
 fn evidence(dump: &Dump, name: &str, limits: &Limits, problems: &mut Vec<Problem>) -> Evidence {
     let Some(streams) = dump.streams() else {
         let message =
@@ -117,6 +142,11 @@ fn evidence(dump: &Dump, name: &str, limits: &Limits, problems: &mut Vec<Problem
         problems.push(Problem::new("damaged-minidump", message));
         return Evidence::default();
     };
+    let count = streams.threads().len();
+    if count > limits.threads {
+        let message = format!("only the first {} of {count} threads were read", limits.threads);
+        problems.push(Problem::new("limit-threads", message));
+    }
     let listed = streams.threads().iter().take(limits.threads);
     let mut threads: Vec<Thread> = listed.map(|thread| streams.thread(thread, name)).collect();
     if threads.is_empty() {
@@ -222,7 +252,7 @@ impl<'a> Streams<'a> {
         Frame {
             module: module.map(|module| module.code_file().into_owned()),
             build_id: module.and_then(build_id),
-            offset: module.map(|module| Hex(address - module.base_address())),
+            offset: module.map(|module| Hex(address.saturating_sub(module.base_address()))),
             address: Some(Hex(address)),
             trust: Trust::Context,
             ..Frame::default()

@@ -4,6 +4,11 @@ use std::collections::HashMap;
 
 use indexmap::IndexSet;
 
+/// Members of a dict that are searched for a key.
+const MEMBERS: usize = 256;
+/// What a list, tuple, dict or string counts for by itself.
+const CONTAINER: usize = 3;
+
 /// A value: a scalar, or the index of something in the [`Heap`]. Copying one never copies what it refers to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
@@ -103,7 +108,7 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// Values held now: each container, each item and each 16 bytes of string is one.
+    /// What is held now, in units of some 32 bytes: an item is one, a container or a string three and what is in it.
     pub fn held(&self) -> usize {
         self.held
     }
@@ -138,10 +143,12 @@ impl Heap {
         pairs.as_chunks::<2>().0.iter().map(|&[key, value]| (key, value))
     }
 
-    /// What a dict has under a string key. As in Python, the last one written counts.
+    /// What a dict has under a string key. As in Python, the last one written counts. Only the first 256 members are
+    /// looked at: a dict that is a record has fewer, and one that is shared a million times is not searched as often.
     pub fn get(&self, dict: Value, key: &str) -> Option<Value> {
         let wanted = Value::String(StringId(self.strings.get_index_of(key)? as u32));
         self.pairs(dict)
+            .take(MEMBERS)
             .filter(|(key, _)| *key == wanted)
             .last()
             .map(|(_, value)| value)
@@ -162,13 +169,13 @@ impl Heap {
         if let Some(index) = self.strings.get_index_of(text) {
             return u32::try_from(index).ok().map(StringId);
         }
-        self.held += 1 + text.len() / 16;
+        self.held += CONTAINER + text.len() / 32;
         let (index, _) = self.strings.insert_full(text.into());
         u32::try_from(index).ok().map(StringId)
     }
 
     pub(super) fn new_list(&mut self, items: Vec<Value>) -> Option<ListId> {
-        self.held += 1 + items.len();
+        self.held += CONTAINER + items.len();
         self.lists.push(items);
         u32::try_from(self.lists.len() - 1).ok().map(ListId)
     }
@@ -181,6 +188,7 @@ impl Heap {
             return Some(*id);
         }
         let id = self.new_list(items.to_vec())?;
+        self.held += CONTAINER;
         self.number_tuples.insert((items.len(), numbers), id);
         Some(id)
     }
@@ -197,7 +205,7 @@ impl Heap {
         if let Some(id) = self.free_dicts.pop() {
             return Some(id);
         }
-        self.held += 2;
+        self.held += CONTAINER;
         self.dicts.push(Dict::default());
         u32::try_from(self.dicts.len() - 1).ok().map(DictId)
     }

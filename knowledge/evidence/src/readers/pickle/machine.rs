@@ -15,6 +15,11 @@ pub trait Fold {
     /// Decides what becomes of a dict. `parent` is the container the dict is about to go into; `pairs` is key, value,
     /// key, value ….
     fn dict(&mut self, heap: &mut Heap, parent: Option<Value>, pairs: &[Value]) -> Folded;
+
+    /// What the fold holds of what it took, in the units of [`Heap::held`]; asked for after every opcode.
+    fn held(&self) -> usize {
+        0
+    }
 }
 
 /// What a fold did with a dict.
@@ -77,7 +82,7 @@ impl<'f, F: Fold> Machine<'f, F> {
                 None => return Err(Opcode::refused(byte).map_or(Stop::Unknown(byte), Stop::Refused)),
             };
             self.step(opcode, source)?;
-            if self.stack.len() + self.marks.len() + self.heap.held() > self.value_cap {
+            if self.held() > self.value_cap {
                 return Err(Stop::Limit {
                     code: "limit-pickle-values",
                     what: "values",
@@ -85,6 +90,11 @@ impl<'f, F: Fold> Machine<'f, F> {
                 });
             }
         }
+    }
+
+    /// All that is held, in the units of [`Heap::held`].
+    fn held(&self) -> usize {
+        self.stack.len() + self.marks.len() + self.heap.held() + self.memo.held() + self.fold.held()
     }
 
     /// Closes what is still open and hands everything over.

@@ -30,9 +30,17 @@ pub(super) struct Memo {
     stores: usize,
     /// Memoized numbers and constants: legal, never seen, and too wide for a slot.
     scalars: Vec<Value>,
+    /// Pages that have something in them.
+    live_pages: usize,
 }
 
 impl Memo {
+    /// What is held now, in the units of [`super::Heap::held`].
+    pub fn held(&self) -> usize {
+        const PAGE_UNITS: usize = size_of::<[u32; PAGE]>() / 32;
+        self.live_pages * PAGE_UNITS + self.pages.len() + self.scalars.len()
+    }
+
     /// Stores under the next number and returns that number, or `None` where it does not fit.
     pub fn push(&mut self, value: Value) -> Option<u32> {
         let number = u32::try_from(self.stores).ok()?;
@@ -50,6 +58,7 @@ impl Memo {
         if self.pages.len() <= index / PAGE {
             self.pages.resize_with(index / PAGE + 1, || None);
         }
+        self.live_pages += usize::from(self.pages[index / PAGE].is_none());
         let page = self.pages[index / PAGE].get_or_insert_with(|| Page {
             slots: Box::new([EMPTY; PAGE]),
             used: 0,
@@ -90,6 +99,7 @@ impl Memo {
         // The last page is about to get its next slot: giving it back now would only allocate it again.
         if page.used == 0 && self.stores / PAGE > index / PAGE {
             *place = None;
+            self.live_pages -= 1;
         }
     }
 

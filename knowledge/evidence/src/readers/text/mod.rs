@@ -100,6 +100,10 @@ struct TextReader<'a> {
     open: HashMap<String, Vec<OpenBlock>>,
     progress: Progress,
     number: u64,
+    /// Lines longer than the limit, and the first of them.
+    cut_lines: u64,
+    first_cut_line: Option<u64>,
+    line_bytes: usize,
     problems: Vec<Problem>,
 }
 
@@ -111,15 +115,28 @@ impl<'a> TextReader<'a> {
             open: HashMap::new(),
             progress: Progress::default(),
             number: 0,
+            cut_lines: 0,
+            first_cut_line: None,
+            line_bytes: limits.line_bytes,
             problems: Vec::new(),
         }
     }
 
-    fn read_all(&mut self, mut stream: impl BufRead, limits: &Limits) -> io::Result<()> {
+    fn cut_problem(&self) -> Option<Problem> {
+        let first = self.first_cut_line?;
+        let message = format!(
+            "{} lines are longer than {} bytes, the first of them line {first}; only their beginnings were looked at",
+            self.cut_lines, self.line_bytes
+        );
+        Some(Problem::new("limit-line-bytes", message))
+    }
+
+    fn read_all(&mut self, stream: impl BufRead, limits: &Limits) -> io::Result<()> {
+        let mut stream = stream.take(limits.text_bytes.saturating_add(1));
         let mut raw = Vec::new();
         let mut bytes = 0;
-        while next_line(&mut stream, &mut raw, limits.line_bytes)? {
-            bytes += raw.len() as u64 + 1;
+        while let Some(read) = next_line(&mut stream, &mut raw, limits.line_bytes)? {
+            bytes += read.bytes;
             if bytes > limits.text_bytes {
                 self.problems.push(Problem::new(
                     "limit-text-bytes",
@@ -131,6 +148,10 @@ impl<'a> TextReader<'a> {
                 break;
             }
             self.number += 1;
+            if read.cut {
+                self.first_cut_line.get_or_insert(self.number);
+                self.cut_lines += 1;
+            }
             self.line(&raw);
         }
         Ok(())
@@ -224,10 +245,9 @@ impl<'a> TextReader<'a> {
         for stream in streams {
             self.close(&stream);
         }
-        let mut reading = Reading {
-            problems: self.problems,
-            ..Reading::default()
-        };
+        let mut reading = Reading::default();
+        reading.problems.extend(self.cut_problem());
+        reading.problems.extend(self.problems);
         reading.problems.extend(self.sink.problems());
         self.progress.mark_survivors(&mut self.sink);
         reading.evidence.threads = self.sink.threads;

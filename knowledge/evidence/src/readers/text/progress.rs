@@ -1,6 +1,7 @@
 //! Tells what a process survived: a failure after which it went on training was caught, or only printed.
 
 use regex::bytes::Regex;
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use super::sink::Sink;
@@ -38,7 +39,7 @@ impl Progress {
     /// been a peer's: then nothing is marked that the launcher or the system called fatal later.
     pub fn mark_survivors(&self, sink: &mut Sink) {
         let Some(&oldest) = self.last.first() else { return };
-        let mut survivors = Vec::new();
+        let mut survivors = HashSet::new();
         for (event, _) in &mut sink.events {
             if last_line(event) < oldest && can_be_survived(&event.what) {
                 event.survived = true;

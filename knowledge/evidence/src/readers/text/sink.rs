@@ -2,12 +2,17 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use super::prefix::Origin;
 use crate::model::{Event, Place, Thread, ThreadId, What};
 use crate::{Limits, Problem};
 
 /// Longest [`Event::text`].
 const TEXT_CHARS: usize = 400;
+
+/// Bytes that the events and stacks of one text may take, as JSON: each may quote lines at length, and there may be many.
+const EVIDENCE_BYTES: u64 = 64 << 20;
 
 /// Events and threads of one artifact, under its limits.
 #[derive(Debug)]
@@ -22,6 +27,12 @@ pub struct Sink<'a> {
     repeated: HashMap<String, usize>,
     events_dropped: u64,
     threads_dropped: u64,
+    /// Whether the latest event was recorded.
+    last_kept: bool,
+    /// Bytes that events and stacks may still take.
+    bytes_left: u64,
+    /// Events and stacks left out because of that.
+    oversized: u64,
 }
 
 impl<'a> Sink<'a> {
@@ -35,6 +46,9 @@ impl<'a> Sink<'a> {
             repeated: HashMap::new(),
             events_dropped: 0,
             threads_dropped: 0,
+            last_kept: false,
+            bytes_left: EVIDENCE_BYTES,
+            oversized: 0,
         }
     }
 
@@ -45,8 +59,12 @@ impl<'a> Sink<'a> {
 
     /// Records an event that stands in these lines.
     pub fn event(&mut self, what: What, origin: &Origin, lines: [u64; 2], text: &str) {
+        self.last_kept = false;
         if self.events.len() >= self.limits.events {
             self.events_dropped += 1;
+            return;
+        }
+        if !self.pay(&what) {
             return;
         }
         let (time, time_note) = origin
@@ -64,6 +82,7 @@ impl<'a> Sink<'a> {
             ..Event::new(what)
         };
         self.events.push((event, origin.stream.clone()));
+        self.last_kept = true;
     }
 
     /// Records an event unless an equal one (by `key`) is there already; then gives that one to count.
@@ -78,16 +97,16 @@ impl<'a> Sink<'a> {
         if let Some(&index) = self.repeated.get(&key) {
             return self.events.get_mut(index).map(|(event, _)| &mut event.what);
         }
-        if self.events.len() < self.limits.events {
-            self.repeated.insert(key, self.events.len());
-        }
         self.event(what, origin, [line, line], text);
+        if self.last_kept {
+            self.repeated.insert(key, self.events.len() - 1);
+        }
         None
     }
 
     /// Completes the event that was recorded last, if it was not dropped.
     pub fn amend_last(&mut self, what: What, lines: [u64; 2]) {
-        if self.events_dropped == 0
+        if self.last_kept
             && let Some((event, _)) = self.events.last_mut()
         {
             event.what = what;
@@ -113,10 +132,23 @@ impl<'a> Sink<'a> {
             self.threads_dropped += 1;
             return;
         }
+        if !self.pay(&thread) {
+            return;
+        }
         self.threads.push(Thread {
             artifact: self.artifact.to_owned(),
             ..thread
         });
+    }
+
+    /// Takes the size of something that is about to be recorded off what is left; false when it does not fit.
+    fn pay(&mut self, recorded: &impl Serialize) -> bool {
+        let mut count = ByteCount(0);
+        let counted = serde_json::to_writer(&mut count, recorded);
+        let left = self.bytes_left.checked_sub(count.0).filter(|_| counted.is_ok());
+        self.oversized += u64::from(left.is_none());
+        self.bytes_left = left.unwrap_or(self.bytes_left);
+        left.is_some()
     }
 
     /// What did not fit.
@@ -142,7 +174,30 @@ impl<'a> Sink<'a> {
                 ),
             ));
         }
+        if self.oversized > 0 {
+            problems.push(Problem::new(
+                "limit-evidence-bytes",
+                format!(
+                    "{} further events and stacks were left out: those kept quote {EVIDENCE_BYTES} bytes already",
+                    self.oversized
+                ),
+            ));
+        }
         problems
+    }
+}
+
+/// Counts what is written.
+struct ByteCount(u64);
+
+impl std::io::Write for ByteCount {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

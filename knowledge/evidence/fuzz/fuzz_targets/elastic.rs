@@ -1,0 +1,15 @@
+//! torchelastic's error files.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use whycrash_evidence::readers::{Input, elastic};
+use whycrash_evidence_fuzz::{bounded, check, limits, with_artifact};
+
+fuzz_target!(|bytes: &[u8]| {
+    with_artifact("error.json", bytes, |artifact| {
+        let limits = limits();
+        let input = Input::open(artifact, &limits).expect("a regular file opens");
+        let reading = bounded((32 << 20) + 64 * bytes.len(), || elastic::read(&input, &limits));
+        check(reading, bytes.len(), &limits);
+    });
+});

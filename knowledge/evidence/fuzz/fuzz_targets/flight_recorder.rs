@@ -1,0 +1,20 @@
+//! Flight recorder dumps, pickle and JSON, alone and matched with another rank's.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use whycrash_evidence::merge;
+use whycrash_evidence::readers::flight_recorder;
+use whycrash_evidence_fuzz::{bounded, check, limits};
+
+fuzz_target!(|bytes: &[u8]| {
+    let limits = limits();
+    let allowed = (16 << 20) + 128 * limits.pickle_values + 64 * bytes.len();
+    let read = |bytes, name| bounded(allowed, || flight_recorder::read(bytes, name, &limits));
+    check(read(bytes, "nccl_trace_rank_0"), bytes.len(), &limits);
+    // Two ranks that disagree: the dump against its own two halves.
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    let ranks = [(bytes, "nccl_trace_rank_0"), (first, "nccl_trace_rank_1"), (second, "nccl_trace_rank_2")];
+    let evidence = ranks.map(|(bytes, name)| read(bytes, name).evidence);
+    let merged = merge(evidence.into(), serde_json::Map::new());
+    assert!(merged.collectives.is_some_and(|collectives| collectives.ranks.len() <= 3));
+});

@@ -1,0 +1,16 @@
+//! Text: logs, tracebacks, kernel messages, sanitizer reports.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use whycrash_evidence::readers::{Input, text};
+use whycrash_evidence_fuzz::{bounded, check, check_text, limits, with_artifact};
+
+fuzz_target!(|bytes: &[u8]| {
+    with_artifact("train.log", bytes, |artifact| {
+        let limits = limits();
+        let input = Input::open(artifact, &limits).expect("a regular file opens");
+        let reading = bounded((32 << 20) + 64 * bytes.len(), || text::read(&input, &limits));
+        check_text(&reading, artifact, &limits);
+        check(reading, bytes.len(), &limits);
+    });
+});

@@ -1,0 +1,131 @@
+//! JSON artifacts, which are parsed as a whole: their size, and how many values they have, is looked at first.
+
+use std::fmt;
+use std::io::Read;
+
+use serde::de::{DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+use super::{Input, read_problem};
+use crate::{Limits, Problem};
+
+/// Values in one artifact. A value takes a hundred bytes where its text may take two.
+const VALUES: usize = 2_000_000;
+
+/// Reads a whole artifact as one value.
+pub(super) fn read<T: DeserializeOwned>(input: &Input, limits: &Limits) -> Result<T, Problem> {
+    let stream = input.stream().map_err(|error| read_problem(&error))?;
+    let (text, torn) = text(stream, limits)?;
+    match torn {
+        Some(problem) => Err(problem),
+        None => parse(&text),
+    }
+}
+
+/// The text of an artifact, with what ended it early.
+pub(super) fn text(stream: impl Read, limits: &Limits) -> Result<(Vec<u8>, Option<Problem>), Problem> {
+    let mut text = Vec::new();
+    let torn = stream
+        .take(limits.json_bytes.saturating_add(1))
+        .read_to_end(&mut text)
+        .err();
+    if text.len() as u64 > limits.json_bytes {
+        return Err(Problem::new(
+            "limit-json-bytes",
+            format!(
+                "the JSON artifact is longer than {} bytes and was not read",
+                limits.json_bytes
+            ),
+        ));
+    }
+    Ok((text, torn.as_ref().map(read_problem)))
+}
+
+/// Parses a text that has no more values than can be held.
+pub(super) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Problem> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let mut left = VALUES;
+    let counted = count(text, &mut left);
+    if left == 0 {
+        return Err(Problem::new(
+            "limit-json-values",
+            format!("the JSON artifact has more than {VALUES} values and was not read"),
+        ));
+    }
+    counted.and_then(|()| serde_json::from_slice(text)).map_err(|error| {
+        Problem::new(
+            "bad-json",
+            format!("the JSON artifact does not parse ({error}): it may have been cut"),
+        )
+    })
+}
+
+/// Counts the values down, holding none of them.
+fn count(text: &[u8], left: &mut usize) -> serde_json::Result<()> {
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    serde::de::DeserializeSeed::deserialize(Count(left), &mut deserializer)
+}
+
+struct Count<'a>(&'a mut usize);
+
+impl Count<'_> {
+    fn one<E: Error>(&mut self) -> Result<(), E> {
+        *self.0 = self.0.saturating_sub(1);
+        if *self.0 == 0 {
+            return Err(E::custom("too many values"));
+        }
+        Ok(())
+    }
+}
+
+impl<'de> serde::de::DeserializeSeed<'de> for Count<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(mut self, deserializer: D) -> Result<(), D::Error> {
+        self.one()?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Count<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(Count(self.0))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        while members.next_key_seed(Count(self.0))?.is_some() {
+            members.next_value_seed(Count(self.0))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! Looks at a minidump's lists before they are read.
+//!
+//! Names and records are given by their place in the file, so that a million entries may all name the same megabytes;
+//! the parser gives each entry a copy. Layouts: `minidumpapiset.h` (`MINIDUMP_HEADER`, `MINIDUMP_MODULE`,
+//! `MINIDUMP_THREAD`, `MINIDUMP_THREAD_NAME`).
+
+use std::fmt;
+
+use minidump::Minidump;
+
+use crate::Problem;
+
+/// Streams in the directory; writers make some twenty.
+const STREAMS: u32 = 4096;
+/// Entries of one list.
+const ENTRIES: usize = 65_536;
+/// Bytes that the names and records of one list may take.
+const NAME_BYTES: u64 = 64 << 20;
+
+/// A list of the dump, as far as this check knows it.
+#[derive(Clone, Copy, Debug)]
+enum List {
+    Modules,
+    Threads,
+    ThreadNames,
+}
+
+impl fmt::Display for List {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Modules => "modules",
+            Self::Threads => "threads",
+            Self::ThreadNames => "thread names",
+        })
+    }
+}
+
+impl List {
+    fn stream_type(self) -> u32 {
+        match self {
+            Self::Threads => 3,
+            Self::Modules => 4,
+            Self::ThreadNames => 24,
+        }
+    }
+
+    fn entry_bytes(self) -> usize {
+        match self {
+            Self::Threads => 48,
+            Self::Modules => 108,
+            Self::ThreadNames => 12,
+        }
+    }
+}
+
+/// True when the directory is no longer than any writer makes it. Files of the other byte order have a number in it
+/// that is far too large or, reversed, within bounds.
+pub(super) fn directory_fits(bytes: &[u8]) -> bool {
+    let count = bytes
+        .get(8..)
+        .and_then(|rest| rest.first_chunk())
+        .copied()
+        .unwrap_or_default();
+    u32::from_le_bytes(count).min(u32::from_be_bytes(count)) <= STREAMS
+}
+
+/// The lists that take a bounded amount of memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Readable {
+    pub modules: bool,
+    pub threads: bool,
+    pub thread_names: bool,
+}
+
+impl Readable {
+    /// Looks at the lists of the minidump in these bytes; what is wrong with them becomes a problem.
+    pub fn of(bytes: &[u8], problems: &mut Vec<Problem>) -> Self {
+        let dump = Minidump::read(bytes).ok();
+        let mut fits = |list: List| {
+            let fits = dump.as_ref().is_none_or(|dump| fits(dump, bytes, list));
+            if !fits {
+                let message =
+                    format!("the minidump's list of {list} takes more memory than any real one; it is left out");
+                problems.push(Problem::new("limit-minidump", message));
+            }
+            fits
+        };
+        Self {
+            modules: fits(List::Modules),
+            threads: fits(List::Threads),
+            thread_names: fits(List::ThreadNames),
+        }
+    }
+}
+
+/// True when a list, with all that its entries name, takes a bounded amount of memory. A list that is not there does.
+fn fits(dump: &Minidump<&[u8]>, bytes: &[u8], list: List) -> bool {
+    let Ok(stream) = dump.get_raw_stream(list.stream_type()) else {
+        return true;
+    };
+    let read = Numbers {
+        bytes,
+        little: bytes.starts_with(b"MDMP"),
+    };
+    let in_stream = Numbers { bytes: stream, ..read };
+    let count = in_stream.u32(0).unwrap_or(0) as usize;
+    if count > ENTRIES {
+        return false;
+    }
+    // Some writers put four bytes of padding after the count.
+    let start = stream.len().saturating_sub(count * list.entry_bytes()).clamp(4, 8);
+    let named = (0..count).map(|index| {
+        let entry = start + index * list.entry_bytes();
+        let at = |offset: usize| in_stream.u32(entry + offset).unwrap_or(0);
+        match list {
+            List::Threads => 0,
+            List::Modules => read.text_bytes(u64::from(at(20))) + read.record_bytes(at(76)) + read.record_bytes(at(84)),
+            List::ThreadNames => read.text_bytes(in_stream.u64(entry + 4).unwrap_or(u64::MAX)),
+        }
+    });
+    named.fold(0, u64::saturating_add) <= NAME_BYTES
+}
+
+/// Numbers of either byte order.
+#[derive(Clone, Copy)]
+struct Numbers<'a> {
+    bytes: &'a [u8],
+    little: bool,
+}
+
+impl Numbers<'_> {
+    fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        let mut array: [u8; N] = *self.bytes.get(at..)?.first_chunk()?;
+        if !self.little {
+            array.reverse();
+        }
+        Some(array)
+    }
+
+    fn u32(&self, at: usize) -> Option<u32> {
+        self.array(at).map(u32::from_le_bytes)
+    }
+
+    fn u64(&self, at: usize) -> Option<u64> {
+        self.array(at).map(u64::from_le_bytes)
+    }
+
+    /// Bytes that the text at `at` takes, when it is there: its length stands before it.
+    fn text_bytes(&self, at: u64) -> u64 {
+        let length = usize::try_from(at).ok().and_then(|at| self.u32(at)).unwrap_or(0);
+        self.record_bytes(length)
+    }
+
+    /// Bytes of a record that says it has `length`; none when it can not be there.
+    fn record_bytes(&self, length: u32) -> u64 {
+        let length = u64::from(length);
+        if length > self.bytes.len() as u64 { 0 } else { length }
+    }
+}
