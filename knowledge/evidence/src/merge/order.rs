@@ -43,7 +43,8 @@ pub(super) fn one_order(mut timelines: Vec<Vec<Event>>, context: &Map<String, Va
 
 /// A time stays what its clock said; the note tells how far that clock is off.
 fn tell_skew(event: &mut Event, clocks: &Clocks) {
-    let (Some(ahead), Some(_)) = (clocks.ahead_ms(event.rank), &event.time) else {
+    let is_timed = event.time.is_some() || event.time_note.is_some();
+    let Some(ahead) = clocks.ahead_ms(event.rank).filter(|_| is_timed) else {
         return;
     };
     let way = if ahead > 0 { "ahead of" } else { "behind" };
