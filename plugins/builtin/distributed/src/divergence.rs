@@ -48,29 +48,51 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
     (!somebody_failed(report)).then(|| missing(report, index, verdict))
 }
 
-/// A rank that is alive, as its recorder shows, and did not come. Why is for its Python stack to say.
+/// A rank did not come. Recorders can not tell one that went another way from one that is stuck or slow, so it takes that
+/// rank's Python stack to name a cause.
 fn missing(report: &Report, index: usize, verdict: &Verdict) -> Diagnosis {
-    let alive = report.get::<Vec<u32>>("collectives.ranks").unwrap_or_default();
-    if verdict.ranks.is_empty() || !verdict.ranks.iter().all(|rank| alive.contains(rank)) {
+    let Some((function, frame)) = elsewhere(report, &verdict.ranks) else {
         return Diagnosis::nothing().collect(
-            "the flight recorder and log of every rank",
-            "set TORCH_FR_BUFFER_SIZE=2000 and TORCH_NCCL_DUMP_ON_TIMEOUT=1 on all nodes; keep each rank's log (torchrun --log-dir … --tee 3)",
-            ["dist-dead-peer", "dist-rank-branch"],
+            &format!("the Python stack of {} while the job hangs", ranks(&verdict.ranks)),
+            "py-spy dump --pid PID on that rank's host, or faulthandler.dump_traceback_later(600) in every rank; and the log of every rank",
+            [
+                "dist-dead-peer",
+                "dist-gil-hang",
+                "dist-rank-branch",
+                "dist-slow-rank-not-hang",
+                "dist-uneven-inputs",
+            ],
         );
-    }
-    let finding = Finding::new("dist-rank-branch", 0.72).because(format!(
-        "At position {} of {} the others called {} and {} never did, although alive: the call stands in a branch that not all ranks take, \
-         or they run out of data at different times.",
-        verdict.sequence,
-        group(verdict),
-        verdict.operation,
-        ranks(&verdict.ranks)
-    ));
-    Diagnosis::from(finding.cite_all(proof(report, index))).collect(
-        "the Python stack of the missing rank while it hangs",
-        "py-spy dump --pid PID of that rank, or faulthandler.dump_traceback_later",
-        ["dist-rank-branch", "dist-uneven-inputs", "dist-slow-rank-not-hang"],
-    )
+    };
+    Finding::new("dist-rank-branch", 0.85)
+        .because(format!(
+            "At position {} of {} the others called {}, while {} was in `{function}`, which the others do not call or have left.",
+            verdict.sequence,
+            group(verdict),
+            verdict.operation,
+            ranks(&verdict.ranks)
+        ))
+        .cite(frame)
+        .cite_all(proof(report, index))
+        .into()
+}
+
+/// Words of functions that people let one rank alone call.
+const ONE_RANK: [&str; 6] = ["checkpoint", "evaluate", "log_metrics", "save", "state_dict", "validat"];
+
+/// What a missing rank was doing that usually only some ranks do.
+fn elsewhere(report: &Report, missing: &[u32]) -> Option<(String, Citation)> {
+    let is_missing = |rank: Option<u32>| rank.is_some_and(|rank| missing.contains(&rank));
+    report
+        .walks()
+        .filter(|walk| is_missing(walk.thread.rank))
+        .find_map(|walk| {
+            let (index, frame) = walk.frames().find(|(_, frame)| {
+                let function = frame.function.as_deref().unwrap_or_default();
+                frame.kind == "python" && ONE_RANK.iter().any(|word| function.contains(word))
+            })?;
+            Some((frame.function.clone()?, walk.cite(index, &frame)))
+        })
 }
 
 fn somebody_failed(report: &Report) -> bool {
