@@ -1,10 +1,8 @@
 //! Frames and stacks of a snapshot, each stored once.
 
-use std::collections::HashMap;
-
 use indexmap::IndexSet;
 
-use crate::readers::pickle::{Heap, ListId, StringId, Value};
+use crate::readers::pickle::{Heap, StringId, Value};
 
 /// Functions of the allocator's own stack capture and of the interpreter: on every stack, and telling nothing.
 /// `PyTorch`'s own viewer leaves out the same.
@@ -92,7 +90,6 @@ pub(super) struct Stacks {
     /// Per frame.
     worth: Vec<Worth>,
     distinct: IndexSet<Box<[u32]>>,
-    by_list: HashMap<ListId, StackId>,
     /// Frames of all distinct stacks together.
     stacked: usize,
 }
@@ -104,7 +101,6 @@ impl Default for Stacks {
             frames: IndexSet::new(),
             worth: Vec::new(),
             distinct,
-            by_list: HashMap::new(),
             stacked: 0,
         }
     }
@@ -113,7 +109,7 @@ impl Default for Stacks {
 impl Stacks {
     /// What is held now, in the units of [`Heap::held`].
     pub fn held(&self) -> usize {
-        2 * self.frames.len() + 3 * self.distinct.len() + self.stacked / 8 + self.by_list.len()
+        2 * self.frames.len() + 3 * self.distinct.len() + self.stacked / 8
     }
 
     /// Interns one frame and gives its index.
@@ -131,16 +127,15 @@ impl Stacks {
         let Some(Value::List(list)) = frames else {
             return StackId::NONE;
         };
-        if let Some(id) = self.by_list.get(&list) {
-            return *id;
+        if let Some(id) = heap.folded_list(list) {
+            return StackId(id);
         }
-        let items = heap.take_list(list);
-        let frames = self.shown(&items);
+        let frames = self.shown(heap.items(Value::List(list)).unwrap_or_default());
         let length = frames.len();
         let (index, new) = self.distinct.insert_full(frames);
         self.stacked += if new { length } else { 0 };
         let id = u32::try_from(index).map_or(StackId::NONE, StackId);
-        self.by_list.insert(list, id);
+        heap.fold_list(list, id.0);
         id
     }
 
