@@ -25,11 +25,10 @@ fn what_is_no_plugin_is_refused_with_words() {
         .into_iter()
         .filter(|plugin| plugin.source != "built-in")
         .map(|plugin| {
-            format!(
-                "{}: {}",
-                plugin.name,
-                plugin.problem.unwrap_or_else(|| "usable".to_owned())
-            )
+            let problem = plugin.problem.unwrap_or_else(|| "usable".to_owned());
+            // Where a damaged file ends depends on the compiler that made it.
+            let problem = problem.split(" (at offset").next().unwrap_or_default();
+            format!("{}: {problem}", plugin.name)
         })
         .collect();
     insta::assert_snapshot!(listed.join("\n"));
