@@ -28,8 +28,14 @@ pub(crate) fn add(crash: &mut Crash, frames: &[Frame], memory: Memory<'_>) {
         return;
     }
     let found = abort_message(memory).or_else(|| {
-        let terminated = frames.iter().filter_map(|frame| frame.function.as_deref()).any(is_terminate);
-        Some((uncaught(memory).filter(|_| terminated)?, "exception in memory".to_owned()))
+        let terminated = frames
+            .iter()
+            .filter_map(|frame| frame.function.as_deref())
+            .any(is_terminate);
+        Some((
+            uncaught(memory).filter(|_| terminated)?,
+            "exception in memory".to_owned(),
+        ))
     });
     if let Some((message, source)) = found {
         crash.message = Some(message);
@@ -38,9 +44,13 @@ pub(crate) fn add(crash: &mut Crash, frames: &[Frame], memory: Memory<'_>) {
 }
 
 fn is_terminate(function: &str) -> bool {
-    ["std::terminate", "__cxxabiv1::__terminate", "__gnu_cxx::__verbose_terminate_handler"]
-        .iter()
-        .any(|name| function.starts_with(name))
+    [
+        "std::terminate",
+        "__cxxabiv1::__terminate",
+        "__gnu_cxx::__verbose_terminate_handler",
+    ]
+    .iter()
+    .any(|name| function.starts_with(name))
 }
 
 /// `__abort_msg` of glibc: a pointer to a length (of the mapping that holds it) and the text (glibc `include/assert.h`,
@@ -104,7 +114,9 @@ fn describe(memory: Memory<'_>, header: u64) -> Option<String> {
 fn type_name(memory: Memory<'_>, kind: u64) -> Option<String> {
     let name = text_at(memory, memory.word(kind.checked_add(8)?)?)?;
     let name = name.strip_prefix('*').unwrap_or(&name);
-    let is_mangled = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$'));
+    let is_mangled = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$'));
     (is_mangled && !name.is_empty()).then(|| name.to_owned())
 }
 

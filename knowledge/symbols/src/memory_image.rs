@@ -101,7 +101,10 @@ impl<'a> Image<'a> {
 
     /// First address after what is loaded from the file around an address.
     fn loaded_end(&self, address: u64) -> Option<u64> {
-        let loads = self.segments.iter().filter(|segment| segment.p_type(ENDIAN) == elf::PT_LOAD);
+        let loads = self
+            .segments
+            .iter()
+            .filter(|segment| segment.p_type(ENDIAN) == elf::PT_LOAD);
         let mut ends = loads.filter_map(|segment| {
             let start = segment.p_vaddr(ENDIAN);
             let end = start.checked_add(segment.p_filesz(ENDIAN))?;
@@ -145,7 +148,11 @@ impl<'a> Image<'a> {
         let address = |tag: u64| {
             let value = value(tag)?;
             let relative = value.wrapping_sub(self.bias);
-            Some(if self.loaded_end(relative).is_some() { relative } else { value })
+            Some(if self.loaded_end(relative).is_some() {
+                relative
+            } else {
+                value
+            })
         };
         let (table, names) = (address(DT_SYMTAB)?, address(DT_STRTAB)?);
         let by_hash = address(DT_GNU_HASH).and_then(|hash| self.symbol_count(hash));
@@ -176,7 +183,9 @@ impl<'a> Image<'a> {
         let (buckets, first, blooms) = (number(hash)?, number(hash + 4)?, number(hash + 8)?);
         let table = hash.checked_add(16)?.checked_add(blooms * 8)?;
         let starts = self.bytes(table, buckets * 4)?;
-        let starts = starts.chunks_exact(4).filter_map(|start| Some(u32::from_le_bytes(start.try_into().ok()?)));
+        let starts = starts
+            .chunks_exact(4)
+            .filter_map(|start| Some(u32::from_le_bytes(start.try_into().ok()?)));
         let mut last = u64::from(starts.max()?);
         if last < first {
             return Some(first);
@@ -205,9 +214,16 @@ fn write(header: &Header, segments: &[Segment], sections: &[Section]) -> Vec<u8>
     let mut names = vec![0];
     let mut bytes = vec![0; size_of::<Header>() + size_of_val(segments)];
     let mut headers = vec![[0_u64; 8]];
-    let link = sections.iter().position(|section| section.name == NAMES).map_or(0, |index| index + 1);
+    let link = sections
+        .iter()
+        .position(|section| section.name == NAMES)
+        .map_or(0, |index| index + 1);
     let mut add = |section: &Section, name: &str, bytes: &mut Vec<u8>| {
-        let link = if section.kind == elf::SHT_DYNSYM.0 { link as u64 } else { u64::from(section.link) };
+        let link = if section.kind == elf::SHT_DYNSYM.0 {
+            link as u64
+        } else {
+            u64::from(section.link)
+        };
         headers.push([
             names.len() as u64 | u64::from(section.kind) << 32,
             0,

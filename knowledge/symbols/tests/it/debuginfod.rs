@@ -125,7 +125,11 @@ fn what_is_not_here_is_fetched_once() {
     assert!(asked.len() > 2, "libraries are asked for too: {asked:?}");
     let again = read(&server.address, cache.path(), DebuginfodLimits::default());
     assert_eq!(functions(&again), EXPECTED);
-    assert_eq!(server.asked(), asked, "what is there, and what nobody has, is remembered");
+    assert_eq!(
+        server.asked(),
+        asked,
+        "what is there, and what nobody has, is remembered"
+    );
 }
 
 #[test]

@@ -41,7 +41,9 @@ impl Library {
 
     /// A core of a process that raised `SIGABRT` in the library.
     fn core(&self, pc: u64) -> TinyCore {
-        let size = std::fs::metadata(self.folder.path().join(self.name)).expect("the library").len();
+        let size = std::fs::metadata(self.folder.path().join(self.name))
+            .expect("the library")
+            .len();
         let mut signal = vec![0; 128];
         signal[0] = 6;
         signal[8..12].copy_from_slice(&(-6_i32).to_le_bytes());
@@ -76,10 +78,7 @@ fn words(words: &[u64]) -> Vec<u8> {
 
 #[test]
 fn the_c_library_keeps_its_message() {
-    let library = Library::new(
-        "libc.so.6",
-        "extern \"C\" { char *__abort_msg = 0; void give_up() {} }",
-    );
+    let library = Library::new("libc.so.6", "extern \"C\" { char *__abort_msg = 0; void give_up() {} }");
     let mut message = 4096_u32.to_le_bytes().to_vec();
     message.extend(b"free(): double free detected in tcache 2\n\0");
     // The variable alone is in the core, as the page the program wrote to.
@@ -88,7 +87,10 @@ fn the_c_library_keeps_its_message() {
         .segment(library.address("__abort_msg"), 8, READ | WRITE, words(&[HEAP]))
         .segment(HEAP, 4096, READ | WRITE, message);
     let crash = library.crash(core);
-    assert_eq!(crash.message.as_deref(), Some("free(): double free detected in tcache 2"));
+    assert_eq!(
+        crash.message.as_deref(),
+        Some("free(): double free detected in tcache 2")
+    );
     assert_eq!(crash.message_source.as_deref(), Some("__abort_msg of libc.so.6"));
 }
 

@@ -9,6 +9,7 @@ mod fault;
 mod headers;
 mod image;
 mod little_endian;
+mod loaded;
 mod modules;
 mod notes;
 mod pages;

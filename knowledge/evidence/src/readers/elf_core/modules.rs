@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::dump::{Auxiliary, CoreDump};
 use super::headers::{HEADER_SIZE, Header, PROGRAM_HEADER_SIZE, PT_LOAD, PT_NOTE, ProgramHeader};
+use super::loaded;
 use super::notes::notes;
 
 const NT_GNU_BUILD_ID: u32 = 3;
@@ -38,6 +39,9 @@ pub fn build_id_text(id: &[u8]) -> String {
 
 /// Groups mapped files into binaries. A file none of whose mappings is executable or starts with an ELF header is data.
 pub(super) fn modules(core: &CoreDump) -> Vec<CoreModule> {
+    if core.mappings.is_empty() {
+        return loaded::modules(core);
+    }
     let mut found: Vec<(CoreModule, bool)> = Vec::new();
     let mut last_of: HashMap<&str, usize> = HashMap::new();
     for mapping in &core.mappings {
@@ -68,7 +72,7 @@ pub(super) fn modules(core: &CoreDump) -> Vec<CoreModule> {
 }
 
 /// The binary whose first page is at `start`; says too whether that page is in the core.
-fn module_at(core: &CoreDump, path: String, start: u64, end: u64) -> (CoreModule, bool) {
+pub(super) fn module_at(core: &CoreDump, path: String, start: u64, end: u64) -> (CoreModule, bool) {
     let mut module = CoreModule {
         path,
         start,
@@ -94,7 +98,7 @@ fn module_at(core: &CoreDump, path: String, start: u64, end: u64) -> (CoreModule
 }
 
 /// Program headers of a binary, from its first page in memory.
-fn program_headers(core: &CoreDump, start: u64) -> Option<Vec<ProgramHeader>> {
+pub(super) fn program_headers(core: &CoreDump, start: u64) -> Option<Vec<ProgramHeader>> {
     let header = Header::parse(&core.bytes(start, HEADER_SIZE as usize)?)?;
     let count = header.program_header_count(|_| Vec::new()).min(1024) as usize;
     let size = usize::from(header.program_header_size).max(PROGRAM_HEADER_SIZE as usize);
