@@ -3,6 +3,7 @@
 //! Unwinds the threads of a core dump or minidump and names their frames from the binaries, debug files and symbol
 //! files it can find. This crate alone knows DWARF.
 
+mod aarch64;
 mod calls;
 mod cfi;
 mod debuginfod;

@@ -87,6 +87,11 @@ impl SymbolTable {
     }
 }
 
+/// `$x`, `$d` and their like say where code and data start (aarch64); they name nothing.
+fn is_mapping_symbol(name: &[u8]) -> bool {
+    matches!(name, [b'$', b'x' | b'd'] | [b'$', b'x' | b'd', b'.', ..])
+}
+
 /// The NUL-terminated name at an offset of a file.
 fn name_at(bytes: &[u8], offset: usize) -> &[u8] {
     let bytes = bytes.get(offset..).unwrap_or_default();
@@ -137,6 +142,7 @@ fn table(bytes: &Shared, kind: elf::SectionType) -> Option<Vec<Symbol>> {
                 size: symbol.st_size(LittleEndian),
                 name: names.saturating_add(symbol.st_name(LittleEndian) as usize),
             })
+            .filter(|symbol| !is_mapping_symbol(name_at(bytes, symbol.name)))
             .collect(),
     )
 }

@@ -158,7 +158,10 @@ fn limits_are_kept_and_named() {
         "the innermost frames are kept"
     );
     let codes: Vec<&str> = reading.problems.iter().map(|problem| problem.code.as_str()).collect();
-    assert_eq!(codes, ["limit-text-bytes", "limit-events", "limit-threads"]);
+    assert_eq!(
+        codes,
+        ["limit-line-bytes", "limit-text-bytes", "limit-events", "limit-threads"]
+    );
 }
 
 #[test]

@@ -214,7 +214,7 @@ fn build_names(frames: &[(&str, Option<u32>, bool)]) -> Vec<(String, Option<u32>
 }
 
 /// The segments of a program as they are in memory.
-fn with_pages(mut core: TinyCore, path: &Path) -> TinyCore {
+fn with_pages(mut core: TinyCore, path: &Path, is_listed: bool) -> TinyCore {
     let bytes = std::fs::read(path).expect("the program");
     let file = object::File::parse(&*bytes).expect("an ELF file");
     for segment in file.segments() {
@@ -223,42 +223,61 @@ fn with_pages(mut core: TinyCore, path: &Path) -> TinyCore {
         let end = (segment.file_range().0 + segment.file_range().1) as usize;
         let bytes = bytes[offset as usize..end].to_vec();
         let size = (bytes.len() as u64).next_multiple_of(4096);
-        core = core.map(start, size, offset, READ | EXECUTE, "/gone/program", bytes);
+        core = if is_listed {
+            core.map(start, size, offset, READ | EXECUTE, "/gone/program", bytes)
+        } else {
+            core.segment(start, size, READ | EXECUTE, bytes)
+        };
     }
     core
 }
 
-#[test]
-fn file_pages_in_the_core_are_enough() {
+/// Function, trust and module of the frames of a core that holds all of a program, which `main` called `read` in.
+fn read_alone(is_listed: bool) -> (Vec<(String, Trust)>, String, Option<String>) {
     let build = Build::new(&["-rdynamic"]);
     let address = build.address("program");
     let bytes = std::fs::read(build.path("program")).expect("the program");
     let file = object::File::parse(&*bytes).expect("an ELF file");
-    let main = file
-        .symbols()
-        .find(|symbol| symbol.name() == Ok("main"))
-        .expect("main")
-        .address();
+    let main = file.symbols().find(|symbol| symbol.name() == Ok("main")).expect("main");
     // At its first instruction a function has its return address on top of the stack.
     let stack = 0x7fff_0000_0000;
+    let return_address = BASE + main.address() + 1;
     let core = TinyCore::x86_64(BASE + address).register(7, stack).segment(
         stack,
         4096,
         READ | WRITE,
-        (BASE + main + 1).to_le_bytes().to_vec(),
+        return_address.to_le_bytes().to_vec(),
     );
     let core_path = build.path("core");
-    std::fs::write(&core_path, with_pages(core, &build.path("program")).bytes()).expect("room");
+    std::fs::write(&core_path, with_pages(core, &build.path("program"), is_listed).bytes()).expect("room");
     let reading = Symbols::new(Sources::default()).read(&Artifact::new("core", &core_path), &Limits::default());
-    let frames = &reading.evidence.threads[0].frames;
-    let found: Vec<_> = frames
-        .iter()
-        .map(|frame| (frame.function.as_deref(), frame.trust))
-        .collect();
-    let expected = [
-        (Some("shard::Reader::read(int const*)"), Trust::Context),
-        (Some("main"), Trust::Cfi),
-    ];
-    assert_eq!(found, expected);
-    assert_eq!(reading.evidence.modules[0].symbols.as_deref(), Some("core"));
+    let evidence = reading.evidence;
+    let frames = evidence.threads[0].frames.iter();
+    let frames = frames.map(|frame| (frame.function.clone().unwrap_or_default(), frame.trust));
+    let module = &evidence.modules[0];
+    (frames.collect(), module.path.clone(), module.symbols.clone())
+}
+
+fn expected_alone() -> Vec<(String, Trust)> {
+    vec![
+        ("shard::Reader::read(int const*)".to_owned(), Trust::Context),
+        ("main".to_owned(), Trust::Cfi),
+    ]
+}
+
+#[test]
+fn file_pages_in_the_core_are_enough() {
+    let (frames, path, symbols) = read_alone(true);
+    assert_eq!(frames, expected_alone());
+    assert_eq!((path.as_str(), symbols.as_deref()), ("/gone/program", Some("core")));
+}
+
+#[test]
+fn binaries_that_no_note_lists_are_found_in_memory() {
+    let (frames, path, symbols) = read_alone(false);
+    assert_eq!(frames, expected_alone());
+    assert_eq!(
+        (path.as_str(), symbols.as_deref()),
+        ("[binary at 0x555555554000]", Some("core"))
+    );
 }

@@ -1,5 +1,6 @@
 //! Tests of `whycrash-symbols`.
 
+mod aarch64;
 mod damage;
 mod debug_files;
 mod debuginfod;
