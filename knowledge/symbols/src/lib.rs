@@ -12,6 +12,7 @@ mod dwarf_names;
 mod expression;
 mod fault;
 mod finder;
+mod gpu_lines;
 mod last_words;
 mod memory;
 mod memory_image;
@@ -33,7 +34,7 @@ mod unwind;
 use std::path::PathBuf;
 
 use whycrash_evidence::readers::elf_core::{self, CoreDump};
-use whycrash_evidence::readers::{Input, detect, minidump, read_problem};
+use whycrash_evidence::readers::{Input, detect, gpu_core, minidump, read_problem};
 use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Reading};
 
 pub use crate::debuginfod::{Debuginfod, DebuginfodLimits, Fetch, Fetched};
@@ -83,6 +84,7 @@ impl Symbols {
         match detect(input.head()) {
             ArtifactKind::ElfCore => self.read_core(&input, limits),
             ArtifactKind::Minidump => self.read_minidump(&input, limits),
+            ArtifactKind::GpuCore => read_gpu_core(&input, limits),
             _ => whycrash_evidence::read(artifact, limits),
         }
     }
@@ -130,4 +132,10 @@ impl Symbols {
             found.symbols = module.symbol_source().map(str::to_owned);
         }
     }
+}
+
+fn read_gpu_core(input: &Input, limits: &Limits) -> Reading {
+    let (mut reading, images) = gpu_core::read_with_images(input, limits);
+    gpu_lines::add(&images, &mut reading.evidence);
+    reading
 }

@@ -5,6 +5,7 @@ mod damage;
 mod debug_files;
 mod debuginfod;
 mod fixtures;
+mod gpu;
 mod last_words;
 mod minidumps;
 mod missing;
