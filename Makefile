@@ -1,8 +1,9 @@
 # Two commands matter: `make run` (see it work) and `make test` (know it works). Each sets up what is missing.
 TARGET ?= $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+FUZZ_SECONDS ?= 600
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: setup plugins web build run test test-rust test-browser check truth score clean
+.PHONY: setup plugins web build run test test-rust test-browser check truth score fuzz clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test check
@@ -49,6 +50,10 @@ truth: build      ## compare with gdb, PyTorch and the analyzers, one row an art
 
 score: build      ## diagnose the labelled corpus, one row a cause
 	cargo test -q -p whycrash-tests --test it -- --nocapture corpus
+
+fuzz:             ## give every reader damaged input, FUZZ_SECONDS each
+	@.ci/setup fuzz
+	@knowledge/evidence/fuzz/run.sh $(FUZZ_SECONDS)
 
 clean:
 	cargo clean

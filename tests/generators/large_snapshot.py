@@ -12,6 +12,9 @@ import sys
 FRAMES, STACKS, DEPTH, LIVE, PER_SEGMENT = 4000, 2000, 40, 100_000, 100
 
 
+QUAD, INT = struct.Struct("<q").pack, struct.Struct("<i").pack
+
+
 class Writer:
     """Writes opcodes and counts what they memoize."""
 
@@ -84,8 +87,24 @@ def main(path, megabytes, own_lists):
             latest[0] = rng.choice(stacks)
             return get(latest[0])
 
+        keys = {}
+
         def entry(action, address, size, time, frames):
-            return writer.record(action=action, addr=address, size=size, stream=0, time_us=time, frames=frames)
+            """A trace entry; the opcodes that are the same in all entries of an action are made once."""
+            if action not in keys:
+                written = writer.record(action=action, addr=address, size=size, stream=0, time_us=time, frames=frames)
+                key = writer.text
+                keys[action] = (
+                    b"}\x94(" + key("action") + key(action) + key("addr") + b"\x8a\x08",
+                    key("size") + b"J",
+                    key("stream") + b"K\x00" + key("time_us") + b"\x8a\x08",
+                    key("frames"),
+                )
+                return written
+            writer.memoized += 1
+            start, sized, timed, framed = keys[action]
+            frames = frames() if callable(frames) else frames
+            return b"".join((start, QUAD(address), sized, INT(size), timed, QUAD(time), framed, frames, b"u"))
 
         # The trace first: its frames are then there for the blocks that are still alive.
         file.write(writer.text("device_traces") + b"]\x94]\x94")

@@ -1,4 +1,38 @@
 //! The caps every reader works under.
+//!
+//! What is hostile costs no more than what is large. Every cap that is hit becomes a [`crate::Problem`] with the code
+//! below; what was read before it is kept. With the default limits a reader stays within 512 MiB of memory.
+//!
+//! | what | how much | code |
+//! |---|---|---|
+//! | bytes after decompression | [`Limits::decompressed_bytes`] | `limit-decompressed-bytes` |
+//! | size after decompression over size stored, cores apart | [`Limits::expansion_ratio`], and 64 MiB always | `limit-expansion-ratio` |
+//! | bytes put aside on disk | [`Limits::spilled_bytes`] | `limit-spilled-bytes`; `no-room` when the disk is full |
+//! | bytes of a minidump | [`Limits::resident_bytes`] | `limit-resident-bytes` |
+//! | what a pickle holds at once | [`Limits::pickle_values`] | `limit-pickle-values` |
+//! | bytes of one string of a pickle | 16 MiB | `limit-pickle-string` |
+//! | threads (warps of a GPU) | [`Limits::threads`] | `limit-threads` |
+//! | frames of a thread | [`Limits::frames`] | counted in [`crate::model::Thread::frames_omitted`] |
+//! | events of a text, entries of a flight recorder | [`Limits::events`] | `limit-events` |
+//! | bytes that events and stacks of a text quote | 64 MiB | `limit-evidence-bytes` |
+//! | bytes of a line | [`Limits::line_bytes`] | `limit-line-bytes` |
+//! | bytes of a text | [`Limits::text_bytes`] | `limit-text-bytes` |
+//! | bytes of a JSON artifact | [`Limits::json_bytes`] | `limit-json-bytes` |
+//! | values of a JSON artifact | 2 000 000 | `limit-json-values` |
+//! | nesting of JSON | 128 | `bad-json` |
+//! | segments of a core | 1 048 576 | `limit-segments` |
+//! | notes of a core | 1 048 576; 16 MiB of mapped files, 256 MiB in all | `limit-notes` |
+//! | binaries mapped | 16 384 | `limit-modules` |
+//! | entries and names of a minidump's lists | 65 536; 64 MiB | `limit-minidump` |
+//! | sections and tables of a GPU core | 1 048 576; [`Limits::resident_bytes`] | `limit-gpu-core` |
+//! | functions of a GPU core's images | 1 048 576; 64 MiB of names | `limit-gpu-functions` |
+//! | GPUs of one artifact | 64 | `limit-devices` |
+//! | groups, ranks and texts of a flight recorder | 4096; 1 048 576; 32 MiB | `limit-recorder` |
+//!
+//! Nesting of pickles costs heap, never stack, and counts as what is held. There is no clock: a reader does a bounded
+//! amount of work for each byte it reads, so that the caps on bytes bound its time, and the same artifact always gives
+//! the same evidence. Lists made for people (verdicts, clusters, pools, faults) show the largest or first few only and
+//! are no caps on reading.
 
 /// Upper bounds on what one artifact may cost to read. A cap that is hit becomes a [`crate::Problem`] naming it.
 #[derive(Clone, Debug)]
@@ -14,7 +48,8 @@ pub struct Limits {
     /// How many times its stored size a compressed artifact may become, ELF cores apart: those are mostly zeros, and
     /// shrink without limit. Whatever the ratio, 64 MiB are allowed.
     pub expansion_ratio: u64,
-    /// Values in one pickle (each is a few bytes in the arena).
+    /// What is held of one pickle at any moment, in units of some 32 bytes: an item is one, a container or string three
+    /// and what is in it. Trace entries pass through and are not held, so that the size of a snapshot is no matter.
     pub pickle_values: usize,
     /// Threads of one process.
     pub threads: usize,

@@ -7,7 +7,7 @@ use whycrash_evidence_fuzz::{bounded, check, limits};
 
 fuzz_target!(|bytes: &[u8]| {
     let limits = limits();
-    let allowed = (16 << 20) + 512 * limits.pickle_values + 64 * bytes.len();
+    let allowed = (16 << 20) + 128 * limits.pickle_values + 64 * bytes.len();
     let reading = bounded(allowed, || memory_snapshot::read(bytes, "snapshot.pickle", &limits));
     for snapshot in &reading.evidence.memory_snapshots {
         assert!(snapshot.peak_allocated >= snapshot.allocated);

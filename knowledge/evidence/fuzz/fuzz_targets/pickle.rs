@@ -7,7 +7,7 @@ use whycrash_evidence_fuzz::{bounded, limits};
 
 fuzz_target!(|bytes: &[u8]| {
     let limits = limits();
-    let allowed = (8 << 20) + 128 * limits.pickle_values + 32 * bytes.len();
+    let allowed = (8 << 20) + 64 * limits.pickle_values + 32 * bytes.len();
     let pickle = bounded(allowed, || load(bytes, &limits, &mut Keep));
     assert_eq!(pickle.complete, !pickle.problems.iter().any(ends_reading));
     walk(&pickle.heap, pickle.root, 6, &mut 10_000);

@@ -11,6 +11,8 @@ pub fn limits() -> Limits {
     Limits {
         decompressed_bytes: 8 << 20,
         resident_bytes: 1 << 20,
+        spilled_bytes: 1 << 20,
+        expansion_ratio: 100,
         pickle_values: 50_000,
         threads: 40,
         frames: 100,

@@ -3,6 +3,9 @@
 #![allow(clippy::format_collect, reason = "test texts are small, and read better this way")]
 
 mod blocks;
+mod bombs;
+mod core_builder;
+mod cores;
 mod gpu_cores;
 mod grammars;
 mod hostile;

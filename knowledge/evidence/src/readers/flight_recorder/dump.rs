@@ -16,7 +16,7 @@ const SHAPE_BYTES: usize = 4096;
 /// Bytes of distinct names, shapes and stacks kept in all.
 const TEXT_BYTES: usize = 32 << 20;
 /// Process groups of one rank.
-const GROUPS: usize = 4096;
+pub(super) const GROUPS: usize = 4096;
 /// Ranks listed by all groups together.
 const RANKS: usize = 1 << 20;
 /// Bytes of those lists, as they are written.
@@ -35,7 +35,8 @@ pub(super) fn recorder(root: Node, artifact: &str, entry_cap: usize, problems: &
     let mut entries: Vec<RecorderEntry> = latest.map(|entry| pool.entry(entry)).collect();
     entries.sort_by_key(|entry| entry.record);
     let (groups, complete) = groups(root);
-    if pool.is_full() || !complete {
+    let numbers: HashSet<u64> = entries.iter().map(|entry| entry.group_number).collect();
+    if pool.is_full() || !complete || numbers.len() > GROUPS {
         let message = "the recorder has more groups, ranks or distinct texts than any job: what was beyond the limits is \
                        left out, and ranks may be judged wrongly";
         problems.push(Problem::new("limit-recorder", message));

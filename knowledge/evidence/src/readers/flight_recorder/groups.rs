@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::dump::GROUPS;
 use crate::model::{Recorder, RecorderEntry};
-
-/// Groups of one rank that are matched.
-const GROUPS: usize = 4096;
 
 /// What makes a group the same on two ranks. Names alone do not: the default group is `""` in one place of a dump and
 /// `"0"` in another, and two jobs' dumps may be in one folder.
