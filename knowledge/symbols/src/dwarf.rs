@@ -1,21 +1,21 @@
 //! Functions and lines from DWARF, inlined ones included.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
-use gimli::{Reader as _, SectionId};
+use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
+use gimli::Reader as _;
 
 use crate::calls::{self, Calls};
 use crate::dwarf_names::{Names, UnitKey, key_of};
 use crate::object_file::ObjectFile;
-use crate::shared::{Reader, Shared};
+use crate::shared::Reader;
+use crate::units::{Lookup, Sections, Units};
 
 /// The debug information of one file.
 pub(crate) struct Dwarf {
-    context: Context<Reader>,
+    units: Units,
     names: Names,
     calls: HashMap<(UnitKey, usize), Option<Arc<Calls>>>,
     /// Folder of the file, where split units may lie beside it.
@@ -41,65 +41,65 @@ impl std::fmt::Debug for Dwarf {
 
 impl Dwarf {
     /// Reads the index of a file's units; functions and lines are read when an address asks for them.
-    pub(crate) fn load(file: &ObjectFile) -> Option<Self> {
-        let dwarf = Arc::new(sections(|id| file.section(id.name())));
-        let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).ok()?;
-        let folder = file.path.parent().unwrap_or(Path::new("")).to_owned();
-        Some(Self {
-            context,
+    pub(crate) fn load(file: &ObjectFile) -> Self {
+        let sections = Sections::load(|id| file.section(id.name()));
+        let dwarf = Arc::new(sections.dwarf());
+        Self {
+            units: Units::new(sections, &dwarf),
             names: Names::new(dwarf),
             calls: HashMap::new(),
-            folder,
-        })
+            folder: file.path.parent().unwrap_or(Path::new("")).to_owned(),
+        }
     }
 
     /// The functions at an address of the file, the innermost inlined one first.
     pub(crate) fn functions_at(&mut self, address: u64) -> Vec<Function> {
-        self.find_functions(address).unwrap_or_default()
+        let found = self.units.at(address).into_iter().find_map(|unit| {
+            let lookup = self.units.lookup(&unit)?;
+            let functions = functions(&lookup, &mut self.names, &self.folder, address)?;
+            (!functions.is_empty()).then_some(functions)
+        });
+        found.unwrap_or_default()
     }
 
     /// The calls of the function that an address of the file is in.
     pub(crate) fn calls_at(&mut self, address: u64) -> Option<Arc<Calls>> {
-        let mut frames = resolve(self.context.find_frames(address), &self.folder).ok()?;
-        let mut function = None;
-        while let Ok(Some(frame)) = frames.next() {
-            function = frame.dw_die_offset;
-        }
-        let unit = resolve(self.context.find_dwarf_and_unit(address), &self.folder)?;
-        let offset = function?;
-        let names = &mut self.names;
-        let known = self.calls.entry((key_of(&unit), offset.0));
-        known
-            .or_insert_with(|| calls::read(names, &unit, offset).map(Arc::new))
-            .clone()
-    }
-
-    fn find_functions(&mut self, address: u64) -> Option<Vec<Function>> {
-        let mut frames = resolve(self.context.find_frames(address), &self.folder).ok()?;
-        let unit = resolve(self.context.find_dwarf_and_unit(address), &self.folder);
-        let mut functions = Vec::new();
-        while let Ok(Some(frame)) = frames.next() {
-            let name = unit
-                .as_ref()
-                .zip(frame.dw_die_offset)
-                .and_then(|(unit, offset)| self.names.function(unit, offset));
-            let location = frame.location;
-            functions.push(Function {
-                name,
-                file: location.as_ref().and_then(|location| location.file.map(str::to_owned)),
-                line: location.and_then(|location| location.line),
-            });
-        }
-        Some(functions)
+        self.units.at(address).into_iter().find_map(|unit| {
+            let Lookup { context, start } = self.units.lookup(&unit)?;
+            let mut frames = resolve(context.find_frames(address), &self.folder).ok()?;
+            let mut function = None;
+            while let Ok(Some(frame)) = frames.next() {
+                function = frame.dw_die_offset;
+            }
+            let unit = resolve(context.find_dwarf_and_unit(address), &self.folder)?;
+            let offset = function?;
+            let names = &mut self.names;
+            let known = self.calls.entry((key_of(&unit, start), offset.0));
+            known
+                .or_insert_with(|| calls::read(names, &unit, offset).map(Arc::new))
+                .clone()
+        })
     }
 }
 
-/// All DWARF sections of a file; those it lacks are empty.
-fn sections(section: impl Fn(SectionId) -> Option<Shared>) -> gimli::Dwarf<Reader> {
-    let load = |id| Ok::<_, Infallible>(section(id).unwrap_or_else(|| Vec::new().into()).reader());
-    let Ok(mut dwarf) = gimli::Dwarf::load(load);
-    dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-    dwarf
+fn functions(lookup: &Lookup<'_>, names: &mut Names, folder: &Path, address: u64) -> Option<Vec<Function>> {
+    let Lookup { context, start } = *lookup;
+    let mut frames = resolve(context.find_frames(address), folder).ok()?;
+    let unit = resolve(context.find_dwarf_and_unit(address), folder);
+    let mut functions = Vec::new();
+    while let Ok(Some(frame)) = frames.next() {
+        let name = unit
+            .as_ref()
+            .zip(frame.dw_die_offset)
+            .and_then(|(unit, offset)| names.function(unit, key_of(unit, start), offset));
+        let location = frame.location;
+        functions.push(Function {
+            name,
+            file: location.as_ref().and_then(|location| location.file.map(str::to_owned)),
+            line: location.and_then(|location| location.line),
+        });
+    }
+    Some(functions)
 }
 
 /// Answers a lookup, opening split units (`.dwo`) as it asks for them.
@@ -123,7 +123,7 @@ fn split_unit(load: &SplitDwarfLoad<Reader>, folder: &Path) -> Option<Arc<gimli:
         .flatten()
         .find_map(|path| {
             let file = ObjectFile::open(&path)?;
-            let mut dwarf = sections(|id| file.section(id.dwo_name()?));
+            let mut dwarf = Sections::load(|id| file.section(id.dwo_name()?)).dwarf();
             let is_it = unit_id(&dwarf).is_none_or(|id| id == load.dwo_id);
             dwarf.make_dwo(&load.parent);
             is_it.then(|| Arc::new(dwarf))

@@ -55,13 +55,17 @@ impl Names {
     }
 
     /// Name of the function whose entry is at an offset of a unit.
-    pub(crate) fn function(&mut self, unit: &UnitRef<'_, Reader>, offset: UnitOffset) -> Option<String> {
-        let key = (key_of(unit), offset.0);
-        if let Some(known) = self.known.get(&key) {
+    pub(crate) fn function(
+        &mut self,
+        unit: &UnitRef<'_, Reader>,
+        key: UnitKey,
+        offset: UnitOffset,
+    ) -> Option<String> {
+        if let Some(known) = self.known.get(&(key, offset.0)) {
             return known.clone();
         }
-        let name = self.find(unit, offset);
-        self.known.insert(key, name.clone());
+        let name = self.find(unit, key, offset);
+        self.known.insert((key, offset.0), name.clone());
         name
     }
 
@@ -84,7 +88,7 @@ impl Names {
         }
     }
 
-    fn find(&mut self, unit: &UnitRef<'_, Reader>, offset: UnitOffset) -> Option<String> {
+    fn find(&mut self, unit: &UnitRef<'_, Reader>, key: UnitKey, offset: UnitOffset) -> Option<String> {
         let language = language(unit);
         let mut found = read_entry(unit, offset)?;
         // The unit an entry of another unit is in, and where in it.
@@ -127,8 +131,11 @@ impl Names {
         }
         let dwarf = Arc::clone(&self.dwarf);
         let prefix = match &other {
-            Some(other) => self.prefix(&other.unit_ref(&dwarf), at),
-            None => self.prefix(unit, at),
+            Some(other) => {
+                let other = other.unit_ref(&dwarf);
+                self.prefix(&other, key_of(&other, 0), at)
+            }
+            None => self.prefix(unit, key, at),
         };
         let qualified = format!("{prefix}{name}");
         Some(if matches!(language, Language::Cpp) {
@@ -139,8 +146,7 @@ impl Names {
     }
 
     /// `namespace::Class::` of an entry.
-    fn prefix(&mut self, unit: &UnitRef<'_, Reader>, offset: UnitOffset) -> String {
-        let key = key_of(unit);
+    fn prefix(&mut self, unit: &UnitRef<'_, Reader>, key: UnitKey, offset: UnitOffset) -> String {
         let scopes = self
             .scopes
             .entry(key)
@@ -248,8 +254,9 @@ fn language(unit: &UnitRef<'_, Reader>) -> Language {
     }
 }
 
-pub(crate) fn key_of(unit: &UnitRef<'_, Reader>) -> UnitKey {
-    (unit.dwo_id.map_or(0, |id| id.0), unit.header.offset().0)
+/// Names a unit whose section starts at an offset of the file's `.debug_info`.
+pub(crate) fn key_of(unit: &UnitRef<'_, Reader>, section: usize) -> UnitKey {
+    (unit.dwo_id.map_or(0, |id| id.0), section + unit.header.offset().0)
 }
 
 fn unit_headers(dwarf: &gimli::Dwarf<Reader>) -> Vec<(usize, gimli::UnitHeader<Reader>)> {

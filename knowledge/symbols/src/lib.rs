@@ -21,6 +21,7 @@ mod signal_frame;
 mod stacks;
 mod symbol_table;
 mod tail_calls;
+mod units;
 mod unwind;
 
 use std::path::PathBuf;

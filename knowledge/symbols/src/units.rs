@@ -1,0 +1,174 @@
+//! The units of a file's debug information. Where the file has an index of them by address (`.debug_aranges`), only
+//! those are parsed that an address asks for: a C library has more than a thousand.
+
+use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
+use std::ops::Range;
+use std::sync::Arc;
+
+use addr2line::Context;
+use gimli::SectionId;
+
+use crate::shared::{Reader, Shared};
+
+/// The sections of a file that functions, lines and calls are read from, decompressed. Locations of variables and
+/// macros are of no use here, and make up a fifth of a debug file.
+const SECTIONS: [SectionId; 10] = [
+    SectionId::DebugAbbrev,
+    SectionId::DebugAddr,
+    SectionId::DebugAranges,
+    SectionId::DebugInfo,
+    SectionId::DebugLine,
+    SectionId::DebugLineStr,
+    SectionId::DebugRanges,
+    SectionId::DebugRngLists,
+    SectionId::DebugStr,
+    SectionId::DebugStrOffsets,
+];
+
+/// The sections that are there.
+pub(crate) struct Sections(Vec<(SectionId, Shared)>);
+
+impl Sections {
+    /// Takes what `section` has of them.
+    pub(crate) fn load(section: impl Fn(SectionId) -> Option<Shared>) -> Self {
+        Self(SECTIONS.into_iter().filter_map(|id| Some((id, section(id)?))).collect())
+    }
+
+    /// All of them.
+    pub(crate) fn dwarf(&self) -> gimli::Dwarf<Reader> {
+        let load = |id| Ok::<_, Infallible>(self.get(id).reader());
+        let Ok(dwarf) = gimli::Dwarf::load(load);
+        dwarf
+    }
+
+    /// All of them, but of `.debug_info` one unit alone.
+    fn of_unit(&self, unit: &Range<usize>) -> gimli::Dwarf<Reader> {
+        let load = |id| {
+            let section = match id {
+                SectionId::DebugInfo => self.get(id).slice(unit.clone()).unwrap_or_else(empty),
+                // It tells units by their place in the whole section.
+                SectionId::DebugAranges => empty(),
+                _ => self.get(id),
+            };
+            Ok::<_, Infallible>(section.reader())
+        };
+        let Ok(dwarf) = gimli::Dwarf::load(load);
+        dwarf
+    }
+
+    fn get(&self, id: SectionId) -> Shared {
+        let found = self.0.iter().find(|(known, _)| *known == id);
+        found.map_or_else(empty, |(_, section)| section.clone())
+    }
+}
+
+fn empty() -> Shared {
+    Vec::new().into()
+}
+
+/// Answers lookups by address.
+pub(crate) struct Units {
+    sections: Sections,
+    index: Vec<Indexed>,
+    /// By where the unit starts in `.debug_info`.
+    parsed: HashMap<usize, Option<Context<Reader>>>,
+}
+
+/// A range of addresses, and where in `.debug_info` its unit is.
+#[derive(Clone, Debug)]
+struct Indexed {
+    addresses: Range<u64>,
+    /// The highest end of this range and all before it.
+    reach: u64,
+    unit: Range<usize>,
+}
+
+/// One unit, or all of them where there is no index.
+pub(crate) struct Lookup<'a> {
+    pub(crate) context: &'a Context<Reader>,
+    /// Where in `.debug_info` the section that the context knows starts.
+    pub(crate) start: usize,
+}
+
+impl Units {
+    pub(crate) fn new(sections: Sections, dwarf: &gimli::Dwarf<Reader>) -> Self {
+        Self {
+            index: index(dwarf).unwrap_or_default(),
+            sections,
+            parsed: HashMap::new(),
+        }
+    }
+
+    /// Where the units start that may have an address; 0 for all units in one where there is no index.
+    pub(crate) fn at(&self, address: u64) -> Vec<Range<usize>> {
+        if self.index.is_empty() {
+            return vec![0..usize::MAX];
+        }
+        let after = self.index.partition_point(|indexed| indexed.addresses.start <= address);
+        let below = self.index.get(..after).unwrap_or_default().iter().rev();
+        below
+            .take_while(|indexed| indexed.reach > address)
+            .filter(|indexed| indexed.addresses.contains(&address))
+            .map(|indexed| indexed.unit.clone())
+            .collect()
+    }
+
+    /// What one of the places that [`Self::at`] gave says.
+    pub(crate) fn lookup(&mut self, unit: &Range<usize>) -> Option<Lookup<'_>> {
+        let sections = &self.sections;
+        let parsed = self.parsed.entry(unit.start).or_insert_with(|| {
+            let dwarf = if unit.end == usize::MAX {
+                let mut dwarf = sections.dwarf();
+                dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+                dwarf
+            } else {
+                sections.of_unit(unit)
+            };
+            Context::from_arc_dwarf(Arc::new(dwarf)).ok()
+        });
+        parsed.as_ref().map(|context| Lookup {
+            context,
+            start: unit.start,
+        })
+    }
+}
+
+/// The index, when it lists every unit: what some compilers leave out of it would not be found.
+fn index(dwarf: &gimli::Dwarf<Reader>) -> Option<Vec<Indexed>> {
+    let mut units = HashMap::new();
+    let mut headers = dwarf.units();
+    while let Some(header) = headers.next().ok()? {
+        let start = header.offset().0;
+        if matches!(header.type_(), gimli::UnitType::Compilation | gimli::UnitType::Skeleton(_)) {
+            units.insert(start, start..start.checked_add(header.length_including_self())?);
+        }
+    }
+    let mut index = Vec::new();
+    let mut listed = HashSet::new();
+    let mut lists = dwarf.debug_aranges.headers();
+    while let Some(list) = lists.next().ok()? {
+        let start = list.debug_info_offset().0;
+        let unit = units.get(&start)?;
+        listed.insert(start);
+        let mut entries = list.entries();
+        while let Some(entry) = entries.next().ok()? {
+            let addresses = entry.range();
+            index.push(Indexed {
+                addresses: addresses.begin..addresses.end,
+                reach: 0,
+                unit: unit.clone(),
+            });
+        }
+    }
+    if listed.len() < units.len() {
+        return None;
+    }
+    index.sort_unstable_by_key(|indexed| (indexed.addresses.start, indexed.unit.start));
+    let mut reach = 0;
+    for indexed in &mut index {
+        reach = indexed.addresses.end.max(reach);
+        indexed.reach = reach;
+    }
+    Some(index)
+}
