@@ -55,12 +55,7 @@ impl Names {
     }
 
     /// Name of the function whose entry is at an offset of a unit.
-    pub(crate) fn function(
-        &mut self,
-        unit: &UnitRef<'_, Reader>,
-        key: UnitKey,
-        offset: UnitOffset,
-    ) -> Option<String> {
+    pub(crate) fn function(&mut self, unit: &UnitRef<'_, Reader>, key: UnitKey, offset: UnitOffset) -> Option<String> {
         if let Some(known) = self.known.get(&(key, offset.0)) {
             return known.clone();
         }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::Arc;
+use std::thread;
 
 use addr2line::Context;
 use gimli::SectionId;
@@ -30,9 +31,20 @@ const SECTIONS: [SectionId; 10] = [
 pub(crate) struct Sections(Vec<(SectionId, Shared)>);
 
 impl Sections {
-    /// Takes what `section` has of them.
-    pub(crate) fn load(section: impl Fn(SectionId) -> Option<Shared>) -> Self {
-        Self(SECTIONS.into_iter().filter_map(|id| Some((id, section(id)?))).collect())
+    /// Takes what `section` has of them. Half of a debug file is `.debug_info`: where sections are compressed, it is
+    /// unpacked beside the others.
+    pub(crate) fn load(section: impl Fn(SectionId) -> Option<Shared> + Sync) -> Self {
+        let load = |id| Some((id, section(id)?));
+        thread::scope(|scope| {
+            let info = thread::Builder::new().spawn_scoped(scope, || load(SectionId::DebugInfo));
+            let others = SECTIONS.into_iter().filter(|id| *id != SectionId::DebugInfo);
+            let mut sections: Vec<_> = others.filter_map(load).collect();
+            sections.extend(match info {
+                Ok(info) => info.join().ok().flatten(),
+                Err(_) => load(SectionId::DebugInfo),
+            });
+            Self(sections)
+        })
     }
 
     /// All of them.
@@ -140,7 +152,10 @@ fn index(dwarf: &gimli::Dwarf<Reader>) -> Option<Vec<Indexed>> {
     let mut headers = dwarf.units();
     while let Some(header) = headers.next().ok()? {
         let start = header.offset().0;
-        if matches!(header.type_(), gimli::UnitType::Compilation | gimli::UnitType::Skeleton(_)) {
+        if matches!(
+            header.type_(),
+            gimli::UnitType::Compilation | gimli::UnitType::Skeleton(_)
+        ) {
             units.insert(start, start..start.checked_add(header.length_including_self())?);
         }
     }

@@ -8,6 +8,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("whycrash-symbols", &["whycrash-evidence"]),
     ("whycrash-catalog", &["whycrash-evidence"]),
     ("whycrash-plugin", &[]),
+    ("whycrash-bench", &["whycrash-evidence", "whycrash-symbols"]),
     (
         "whycrash-plugin-host",
         &["whycrash-evidence", "whycrash-symbols", "whycrash-catalog"],

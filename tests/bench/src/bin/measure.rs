@@ -17,7 +17,11 @@ fn main() -> anyhow::Result<()> {
         .next()
         .context("no command to measure was given: name a program and its arguments")?;
     let mut command = Command::new(&program);
-    command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let start = Instant::now();
     let status = command
         .status()

@@ -60,10 +60,16 @@ impl Program {
         let mut measure = Command::new(std::env::current_exe()?.with_file_name("measure"));
         measure.args(&self.words).stderr(Stdio::inherit());
         measure.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        let output = measure.output().context("the program `measure` could not be started: build it first")?;
+        let output = measure
+            .output()
+            .context("the program `measure` could not be started: build it first")?;
         ensure!(output.status.success(), "{} could not be measured", self.shown());
         let printed: Value = serde_json::from_slice(&output.stdout)?;
-        ensure!(printed["ok"] == true, "`{}` failed: run it by hand to see why", self.shown());
+        ensure!(
+            printed["ok"] == true,
+            "`{}` failed: run it by hand to see why",
+            self.shown()
+        );
         Ok(Cost {
             seconds: printed["seconds"].as_f64().unwrap_or_default(),
             cpu_seconds: printed["cpu_seconds"].as_f64().unwrap_or_default(),

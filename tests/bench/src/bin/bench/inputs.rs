@@ -61,7 +61,9 @@ fn generate(script: &str, output: &Path, numbers: &[u32]) -> Result<()> {
     let mut command = Command::new(tools::python());
     command.arg(&script).arg("big").arg(output);
     command.args(numbers.iter().map(u32::to_string));
-    let status = command.status().context("python3 is missing: apt-get install python3")?;
+    let status = command
+        .status()
+        .context("python3 is missing: apt-get install python3")?;
     ensure!(status.success(), "{} failed", script.display());
     Ok(())
 }
@@ -84,7 +86,12 @@ fn write_training_log(log: &mut impl Write, bytes: u64) -> std::io::Result<()> {
 fn lines_of_a_step(step: u64, numbers: &mut Numbers) -> String {
     let rank = numbers.below(8);
     let seconds = step / 3;
-    let clock = format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let clock = format!(
+        "{:02}:{:02}:{:02}",
+        seconds / 3600 % 24,
+        seconds / 60 % 60,
+        seconds % 60
+    );
     let loss = 2.0 + numbers.below(10_000) as f64 / 1e4;
     let mut lines = format!(
         "2026-11-21 {clock},{:03} INFO [trainer.py:412] step {step} | loss {loss:.4} | grad_norm {:.3} | lr 2.97e-04 | tokens/s {} | mem 61.{} GiB\n",
@@ -94,32 +101,40 @@ fn lines_of_a_step(step: u64, numbers: &mut Numbers) -> String {
         numbers.below(10),
     );
     match numbers.below(1000) {
-        0..120 => lines += &format!(
-            "[rank{rank}]: 2026-11-21 {clock} fetched shard s3-cache/train-{:05}.tar in {} ms\n",
-            numbers.below(20_000),
-            numbers.below(3000)
-        ),
-        120..200 => lines += &format!(
-            "Epoch {}:  {}%|{:<10}| {step}/500000 [{clock}<11:02:55, {}.{:02}it/s, v_num=7]\r\n",
-            step / 20_000,
-            step % 100,
-            "#".repeat((step % 10) as usize),
-            numbers.below(4),
-            numbers.below(100)
-        ),
-        200..240 => lines += &format!(
-            "node-{:02}:{}:{} [{rank}] NCCL INFO Channel {:02}/16 : {rank}[{rank}] -> {}[{}] via P2P/CUMEM/read\n",
-            numbers.below(16),
-            3000 + rank,
-            4000 + rank,
-            numbers.below(16),
-            (rank + 1) % 8,
-            (rank + 1) % 8
-        ),
-        240..250 => lines += &format!(
-            "/opt/env/lib/python3.12/site-packages/torch/optim/lr_scheduler.py:{}: UserWarning: the scheduler was stepped before the optimizer\n  warnings.warn(\n",
-            100 + numbers.below(200)
-        ),
+        0..120 => {
+            lines += &format!(
+                "[rank{rank}]: 2026-11-21 {clock} fetched shard s3-cache/train-{:05}.tar in {} ms\n",
+                numbers.below(20_000),
+                numbers.below(3000)
+            )
+        }
+        120..200 => {
+            lines += &format!(
+                "Epoch {}:  {}%|{:<10}| {step}/500000 [{clock}<11:02:55, {}.{:02}it/s, v_num=7]\r\n",
+                step / 20_000,
+                step % 100,
+                "#".repeat((step % 10) as usize),
+                numbers.below(4),
+                numbers.below(100)
+            )
+        }
+        200..240 => {
+            lines += &format!(
+                "node-{:02}:{}:{} [{rank}] NCCL INFO Channel {:02}/16 : {rank}[{rank}] -> {}[{}] via P2P/CUMEM/read\n",
+                numbers.below(16),
+                3000 + rank,
+                4000 + rank,
+                numbers.below(16),
+                (rank + 1) % 8,
+                (rank + 1) % 8
+            )
+        }
+        240..250 => {
+            lines += &format!(
+                "/opt/env/lib/python3.12/site-packages/torch/optim/lr_scheduler.py:{}: UserWarning: the scheduler was stepped before the optimizer\n  warnings.warn(\n",
+                100 + numbers.below(200)
+            )
+        }
         250 => lines += CAUGHT,
         _ => {}
     }

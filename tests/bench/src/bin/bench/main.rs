@@ -53,7 +53,9 @@ impl Options {
         while let Some(argument) = arguments.next() {
             if argument == "--rounds" {
                 let number = arguments.next().context("--rounds needs a number")?;
-                let rounds: usize = number.parse().with_context(|| format!("{number} is no number of rounds"))?;
+                let rounds: usize = number
+                    .parse()
+                    .with_context(|| format!("{number} is no number of rounds"))?;
                 options.rounds = rounds.max(1);
             } else {
                 options.words.push(argument);

@@ -14,7 +14,11 @@ pub fn row(outcome: &Outcome) {
     match &outcome.result {
         Err(error) => println!("  not measured: {error:#}\n"),
         Ok(measured) => {
-            println!("  input  {}, {} rounds", bytes(measured.input_bytes), measured.ours.len());
+            println!(
+                "  input  {}, {} rounds",
+                bytes(measured.input_bytes),
+                measured.ours.len()
+            );
             for (side, costs, command) in [
                 ("ours  ", &measured.ours, &measured.commands[0]),
                 ("theirs", &measured.theirs, &measured.commands[1]),
@@ -53,7 +57,8 @@ pub fn summary(outcomes: &[Outcome]) -> bool {
 fn verdict(goal: Goal, measured: &Measured) -> (bool, String) {
     let (numbers, wanted, met) = match goal {
         Goal::TimesTheirs(most) => {
-            let ratio = |of: Statistic| of(&measured.ours, |cost| cost.seconds) / of(&measured.theirs, |cost| cost.seconds);
+            let ratio =
+                |of: Statistic| of(&measured.ours, |cost| cost.seconds) / of(&measured.theirs, |cost| cost.seconds);
             let cpu = best(&measured.ours, |cost| cost.cpu_seconds) / best(&measured.theirs, |cost| cost.cpu_seconds);
             let (best, median) = (ratio(best), ratio(median));
             (
@@ -92,7 +97,10 @@ fn median(costs: &[Cost], of: fn(&Cost) -> f64) -> f64 {
     let mut values: Vec<f64> = costs.iter().map(of).collect();
     values.sort_by(f64::total_cmp);
     let upper = values.get(values.len() / 2).copied().unwrap_or(f64::NAN);
-    let lower = values.get((values.len().saturating_sub(1)) / 2).copied().unwrap_or(f64::NAN);
+    let lower = values
+        .get((values.len().saturating_sub(1)) / 2)
+        .copied()
+        .unwrap_or(f64::NAN);
     f64::midpoint(lower, upper)
 }
 

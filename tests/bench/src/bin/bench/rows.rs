@@ -82,7 +82,11 @@ impl Race {
         while ours.len() < rounds && (spent < ROW_SECONDS || ours.len() < LEAST_ROUNDS) {
             ours.push(self.ours.run()?);
             theirs.push(self.theirs.run()?);
-            spent += [&ours, &theirs].iter().filter_map(|costs| costs.last()).map(|cost| cost.seconds).sum::<f64>();
+            spent += [&ours, &theirs]
+                .iter()
+                .filter_map(|costs| costs.last())
+                .map(|cost| cost.seconds)
+                .sum::<f64>();
         }
         Ok(Measured {
             input_bytes: self.input_bytes,
@@ -127,10 +131,26 @@ fn size(paths: &[PathBuf]) -> Result<u64> {
 /// Core dumps of programs of each kind, to all stacks.
 fn cores(artifacts: &Artifacts) -> Vec<Row<'_>> {
     const CORES: [(&str, &str, &str); 4] = [
-        ("core of a C++ program, gdb", "core of a C++ program, eu-stack", "made/n_cpp_null_worker/core.zst"),
-        ("core of a Rust program, gdb", "core of a Rust program, eu-stack", "made/n_rust_segv_worker/core.zst"),
-        ("core of PyTorch with an extension, gdb", "core of PyTorch with an extension, eu-stack", "made/h_race/core.zst"),
-        ("core of PyTorch with its heap, gdb", "core of PyTorch with its heap, eu-stack", "made/a_torch_null_medium/core.zst"),
+        (
+            "core of a C++ program, gdb",
+            "core of a C++ program, eu-stack",
+            "made/n_cpp_null_worker/core.zst",
+        ),
+        (
+            "core of a Rust program, gdb",
+            "core of a Rust program, eu-stack",
+            "made/n_rust_segv_worker/core.zst",
+        ),
+        (
+            "core of PyTorch with an extension, gdb",
+            "core of PyTorch with an extension, eu-stack",
+            "made/h_race/core.zst",
+        ),
+        (
+            "core of PyTorch with its heap, gdb",
+            "core of PyTorch with its heap, eu-stack",
+            "made/a_torch_null_medium/core.zst",
+        ),
     ];
     let rows = CORES.into_iter().flat_map(|(gdb, eu_stack, core)| {
         [
@@ -208,8 +228,7 @@ fn minidumps(artifacts: &Artifacts) -> Vec<Row<'_>> {
         "minidump of a C++ program, minidump-stackwalk",
         Goal::TimesTheirs(1.0),
         || {
-            let stackwalk = tools::find("minidump-stackwalk", "cargo install minidump-stackwalk")
-                ?;
+            let stackwalk = tools::find("minidump-stackwalk", "cargo install minidump-stackwalk")?;
             let dump = artifacts.path("minidump_made/cpp_null_worker.dmp");
             let symbols = artifacts.symbols();
             ensure!(
@@ -230,7 +249,12 @@ fn snapshots<'a>(artifacts: &'a Artifacts, data: &'a Path) -> Result<Vec<Row<'a>
     const REAL: &str = "memsnap/cs336_systems__memory_logs__memory_ctx128_forward.pickle";
     let by_pickle = |snapshot: PathBuf| -> Result<Race> {
         let load = "import pickle, sys; pickle.load(open(sys.argv[1], 'rb'))";
-        let words: [OsString; 4] = [tools::python().into(), "-c".into(), load.into(), snapshot.clone().into()];
+        let words: [OsString; 4] = [
+            tools::python().into(),
+            "-c".into(),
+            load.into(),
+            snapshot.clone().into(),
+        ];
         snapshot_race(snapshot, Program::new(words))
     };
     let by_memory_viz = |snapshot: PathBuf| -> Result<Race> {
@@ -284,7 +308,10 @@ fn recorders<'a>(artifacts: &'a Artifacts, data: &'a Path) -> Result<Vec<Row<'a>
 
 fn recorder_race(folder: &Path, prefix: &str) -> Result<Race> {
     tools::torch_file("distributed/flight_recorder/fr_trace.py")?;
-    let is_dump = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
+    let is_dump = |path: &PathBuf| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(prefix))
+    };
     let dumps: Vec<PathBuf> = artifacts::files(folder)?.into_iter().filter(is_dump).collect();
     let words: [OsString; 6] = [
         tools::python().into(),
@@ -303,17 +330,27 @@ fn recorder_race(folder: &Path, prefix: &str) -> Result<Race> {
 
 /// A long training log. What a search for a few of the phrases takes is the limit of what reading it can take.
 fn logs(data: &Path) -> Result<Vec<Row<'_>>> {
-    Ok(vec![Row::new("training log, ripgrep", Goal::BytesPerSecond(200e6), || {
-        let rg = tools::find("rg", "apt-get install ripgrep")?;
-        let log = inputs::training_log(data)?;
-        let phrases = ["Traceback", "CUDA out of memory", "Segmentation fault", "Watchdog caught", "NVRM: Xid"];
-        let mut words: Vec<OsString> = vec![rg.into(), "-j1".into(), "-c".into()];
-        words.extend(phrases.into_iter().flat_map(|phrase| ["-e".into(), phrase.into()]));
-        words.push(log.clone().into());
-        Ok(Race {
-            input_bytes: size(&[log.clone()])?,
-            ours: ours([log], &[])?,
-            theirs: Program::new(words),
-        })
-    })])
+    Ok(vec![Row::new(
+        "training log, ripgrep",
+        Goal::BytesPerSecond(200e6),
+        || {
+            let rg = tools::find("rg", "apt-get install ripgrep")?;
+            let log = inputs::training_log(data)?;
+            let phrases = [
+                "Traceback",
+                "CUDA out of memory",
+                "Segmentation fault",
+                "Watchdog caught",
+                "NVRM: Xid",
+            ];
+            let mut words: Vec<OsString> = vec![rg.into(), "-j1".into(), "-c".into()];
+            words.extend(phrases.into_iter().flat_map(|phrase| ["-e".into(), phrase.into()]));
+            words.push(log.clone().into());
+            Ok(Race {
+                input_bytes: size(&[log.clone()])?,
+                ours: ours([log], &[])?,
+                theirs: Program::new(words),
+            })
+        },
+    )])
 }

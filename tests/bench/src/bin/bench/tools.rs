@@ -23,9 +23,7 @@ pub fn find(program: &str, install: &str) -> Result<PathBuf> {
 
 /// A file of the PyTorch that [`python`] has, or how to install it.
 pub fn torch_file(relative: &str) -> Result<PathBuf> {
-    let missing = || {
-        anyhow!("PyTorch is missing: pip install torch, and say in WHYCRASH_PYTHON which Python has it")
-    };
+    let missing = || anyhow!("PyTorch is missing: pip install torch, and say in WHYCRASH_PYTHON which Python has it");
     let find = "import importlib.util, os; print(os.path.dirname(importlib.util.find_spec('torch').origin))";
     let folder = output(&python(), &[OsStr::new("-c"), OsStr::new(find)]).ok_or_else(missing)?;
     Some(PathBuf::from(folder.trim()).join(relative))
@@ -34,8 +32,15 @@ pub fn torch_file(relative: &str) -> Result<PathBuf> {
 }
 
 fn output(program: &PathBuf, arguments: &[&OsStr]) -> Option<String> {
-    let output = Command::new(program).args(arguments).stderr(Stdio::null()).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    let output = Command::new(program)
+        .args(arguments)
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Whether our reading of a dump finds the callers of its innermost frames.
