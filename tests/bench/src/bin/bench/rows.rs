@@ -128,34 +128,49 @@ fn size(paths: &[PathBuf]) -> Result<u64> {
     Ok(sum)
 }
 
-/// Core dumps of programs of each kind, to all stacks.
+/// Core dumps of programs of each kind, to all stacks. Beside eu-stack as it is, which names frames by symbol tables
+/// alone, stands eu-stack asked for what both others print: inlined functions and source lines.
 fn cores(artifacts: &Artifacts) -> Vec<Row<'_>> {
-    const CORES: [(&str, &str, &str); 4] = [
+    const CORES: [([&str; 3], &str); 4] = [
         (
-            "core of a C++ program, gdb",
-            "core of a C++ program, eu-stack",
+            [
+                "core of a C++ program, gdb",
+                "core of a C++ program, eu-stack",
+                "core of a C++ program, eu-stack -i -s",
+            ],
             "made/n_cpp_null_worker/core.zst",
         ),
         (
-            "core of a Rust program, gdb",
-            "core of a Rust program, eu-stack",
+            [
+                "core of a Rust program, gdb",
+                "core of a Rust program, eu-stack",
+                "core of a Rust program, eu-stack -i -s",
+            ],
             "made/n_rust_segv_worker/core.zst",
         ),
         (
-            "core of PyTorch with an extension, gdb",
-            "core of PyTorch with an extension, eu-stack",
-            "made/h_race/core.zst",
+            [
+                "core of a rank of PyTorch, gdb",
+                "core of a rank of PyTorch, eu-stack",
+                "core of a rank of PyTorch, eu-stack -i -s",
+            ],
+            "made/g_ddp_shape/rank0_core.zst",
         ),
         (
-            "core of PyTorch with its heap, gdb",
-            "core of PyTorch with its heap, eu-stack",
+            [
+                "core of PyTorch with its heap, gdb",
+                "core of PyTorch with its heap, eu-stack",
+                "core of PyTorch with its heap, eu-stack -i -s",
+            ],
             "made/a_torch_null_medium/core.zst",
         ),
     ];
-    let rows = CORES.into_iter().flat_map(|(gdb, eu_stack, core)| {
+    let rows = CORES.into_iter().flat_map(|([gdb, eu_stack, eu_stack_lines], core)| {
+        let eu = |options| move || with_eu_stack(artifacts, core, options);
         [
             Row::new(gdb, Goal::TimesTheirs(0.2), move || with_gdb(artifacts, core)),
-            Row::new(eu_stack, Goal::TimesTheirs(0.7), move || with_eu_stack(artifacts, core)),
+            Row::new(eu_stack, Goal::TimesTheirs(0.7), eu(&[])),
+            Row::new(eu_stack_lines, Goal::TimesTheirs(0.7), eu(&["--inlines", "--source"])),
         ]
     });
     rows.collect()
@@ -180,16 +195,13 @@ fn with_gdb(artifacts: &Artifacts, packed: &str) -> Result<Race> {
     core_race(artifacts, core, Program::new(words))
 }
 
-fn with_eu_stack(artifacts: &Artifacts, packed: &str) -> Result<Race> {
+fn with_eu_stack(artifacts: &Artifacts, packed: &str, options: &[&str]) -> Result<Race> {
     let eu_stack = tools::find("eu-stack", "apt-get install elfutils")?;
     let core = artifacts.unpack(packed)?;
-    let words: [OsString; 5] = [
-        eu_stack.into(),
-        "--core".into(),
-        core.clone().into(),
-        "--executable".into(),
-        executable(artifacts, packed)?.into(),
-    ];
+    let mut words: Vec<OsString> = vec![eu_stack.into()];
+    words.extend(options.iter().map(OsString::from));
+    words.extend(["--core".into(), core.clone().into(), "--executable".into()]);
+    words.push(executable(artifacts, packed)?.into());
     core_race(artifacts, core, Program::new(words))
 }
 
