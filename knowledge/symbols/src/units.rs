@@ -79,6 +79,9 @@ fn empty() -> Shared {
     Vec::new().into()
 }
 
+/// Units that are asked about one address at most. Two may claim it where the linker merged equal functions.
+const MAX_CLAIMS: usize = 8;
+
 /// Answers lookups by address.
 pub(crate) struct Units {
     sections: Sections,
@@ -122,6 +125,7 @@ impl Units {
         below
             .take_while(|indexed| indexed.reach > address)
             .filter(|indexed| indexed.addresses.contains(&address))
+            .take(MAX_CLAIMS)
             .map(|indexed| indexed.unit.clone())
             .collect()
     }

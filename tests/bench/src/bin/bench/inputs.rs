@@ -9,8 +9,8 @@ use anyhow::{Context, Result, ensure};
 
 use crate::tools;
 
-/// Trace entries of the long memory snapshot: about 300 MB, as a training of some minutes leaves it.
-const SNAPSHOT_ENTRIES: u32 = 1_000_000;
+/// Trace entries of the long memory snapshot: 210 MB, as some minutes of training leave it.
+const SNAPSHOT_ENTRIES: u32 = 1_500_000;
 /// Ranks of the job whose recorders are full, and the entries of each: PyTorch's default.
 const RANKS: u32 = 64;
 const RECORDER_ENTRIES: u32 = 2000;

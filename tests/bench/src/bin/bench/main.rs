@@ -17,7 +17,7 @@ use anyhow::{Context, Result};
 use whycrash_bench::Artifacts;
 
 /// Rounds of each row unless said otherwise.
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 11;
 
 struct Options {
     rounds: usize,

@@ -47,7 +47,8 @@ pub fn compare(context: &Context) -> Result<Table> {
         let [number, device] = xid_lines(&artifacts::json(&context.artifacts.path(lines))?, context.explains())?;
         table.row(lines, [Score::default(), Score::default(), number, device]);
     }
-    table.note("signal: where the log has a line about it; most processes that a signal ends print nothing");
+    table.note("signal: where faulthandler wrote about it; most processes that a signal ends print nothing");
+    table.note("on purpose: a line that quotes another, such as a comment, is no event");
     Ok(table)
 }
 
@@ -75,6 +76,13 @@ fn exception(entry: &Value, found: &Evidence) -> Score {
         .filter(|_| printed.starts_with("[rank"))
         .map_or(printed, |(_, rest)| rest);
     let class = printed.split(':').next().unwrap_or(printed);
+    // What libraries say about an exception of their own is not the name of a class.
+    if !class
+        .chars()
+        .all(|character| character.is_alphanumeric() || "._".contains(character))
+    {
+        return Score::default();
+    }
     Score::of(found.timeline.iter().any(|event| match &event.what {
         What::PythonException(exception) => exception.exception == class,
         _ => false,
@@ -90,6 +98,10 @@ fn xid_lines(lines: &Value, explain: bool) -> Result<[Score; 2]> {
         let (Some(line), Some(number)) = (known["line"].as_str(), known["xid"].as_u64()) else {
             continue;
         };
+        // Found in a comment of a program, where it is quoted: nothing happened.
+        if line.starts_with("//") {
+            continue;
+        }
         std::fs::write(&path, format!("{line}\n"))?;
         let found = read(&path);
         let xid = found.timeline.iter().find_map(|event| match &event.what {
