@@ -29,6 +29,7 @@ mod stacks;
 mod symbol_file;
 mod symbol_table;
 mod tail_calls;
+mod units;
 mod unwind;
 
 use std::path::PathBuf;
@@ -136,6 +137,7 @@ impl Symbols {
 
 fn read_gpu_core(input: &Input, limits: &Limits) -> Reading {
     let (mut reading, images) = gpu_core::read_with_images(input, limits);
-    gpu_lines::add(&images, &mut reading.evidence);
+    let cut = gpu_lines::add(&images, &mut reading.evidence);
+    reading.problems.extend(cut);
     reading
 }

@@ -245,7 +245,7 @@ impl ObjectFile {
     /// Its DWARF.
     pub(crate) fn dwarf(&self) -> Option<&Mutex<Dwarf>> {
         self.dwarf
-            .get_or_init(|| self.has_dwarf().then(|| Dwarf::load(self)).flatten().map(Mutex::new))
+            .get_or_init(|| self.has_dwarf().then(|| Mutex::new(Dwarf::load(self))))
             .as_ref()
     }
 

@@ -30,11 +30,12 @@ impl SymbolTable {
         for kind in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {
             symbols.extend(table(bytes, kind).unwrap_or_default());
         }
+        symbols.sort_unstable_by_key(|symbol: &Symbol| symbol.address);
         // Of several names of one function debuggers show the last in order: `nanosleep` rather than `__nanosleep`.
-        symbols.sort_by(|a: &Symbol, b| {
-            let by_name = || name_at(bytes, a.name).cmp(name_at(bytes, b.name));
-            a.address.cmp(&b.address).then_with(by_name)
-        });
+        // Names are only looked at where addresses are equal: libtorch has half a million of both.
+        for same in symbols.chunk_by_mut(|a, b| a.address == b.address) {
+            same.sort_by(|a, b| name_at(bytes, a.name).cmp(name_at(bytes, b.name)));
+        }
         Self {
             bytes: Some(bytes.clone()),
             symbols,
@@ -96,7 +97,7 @@ fn is_mapping_symbol(name: &[u8]) -> bool {
 fn name_at(bytes: &[u8], offset: usize) -> &[u8] {
     let bytes = bytes.get(offset..).unwrap_or_default();
     let bytes = bytes.get(..MAX_NAME).unwrap_or(bytes);
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(0);
+    let end = memchr::memchr(0, bytes).unwrap_or(0);
     bytes.get(..end).unwrap_or_default()
 }
 

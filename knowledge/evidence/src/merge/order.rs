@@ -43,7 +43,9 @@ pub(super) fn one_order(mut timelines: Vec<Vec<Event>>, context: &Map<String, Va
 
 /// A time stays what its clock said; the note tells how far that clock is off.
 fn tell_skew(event: &mut Event, clocks: &Clocks) {
-    let Some(ahead) = clocks.ahead_ms(event.rank) else { return };
+    let Some(ahead) = clocks.ahead_ms(event.rank) else {
+        return;
+    };
     // A time that is withheld is in the note.
     if event.time.is_none() && event.time_note.is_none() {
         return;

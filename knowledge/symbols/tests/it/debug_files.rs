@@ -190,6 +190,15 @@ fn split_units_are_read_from_a_package() {
 }
 
 #[test]
+fn units_that_refer_to_others_are_read() {
+    // Link-time optimization writes the code into one unit, and what it was made of into another.
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let build = Build::new(&[version, "-flto", "-fno-ipa-sra", "-fno-ipa-cp"]);
+        check(&build.functions(), &WHOLE);
+    }
+}
+
+#[test]
 fn shared_debug_information_is_followed() {
     let build = Build::new(&["-g"]);
     build.compile("other", &["-g"]);

@@ -1,10 +1,8 @@
 //! Frames and stacks of a snapshot, each stored once.
 
-use std::collections::HashMap;
-
 use indexmap::IndexSet;
 
-use crate::readers::pickle::{Heap, ListId, StringId, Value};
+use crate::readers::pickle::{Heap, StringId, Value};
 
 /// Functions of the allocator's own stack capture and of the interpreter: on every stack, and telling nothing.
 /// `PyTorch`'s own viewer leaves out the same.
@@ -92,9 +90,12 @@ pub(super) struct Stacks {
     /// Per frame.
     worth: Vec<Worth>,
     distinct: IndexSet<Box<[u32]>>,
-    by_list: HashMap<ListId, StackId>,
     /// Frames of all distinct stacks together.
     stacked: usize,
+    /// By the number of the list; absent for lists that were not asked for yet.
+    by_list: Vec<Option<StackId>>,
+    /// The stack that is looked up.
+    shown: Vec<u32>,
 }
 
 impl Default for Stacks {
@@ -104,8 +105,9 @@ impl Default for Stacks {
             frames: IndexSet::new(),
             worth: Vec::new(),
             distinct,
-            by_list: HashMap::new(),
             stacked: 0,
+            by_list: Vec::new(),
+            shown: Vec::new(),
         }
     }
 }
@@ -113,7 +115,10 @@ impl Default for Stacks {
 impl Stacks {
     /// What is held now, in the units of [`Heap::held`].
     pub fn held(&self) -> usize {
-        2 * self.frames.len() + 3 * self.distinct.len() + self.stacked / 8 + self.by_list.len()
+        2 * self.frames.len()
+            + 3 * self.distinct.len()
+            + (self.stacked + self.shown.capacity()) / 8
+            + self.by_list.len() / 2
     }
 
     /// Interns one frame and gives its index.
@@ -131,38 +136,40 @@ impl Stacks {
         let Some(Value::List(list)) = frames else {
             return StackId::NONE;
         };
-        if let Some(id) = self.by_list.get(&list) {
+        if let Some(Some(id)) = self.by_list.get(list.index()) {
             return *id;
         }
         let items = heap.take_list(list);
-        let frames = self.shown(&items);
-        let length = frames.len();
-        let (index, new) = self.distinct.insert_full(frames);
-        self.stacked += if new { length } else { 0 };
+        self.find_shown(&items);
+        let index = self.distinct.get_index_of(self.shown.as_slice());
+        let index = index.unwrap_or_else(|| {
+            self.stacked += self.shown.len();
+            self.distinct.insert_full(self.shown.as_slice().into()).0
+        });
         let id = u32::try_from(index).map_or(StackId::NONE, StackId);
-        self.by_list.insert(list, id);
+        if self.by_list.len() <= list.index() {
+            self.by_list.resize(list.index() + 1, None);
+        }
+        self.by_list[list.index()] = Some(id);
         id
     }
 
-    fn shown(&self, items: &[Value]) -> Box<[u32]> {
+    /// Puts the frames of a list that are worth showing into `shown`.
+    fn find_shown(&mut self, items: &[Value]) {
         let worth = |frame: u32| self.worth.get(frame as usize).copied().unwrap_or(Worth::Dull);
-        let folded = |item: &Value| {
-            if let Value::Folded(frame) = item {
-                Some(*frame)
-            } else {
-                None
+        let mut telling = false;
+        self.shown.clear();
+        for item in items {
+            let Value::Folded(frame) = *item else { continue };
+            let worth = worth(frame);
+            telling |= worth == Worth::Telling;
+            if worth != Worth::Dull {
+                self.shown.push(frame);
             }
-        };
-        let frames = || {
-            items
-                .iter()
-                .filter_map(folded)
-                .filter(move |frame| worth(*frame) != Worth::Dull)
-        };
-        let telling = frames().any(|frame| worth(frame) == Worth::Telling);
-        frames()
-            .filter(|frame| !telling || worth(*frame) == Worth::Telling)
-            .collect()
+        }
+        if telling {
+            self.shown.retain(|frame| worth(*frame) == Worth::Telling);
+        }
     }
 
     /// The innermost `cap` frames of a stack, innermost first, as `function (file:line)`.

@@ -80,6 +80,13 @@ impl StringId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ListId(pub(super) u32);
 
+impl ListId {
+    /// Lists and tuples are numbered from 0 in order of appearance.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Names a dict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DictId(pub(super) u32);
@@ -196,6 +203,8 @@ impl Heap {
     pub(super) fn append(&mut self, id: ListId, items: &[Value]) {
         if let Some(list) = self.lists.get_mut(id.0 as usize) {
             let before = list.len();
+            // Writers append a whole list at once: it gets its memory in one piece.
+            list.reserve_exact(if before == 0 { items.len() } else { 0 });
             list.extend(items.iter().filter(|item| **item != Value::Gone));
             self.held += list.len() - before;
         }
