@@ -9,6 +9,7 @@ use whycrash_plugin_host::{Diagnoser, Input, Settings};
 use whycrash_symbols::Sources;
 
 use crate::config::{self, Config};
+use crate::debuginfod;
 
 /// What a crash left, and where symbols and plugins are.
 #[derive(Debug, clap::Args)]
@@ -36,7 +37,7 @@ impl Knowledge {
             symbols: Sources {
                 folders: symbol_folders(&self.symbols, config),
                 local_files: true,
-                ..Sources::default()
+                debuginfod: debuginfod::from_environment(),
             },
             limits: Limits::default(),
             plugin_folders: folders(&self.plugins, "WHYCRASH_PLUGINS", &config.plugins),

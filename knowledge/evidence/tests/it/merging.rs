@@ -1,7 +1,7 @@
 //! From readings to one report: order, echoes, the crash.
 
 use serde_json::{Map, Value, json};
-use whycrash_evidence::model::{Event, What};
+use whycrash_evidence::model::{Crash, Event, ThreadId, What};
 use whycrash_evidence::{Evidence, Limits, merge, read};
 
 use crate::support::artifact;
@@ -268,4 +268,29 @@ fn damaged_contexts_are_named() {
         let (artifact, _keep) = artifact("context.json", text.as_bytes());
         assert_eq!(read(&artifact, &Limits::default()).problems[0].code, code, "{text}");
     }
+}
+
+#[test]
+fn a_log_completes_what_memory_began() {
+    let log = "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n  what():  [enforce fail at pair.cc:464] op.preamble.length <= op.nbytes\n";
+    let (artifact, _keep) = artifact("rank0.log", log.as_bytes());
+    let text = read(&artifact, &Limits::default()).evidence;
+    let message = |found: &str| {
+        let core = Evidence {
+            crash: Some(Crash {
+                signal: Some("SIGABRT".to_owned()),
+                thread: Some(ThreadId::Os(1)),
+                message: Some(found.to_owned()),
+                message_source: Some("exception in memory".to_owned()),
+                ..Crash::default()
+            }),
+            ..Evidence::default()
+        };
+        let crash = merge(vec![core, text.clone()], Map::new()).crash.expect("a crash");
+        (crash.message.unwrap_or_default(), crash.message_source.is_some())
+    };
+    let whole = "gloo::EnforceNotMet: [enforce fail at pair.cc:464] op.preamble.length <= op.nbytes";
+    assert_eq!(message("gloo::EnforceNotMet"), (whole.to_owned(), false));
+    let other = "free(): invalid pointer";
+    assert_eq!(message(other), (other.to_owned(), true));
 }
