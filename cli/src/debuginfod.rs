@@ -16,12 +16,22 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// and `DEBUGINFOD_MAXTIME` (seconds for a file) mean what they mean to elfutils.
 pub fn from_environment() -> Option<Debuginfod> {
     let servers = std::env::var("DEBUGINFOD_URLS").ok()?;
-    let number = |name: &str| std::env::var(name).ok()?.trim().parse::<u64>().ok().filter(|number| *number > 0);
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()?
+            .trim()
+            .parse::<u64>()
+            .ok()
+            .filter(|number| *number > 0)
+    };
     let mut limits = DebuginfodLimits::default();
     limits.file_bytes = number("DEBUGINFOD_MAXSIZE").unwrap_or(limits.file_bytes);
     limits.file_time = number("DEBUGINFOD_MAXTIME").map_or(limits.file_time, Duration::from_secs);
     let folder = config::cache_folder()?.join("debuginfod");
-    let http = reqwest::blocking::Client::builder().connect_timeout(CONNECT).build().ok()?;
+    let http = reqwest::blocking::Client::builder()
+        .connect_timeout(CONNECT)
+        .build()
+        .ok()?;
     Debuginfod::new(&servers, folder, Arc::new(Http(http)), limits)
 }
 

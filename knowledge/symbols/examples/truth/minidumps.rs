@@ -108,7 +108,7 @@ fn compare(truth: &Value, threads: &[Thread], show: bool) -> (Row, Agreement) {
         if expected.is_empty() {
             continue;
         }
-        places.add(agree(&expected, &found, is_at));
+        places.add(agree(&expected, &found, |expected, found| is_at(expected, found)));
         let agreement = agree(&expected, &found, |expected, found| same(expected, found));
         if show && (agreement.found < agreement.expected || agreement.invented > 0) {
             println!("  thread {id:?}");
@@ -126,13 +126,13 @@ fn compare(truth: &Value, threads: &[Thread], show: bool) -> (Row, Agreement) {
 fn same(expected: &Expected, found: &Frame) -> bool {
     match (&expected.function, &found.function) {
         (Some(expected), Some(found)) => comparable(Some(expected)) == comparable(Some(found)),
-        (None, None) => is_at(expected, &found),
+        (None, None) => is_at(expected, found),
         _ => false,
     }
 }
 
 /// The same place, whatever its name. The other walker gives an address within the call, not the one returned to.
-fn is_at(expected: &Expected, found: &&Frame) -> bool {
+fn is_at(expected: &Expected, found: &Frame) -> bool {
     found
         .address
         .is_some_and(|address| matches!(address.0.wrapping_sub(expected.instruction), 0..=8))
