@@ -11,7 +11,7 @@ use whycrash_symbols::{Sources, Symbols};
 
 use crate::tiny_core::{EXECUTE, READ, TinyCore, WRITE};
 
-const SOURCE: &str = r#"
+const SOURCE: &str = r"
 namespace shard {
 static inline __attribute__((always_inline)) int fetch(const int *from) { return *from + 1; }
 struct Reader {
@@ -21,7 +21,7 @@ struct Reader {
 __attribute__((noinline)) int Reader::read(const int *from) { return fetch(from) * 3; }
 }
 int main(int count, char **) { shard::Reader reader; return reader.read(count > 5 ? &count : 0); }
-"#;
+";
 /// The function that the program is at.
 const READ_SYMBOL: &str = "_ZN5shard6Reader4readEPKi";
 const BASE: u64 = 0x5555_5555_4000;
@@ -77,7 +77,7 @@ impl Build {
 
     /// The functions that a process of the program is in whose next instruction is the first of `Reader::read`.
     fn functions(&self) -> Vec<(String, Option<u32>, bool)> {
-        self.functions_of("program", &self.address("program"))
+        self.functions_of("program", self.address("program"))
     }
 
     /// Address of the function in a program that still has its symbols.
@@ -88,7 +88,7 @@ impl Build {
         symbol.expect("the symbol").address()
     }
 
-    fn functions_of(&self, name: &str, address: &u64) -> Vec<(String, Option<u32>, bool)> {
+    fn functions_of(&self, name: &str, address: u64) -> Vec<(String, Option<u32>, bool)> {
         let core = self.path("core");
         let size = std::fs::metadata(self.path(name)).expect("the program").len();
         let bytes = TinyCore::x86_64(BASE + address)
@@ -209,9 +209,9 @@ fn shared_debug_information_is_followed() {
         build.run("strip", "binutils", &["--strip-all", name]);
     }
     build.run("dwz", "dwz", &["-m", "common.shared", "program.debug", "other.debug"]);
-    check(&build.functions_of("program", &address), &WHOLE);
+    check(&build.functions_of("program", address), &WHOLE);
     build.remove("common.shared");
-    let lost = build.functions_of("program", &address);
+    let lost = build.functions_of("program", address);
     assert_ne!(lost, build_names(&WHOLE), "the names were in the shared file");
 }
 
