@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{Input, Reading, json};
-use crate::model::{Crash, Event, ProcessExit, What};
 use crate::Limits;
+use crate::model::{Crash, Event, ProcessExit, What};
 
 /// Reads the collector's context: all of it becomes [`crate::Evidence::context`], and its `exit` says how the process
 /// ended.

@@ -24,7 +24,10 @@ pub(super) fn read<T: DeserializeOwned>(input: &Input, limits: &Limits) -> Resul
 /// The text of an artifact, with what ended it early.
 pub(super) fn text(stream: impl Read, limits: &Limits) -> Result<(Vec<u8>, Option<Problem>), Problem> {
     let mut text = Vec::new();
-    let torn = stream.take(limits.json_bytes.saturating_add(1)).read_to_end(&mut text).err();
+    let torn = stream
+        .take(limits.json_bytes.saturating_add(1))
+        .read_to_end(&mut text)
+        .err();
     if text.len() as u64 > limits.json_bytes {
         return Err(Problem::new(
             "limit-json-bytes",
@@ -48,14 +51,12 @@ pub(super) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Problem> {
             format!("the JSON artifact has more than {VALUES} values and was not read"),
         ));
     }
-    counted
-        .and_then(|()| serde_json::from_slice(text))
-        .map_err(|error| {
-            Problem::new(
-                "bad-json",
-                format!("the JSON artifact does not parse ({error}): it may have been cut"),
-            )
-        })
+    counted.and_then(|()| serde_json::from_slice(text)).map_err(|error| {
+        Problem::new(
+            "bad-json",
+            format!("the JSON artifact does not parse ({error}): it may have been cut"),
+        )
+    })
 }
 
 /// Counts the values down, holding none of them.

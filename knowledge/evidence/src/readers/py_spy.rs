@@ -37,7 +37,11 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
     };
     let mut reading = Reading::default();
     if threads.len() > limits.threads {
-        let message = format!("only the first {} of {} threads were read", limits.threads, threads.len());
+        let message = format!(
+            "only the first {} of {} threads were read",
+            limits.threads,
+            threads.len()
+        );
         reading.problems.push(Problem::new("limit-threads", message));
     }
     reading.evidence.threads = threads

@@ -12,7 +12,11 @@ fn read_soon(name: &str, bytes: &[u8], limits: &Limits) -> Reading {
     let (artifact, _keep) = artifact(name, bytes);
     let started = Instant::now();
     let reading = read(&artifact, limits);
-    assert!(started.elapsed() < Duration::from_secs(60), "{name}: {:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(60),
+        "{name}: {:?}",
+        started.elapsed()
+    );
     reading
 }
 
@@ -41,7 +45,12 @@ fn text_that_quotes_too_much() {
         "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\nValueError: {}\n",
         "x".repeat(15_000)
     );
-    check("quotes.log", failure.repeat(4600).as_bytes(), &Limits::default(), "limit-evidence-bytes");
+    check(
+        "quotes.log",
+        failure.repeat(4600).as_bytes(),
+        &Limits::default(),
+        "limit-evidence-bytes",
+    );
     let limits = Limits {
         line_bytes: 100,
         ..Limits::default()
@@ -60,9 +69,19 @@ fn text_that_quotes_too_much() {
 fn json_of_many_values() {
     let zeros = "0,".repeat(2_100_000);
     let context = format!("{{\"whycrash_context\": 1, \"a\": [{zeros}0]}}");
-    check("context.json", context.as_bytes(), &Limits::default(), "limit-json-values");
+    check(
+        "context.json",
+        context.as_bytes(),
+        &Limits::default(),
+        "limit-json-values",
+    );
     let recorder = format!("{{\"pg_config\": {{}}, \"entries\": [{zeros}0]}}");
-    check("rank_0.json", recorder.as_bytes(), &Limits::default(), "limit-json-values");
+    check(
+        "rank_0.json",
+        recorder.as_bytes(),
+        &Limits::default(),
+        "limit-json-values",
+    );
     let dump = format!("[{{\"owns_gil\": true, \"x\": [{zeros}0]}}]");
     check("dump.json", dump.as_bytes(), &Limits::default(), "limit-json-values");
     let deep = format!("{{\"whycrash_context\": 1, \"a\": {}", "[".repeat(100_000));
@@ -71,7 +90,11 @@ fn json_of_many_values() {
         json_bytes: 1000,
         ..Limits::default()
     };
-    for (name, text) in [("context.json", &context), ("rank_0.json", &recorder), ("dump.json", &dump)] {
+    for (name, text) in [
+        ("context.json", &context),
+        ("rank_0.json", &recorder),
+        ("dump.json", &dump),
+    ] {
         check(name, text.as_bytes(), &limits, "limit-json-bytes");
     }
 }
@@ -89,7 +112,10 @@ fn threads_of_a_py_spy_dump() {
     };
     let reading = check("dump.json", dump.as_bytes(), &limits, "limit-threads");
     let threads = reading.evidence.threads;
-    assert_eq!((threads.len(), threads[0].frames.len(), threads[0].frames_omitted), (5, 10, Some(20)));
+    assert_eq!(
+        (threads.len(), threads[0].frames.len(), threads[0].frames_omitted),
+        (5, 10, Some(20))
+    );
 }
 
 #[test]
@@ -99,7 +125,11 @@ fn minidump_names_that_overlap() {
     let list_bytes = 4 + modules * 108;
     let name_at = list_at + list_bytes;
     let mut dump = b"MDMP".to_vec();
-    dump.extend([0xa793_u32, 2, 32, 0, 0, 0, 0].iter().flat_map(|word| word.to_le_bytes()));
+    dump.extend(
+        [0xa793_u32, 2, 32, 0, 0, 0, 0]
+            .iter()
+            .flat_map(|word| word.to_le_bytes()),
+    );
     for word in [7, 56, system_at, 4, list_bytes, list_at] {
         dump.extend(word.to_le_bytes());
     }
@@ -152,7 +182,11 @@ fn one_segment_named_a_million_times() {
     for member in 0..100_000 {
         pickle = pickle.number(member).raw(b"K\x00");
     }
-    pickle = pickle.text("total_size").raw(b"K\x01u").raw(&b"h\x01".repeat(1_000_000)).raw(b"eu.");
+    pickle = pickle
+        .text("total_size")
+        .raw(b"K\x01u")
+        .raw(&b"h\x01".repeat(1_000_000))
+        .raw(b"eu.");
     let reading = read_soon("memo.pickle", &pickle.0, &Limits::default());
     assert!(reading.evidence.memory_snapshots.len() <= 1);
 }
@@ -160,7 +194,12 @@ fn one_segment_named_a_million_times() {
 #[test]
 fn owners_and_settings_without_end() {
     // Settings: each dict holds the one before it 500 times.
-    let mut pickle = Pickle::new().raw(b"}(").text("segments").raw(b"]").text("allocator_settings").raw(b"}q\x00");
+    let mut pickle = Pickle::new()
+        .raw(b"}(")
+        .text("segments")
+        .raw(b"]")
+        .text("allocator_settings")
+        .raw(b"}q\x00");
     for level in 1..6_u8 {
         pickle = pickle.raw(b"0}q").raw(&[level]).raw(b"(");
         for member in 0..500 {
@@ -172,13 +211,31 @@ fn owners_and_settings_without_end() {
     assert!(serde_json::to_string(&reading.evidence).expect("JSON").len() < 1 << 20);
 
     // Blocks of the old form: all of them have the same history of 100 000 members.
-    let mut pickle = Pickle::new().raw(b"}(").text("history").raw(b"](}q\x02(");
+    let mut pickle = Pickle::new()
+        .text("segments")
+        .raw(b"0}(")
+        .text("history")
+        .raw(b"](}q\x02(");
     for member in 0..100_000 {
         pickle = pickle.number(member).raw(b"K\x00");
     }
-    pickle = pickle.raw(b"ueq\x01").text("segments").raw(b"](}(").text("total_size").raw(b"K\x01").text("blocks").raw(b"](");
+    pickle = pickle
+        .raw(b"ueq\x01")
+        .text("segments")
+        .raw(b"](}(")
+        .text("total_size")
+        .raw(b"K\x01")
+        .text("blocks")
+        .raw(b"](");
     for _ in 0..100_000 {
-        pickle = pickle.raw(b"}(").text("size").raw(b"K\x01").text("state").text("inactive").text("history").raw(b"h\x01u");
+        pickle = pickle
+            .raw(b"}(")
+            .text("size")
+            .raw(b"K\x01")
+            .text("state")
+            .text("inactive")
+            .text("history")
+            .raw(b"h\x01u");
     }
     let reading = read_soon("history.pickle", &pickle.raw(b"eueu.").0, &Limits::default());
     assert_eq!(reading.evidence.memory_snapshots[0].blocks, 100_000);
@@ -188,13 +245,29 @@ fn owners_and_settings_without_end() {
 fn devices_beyond_any_machine() {
     let mut pickle = Pickle::new().raw(b"}(").text("segments").raw(b"](");
     for device in 0..1000 {
-        pickle = pickle.raw(b"}(").text("total_size").raw(b"K\x01").text("device").number(device).raw(b"u");
+        pickle = pickle
+            .raw(b"}(")
+            .text("total_size")
+            .raw(b"K\x01")
+            .text("device")
+            .number(device)
+            .raw(b"u");
     }
     pickle = pickle.raw(b"e").text("device_traces").raw(b"](");
     for _ in 0..1000 {
-        pickle = pickle.raw(b"](}(").text("action").text("alloc").text("size").raw(b"K\x01ue");
+        pickle = pickle
+            .raw(b"](}(")
+            .text("action")
+            .text("alloc")
+            .text("size")
+            .raw(b"K\x01ue");
     }
-    let reading = check("devices.pickle", &pickle.raw(b"eu.").0, &Limits::default(), "limit-devices");
+    let reading = check(
+        "devices.pickle",
+        &pickle.raw(b"eu.").0,
+        &Limits::default(),
+        "limit-devices",
+    );
     assert_eq!(reading.evidence.memory_snapshots.len(), 64);
 }
 
@@ -206,12 +279,31 @@ fn memos_and_folds_count() {
     };
     // Numbers memoized and dropped; blocks, live allocations and stacks that were folded away.
     let memo = Pickle(b"\x80\x04".to_vec()).raw(&b"K\x01\x940".repeat(100_000));
-    assert_eq!(load(memo.0.as_slice(), &limits, &mut Keep).problems[0].code, "limit-pickle-values");
-    let mut blocks = Pickle::new().raw(b"}(").text("segments").raw(b"](}(").text("blocks").raw(b"](");
+    assert_eq!(
+        load(memo.0.as_slice(), &limits, &mut Keep).problems[0].code,
+        "limit-pickle-values"
+    );
+    let mut blocks = Pickle::new()
+        .raw(b"}(")
+        .text("segments")
+        .raw(b"](}(")
+        .text("blocks")
+        .raw(b"](");
     let mut allocations = Pickle::new().raw(b"}(").text("device_traces").raw(b"](](");
     for address in 0..50_000 {
-        blocks = blocks.raw(b"}(").text("size").raw(b"K\x01").text("state").text("inactive").raw(b"u");
-        allocations = allocations.raw(b"}(").text("action").text("alloc").text("addr").number(address);
+        blocks = blocks
+            .raw(b"}(")
+            .text("size")
+            .raw(b"K\x01")
+            .text("state")
+            .text("inactive")
+            .raw(b"u");
+        allocations = allocations
+            .raw(b"}(")
+            .text("action")
+            .text("alloc")
+            .text("addr")
+            .number(address);
         allocations = allocations.text("size").raw(b"K\x01u");
     }
     check("blocks.pickle", &blocks.0, &limits, "limit-pickle-values");
@@ -221,11 +313,30 @@ fn memos_and_folds_count() {
 #[test]
 fn recorders_that_repeat_themselves() {
     // Sizes: a list of 100 000 lists of 100 000 numbers, which every entry has, each behind a number of its own.
-    let mut pickle = Pickle::new().raw(b"}(").text("pg_config").raw(b"}").text("entries").raw(b"](](");
-    pickle = pickle.raw(&b"K\x07".repeat(100_000)).raw(b"eq\x00](").raw(&b"h\x00".repeat(100_000)).raw(b"eq\x010");
+    let mut pickle = Pickle::new()
+        .raw(b"}(")
+        .text("pg_config")
+        .raw(b"}")
+        .text("entries")
+        .raw(b"](](");
+    pickle = pickle
+        .raw(&b"K\x07".repeat(100_000))
+        .raw(b"eq\x00](")
+        .raw(&b"h\x00".repeat(100_000))
+        .raw(b"eq\x010");
     for entry in 0..20_000 {
-        pickle = pickle.raw(b"}(").text("input_sizes").raw(b"](").number(entry).raw(b"h\x01e");
-        pickle = pickle.text("pg_id").number(entry).text("record_id").number(entry).raw(b"u");
+        pickle = pickle
+            .raw(b"}(")
+            .text("input_sizes")
+            .raw(b"](")
+            .number(entry)
+            .raw(b"h\x01e");
+        pickle = pickle
+            .text("pg_id")
+            .number(entry)
+            .text("record_id")
+            .number(entry)
+            .raw(b"u");
     }
     let pickle = pickle.raw(b"eu.");
     let reading = check("nccl_trace_rank_0", &pickle.0, &Limits::default(), "limit-recorder");
@@ -238,10 +349,26 @@ fn recorders_that_repeat_themselves() {
 
     // One list of 100 000 ranks, which 10 000 groups have.
     let ranks: Vec<String> = (0..100_000).map(|rank| rank.to_string()).collect();
-    let mut pickle = Pickle::new().raw(b"}(").text("ranks").raw(b"q\x00").text(&ranks.join(", ")).raw(b"q\x01");
-    pickle = pickle.raw(b"1}(").text("entries").raw(b"]").text("pg_config").raw(b"}(");
+    let mut pickle = Pickle::new()
+        .text("pg_config")
+        .raw(b"0(")
+        .text("ranks")
+        .raw(b"q\x00")
+        .text(&ranks.join(", "))
+        .raw(b"q\x01");
+    pickle = pickle
+        .raw(b"1}(")
+        .text("entries")
+        .raw(b"]")
+        .text("pg_config")
+        .raw(b"}(");
     for group in 0..10_000 {
         pickle = pickle.text(&group.to_string()).raw(b"}(h\x00h\x01u");
     }
-    check("nccl_trace_rank_0", &pickle.raw(b"uu.").0, &Limits::default(), "limit-recorder");
+    check(
+        "nccl_trace_rank_0",
+        &pickle.raw(b"uu.").0,
+        &Limits::default(),
+        "limit-recorder",
+    );
 }

@@ -161,7 +161,10 @@ fn program_header(kind: u32, flags: u32, [offset, address, file, memory]: [u64; 
 
 /// A `siginfo_t`.
 pub fn signal(number: i32, code: i32, address: u64) -> Vec<u8> {
-    let mut info: Vec<u8> = [number, 0, code, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut info: Vec<u8> = [number, 0, code, 0]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
     info.extend(address.to_le_bytes());
     info.resize(128, 0);
     info

@@ -39,7 +39,9 @@ fn more_segments_than_the_header_can_count() {
     assert_eq!(codes(&problems), [""; 0]);
     assert_eq!(core.segments.len(), 70_002);
     assert_eq!(core.threads.len(), 1);
-    let last = core.segment_at(0x1_0000_0000 + 69_999 * 0x2000).expect("the last segment");
+    let last = core
+        .segment_at(0x1_0000_0000 + 69_999 * 0x2000)
+        .expect("the last segment");
     assert_eq!(last.end - last.start, 0x1000);
 }
 
@@ -74,7 +76,8 @@ fn registers_of_x86_64() {
 fn every_way_to_the_bytes_gives_the_same() {
     let mut core = Core::small(EM_X86_64);
     core.loads.push(Load::new(0x10_0000, vec![0; 50_000]));
-    core.loads.push(Load::new(0x20_0000, (0..40_000_u32).map(|byte| byte as u8).collect()));
+    core.loads
+        .push(Load::new(0x20_0000, (0..40_000_u32).map(|byte| byte as u8).collect()));
     let bytes = core.bytes();
     let (plain, _) = open(&bytes, &Limits::default());
     let evidence = plain.evidence("core");
@@ -82,7 +85,11 @@ fn every_way_to_the_bytes_gives_the_same() {
         assert_eq!(codes(&problems), [""; 0], "{how}");
         assert_eq!(core.evidence("core"), evidence, "{how}");
         for address in [0x40_0000, 0x10_0000, 0x20_0000 + 39_000, 0x7fff_0000] {
-            assert_eq!(core.bytes(address, 256), plain.bytes(address, 256), "{how}: {address:#x}");
+            assert_eq!(
+                core.bytes(address, 256),
+                plain.bytes(address, 256),
+                "{how}: {address:#x}"
+            );
         }
     };
     for (name, packed) in compressed(&bytes).into_iter().chain([("plain", bytes.clone())]) {
@@ -146,7 +153,10 @@ fn compressed_and_cut() {
     for (name, packed) in compressed(&bytes) {
         for length in 4..packed.len() {
             let (cut, _keep) = artifact("core", &packed[..length]);
-            assert!(!read(&cut, &Limits::default()).problems.is_empty(), "{name} cut to {length}");
+            assert!(
+                !read(&cut, &Limits::default()).problems.is_empty(),
+                "{name} cut to {length}"
+            );
         }
     }
 }
@@ -165,13 +175,20 @@ fn what_does_not_fit_is_said() {
     assert_eq!(codes(&found), ["limit-spilled-bytes", "truncated"]);
     assert_eq!(core.threads.len(), 1, "what comes first is kept");
     assert_eq!(core.bytes(0x20_0000, 4096), Some(vec![7; 4096]));
-    assert_eq!(core.bytes(0x20_0000 + 30 * 4096, 8), None, "what was not kept is not zero");
+    assert_eq!(
+        core.bytes(0x20_0000 + 30 * 4096, 8),
+        None,
+        "what was not kept is not zero"
+    );
 
     let limits = Limits {
         decompressed_bytes: 20_000,
         ..Limits::default()
     };
-    assert_eq!(codes(&open(&packed, &limits).1), ["limit-decompressed-bytes", "truncated"]);
+    assert_eq!(
+        codes(&open(&packed, &limits).1),
+        ["limit-decompressed-bytes", "truncated"]
+    );
 }
 
 #[test]
@@ -196,7 +213,12 @@ fn program_headers_that_contradict_themselves() {
 
     // The end of the address space, sizes that reach beyond it, and data that is not in the file.
     let mut core = Core::small(EM_X86_64);
-    for (address, size) in [(u64::MAX - 7, 64), (u64::MAX, u64::MAX), (0, u64::MAX), (0x60_0000, 1 << 62)] {
+    for (address, size) in [
+        (u64::MAX - 7, 64),
+        (u64::MAX, u64::MAX),
+        (0, u64::MAX),
+        (0x60_0000, 1 << 62),
+    ] {
         let mut wild = Load::new(address, vec![3; 16]);
         (wild.file_size, wild.memory_size) = (Some(size), size);
         core.loads.push(wild);
@@ -229,7 +251,11 @@ fn notes_with_absurd_sizes() {
     // A list of files that says it is longer than it is.
     let mut core = Core::new(EM_X86_64);
     core.thread(1, 2, 3);
-    core.note("CORE", 0x4649_4c45, &words(&[u64::MAX, u64::MAX, 0x1000, 0x2000, u64::MAX]));
+    core.note(
+        "CORE",
+        0x4649_4c45,
+        &words(&[u64::MAX, u64::MAX, 0x1000, 0x2000, u64::MAX]),
+    );
     let (opened, _) = open(&core.bytes(), &Limits::default());
     assert!(opened.mappings.len() <= 1);
 

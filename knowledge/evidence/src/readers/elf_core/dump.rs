@@ -250,7 +250,11 @@ fn read_notes(
     let (mut there, mut named) = (0, 0);
     for segment in program_headers.iter().filter(|header| header.kind == PT_NOTE) {
         named = segment.file_size.saturating_add(named);
-        there = image.len().saturating_sub(segment.offset).min(segment.file_size).saturating_add(there);
+        there = image
+            .len()
+            .saturating_sub(segment.offset)
+            .min(segment.file_size)
+            .saturating_add(there);
         reader.read(segment, |note| notes.add(note, machine, limits.threads));
     }
     if there < named {

@@ -100,7 +100,10 @@ fn ranks(list: &str) -> impl Iterator<Item = u32> {
 }
 
 fn progress(root: Node) -> BTreeMap<u64, Progress> {
-    let members = root.get("pg_status").map(|status| status.members(GROUPS)).unwrap_or_default();
+    let members = root
+        .get("pg_status")
+        .map(|status| status.members(GROUPS))
+        .unwrap_or_default();
     let progress = members.into_iter().filter_map(|(number, status)| {
         let last = |key| status.get(key).and_then(Node::number);
         let progress = Progress {
@@ -135,7 +138,11 @@ impl Pool {
         let profiling = name(entry.get("profiling_name"));
         let (backend, operation) = profiling.rsplit_once(':').unwrap_or(("", profiling));
         let operation = operation.split(' ').next().unwrap_or(operation);
-        let shown = |key, depth| entry.get(key).map_or_else(String::new, |node: Node| node.show(depth, SHAPE_BYTES));
+        let shown = |key, depth| {
+            entry
+                .get(key)
+                .map_or_else(String::new, |node: Node| node.show(depth, SHAPE_BYTES))
+        };
         RecorderEntry {
             record: number("record_id"),
             group_number: number("pg_id"),
@@ -177,7 +184,12 @@ impl Pool {
         if self.is_full() {
             return Arc::default();
         }
-        let frames: Vec<String> = frames.into_iter().flat_map(Node::items).take(FRAMES).map(frame).collect();
+        let frames: Vec<String> = frames
+            .into_iter()
+            .flat_map(Node::items)
+            .take(FRAMES)
+            .map(frame)
+            .collect();
         if let Some(known) = self.stacks.get(&frames) {
             return known.clone();
         }

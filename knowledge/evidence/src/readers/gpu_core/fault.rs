@@ -114,8 +114,5 @@ fn first_active(threads: &[Thread], warp: &Warp) -> Option<Thread> {
 }
 
 fn entry(grids: &HashMap<u64, Grid>, warp: &Warp) -> Option<u64> {
-    grids
-        .get(&warp.grid)
-        .map(|grid| grid.entry)
-        .filter(|entry| *entry != 0)
+    grids.get(&warp.grid).map(|grid| grid.entry).filter(|entry| *entry != 0)
 }

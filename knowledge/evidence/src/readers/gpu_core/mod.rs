@@ -47,7 +47,10 @@ pub fn read_file(file: File, name: &str, limits: &Limits) -> Reading {
     let mut evidence = Evidence::default();
     let (devices, all_devices) = tables::devices(&sections);
     if !all_devices {
-        let message = format!("the dump lists more than {} devices; the others were left out", devices.len());
+        let message = format!(
+            "the dump lists more than {} devices; the others were left out",
+            devices.len()
+        );
         problems.push(Problem::new("limit-devices", message));
     }
     if images.is_cut() {
@@ -173,17 +176,21 @@ fn thread(core: &GpuCore, found: &Found, sections: &Sections, images: &Images, l
     let callers = callers.filter(|address| Some(*address) != found.pc);
     let addresses: Vec<u64> = found.pc.into_iter().chain(callers).collect();
     let omitted = addresses.len().saturating_sub(limits.frames) as u64;
-    let frames = addresses.into_iter().take(limits.frames).enumerate().map(|(level, address)| {
-        let site = images.site(address, found.entry);
-        Frame {
-            kind: FrameKind::Gpu,
-            function: site.as_ref().map(|site| demangled(&site.mangled)),
-            offset: site.map(|site| Hex(site.offset)),
-            address: Some(Hex(address)),
-            trust: if level == 0 { Trust::Context } else { Trust::Reported },
-            ..Frame::default()
-        }
-    });
+    let frames = addresses
+        .into_iter()
+        .take(limits.frames)
+        .enumerate()
+        .map(|(level, address)| {
+            let site = images.site(address, found.entry);
+            Frame {
+                kind: FrameKind::Gpu,
+                function: site.as_ref().map(|site| demangled(&site.mangled)),
+                offset: site.map(|site| Hex(site.offset)),
+                address: Some(Hex(address)),
+                trust: if level == 0 { Trust::Context } else { Trust::Reported },
+                ..Frame::default()
+            }
+        });
     let lane = found.thread.as_ref().map_or(0, |thread| thread.lane);
     Thread {
         id: ThreadId::Label(format!(

@@ -157,7 +157,10 @@ impl<'a> Sections<'a> {
         if headers.len() > SECTIONS {
             problems.push(Problem::new(
                 "limit-gpu-core",
-                format!("the dump has {} sections; only the first {SECTIONS} were read", headers.len()),
+                format!(
+                    "the dump has {} sections; only the first {SECTIONS} were read",
+                    headers.len()
+                ),
             ));
         }
         for (index, section) in headers.enumerate().take(SECTIONS) {

@@ -80,7 +80,11 @@ pub(super) fn devices(sections: &Sections) -> (Vec<Device>, bool) {
         }),
     };
     let mut rows = numbered(sections.of(Kind::Devices), DEVICE);
-    let devices = rows.by_ref().take(DEVICES).map(|(row, member)| device(row, member)).collect();
+    let devices = rows
+        .by_ref()
+        .take(DEVICES)
+        .map(|(row, member)| device(row, member))
+        .collect();
     (devices, rows.next().is_none())
 }
 

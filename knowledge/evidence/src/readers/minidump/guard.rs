@@ -54,7 +54,11 @@ impl List {
 /// True when the directory is no longer than any writer makes it. Files of the other byte order have a number in it
 /// that is far too large or, reversed, within bounds.
 pub(super) fn directory_fits(bytes: &[u8]) -> bool {
-    let count = bytes.get(8..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
+    let count = bytes
+        .get(8..)
+        .and_then(|rest| rest.first_chunk())
+        .copied()
+        .unwrap_or_default();
     u32::from_le_bytes(count).min(u32::from_be_bytes(count)) <= STREAMS
 }
 
