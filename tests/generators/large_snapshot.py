@@ -64,11 +64,13 @@ def main(path, megabytes, own_lists):
         writer = Writer(file)
         file.write(b"}\x94(")
         writer.memoize()
-        frames, stacks, live, latest = [], [], [], [0]
+        frames, stacks, patterns, live, latest = [], [], [], [], [0]
 
         def frame_list():
             """A new list, of frames that are written where they are first met."""
             latest[0] = writer.memoize()
+            if len(patterns) == STACKS:
+                return rng.choice(patterns)
             out = [b"]\x94("]
             for _ in range(DEPTH):
                 if len(frames) < FRAMES:
@@ -76,6 +78,8 @@ def main(path, megabytes, own_lists):
                     out.append(writer.record(name=f"layer{len(frames)}", filename=f"/model/part{len(frames) % 97}.py", line=len(frames)))
                 else:
                     out.append(get(rng.choice(frames)))
+            if len(frames) == FRAMES:
+                patterns.append(b"".join(out) + b"e")
             return b"".join(out) + b"e"
 
         def stack():

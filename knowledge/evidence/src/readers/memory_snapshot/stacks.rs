@@ -92,8 +92,6 @@ pub(super) struct Stacks {
     distinct: IndexSet<Box<[u32]>>,
     /// Frames of all distinct stacks together.
     stacked: usize,
-    /// By the number of the list; absent for lists that were not asked for yet.
-    by_list: Vec<Option<StackId>>,
     /// The stack that is looked up.
     shown: Vec<u32>,
 }
@@ -106,7 +104,6 @@ impl Default for Stacks {
             worth: Vec::new(),
             distinct,
             stacked: 0,
-            by_list: Vec::new(),
             shown: Vec::new(),
         }
     }
@@ -115,10 +112,7 @@ impl Default for Stacks {
 impl Stacks {
     /// What is held now, in the units of [`Heap::held`].
     pub fn held(&self) -> usize {
-        2 * self.frames.len()
-            + 3 * self.distinct.len()
-            + (self.stacked + self.shown.capacity()) / 8
-            + self.by_list.len() / 2
+        2 * self.frames.len() + 3 * self.distinct.len() + (self.stacked + self.shown.capacity()) / 8
     }
 
     /// Interns one frame and gives its index.
@@ -136,21 +130,17 @@ impl Stacks {
         let Some(Value::List(list)) = frames else {
             return StackId::NONE;
         };
-        if let Some(Some(id)) = self.by_list.get(list.index()) {
-            return *id;
+        if let Some(id) = heap.folded_list(list) {
+            return StackId(id);
         }
-        let items = heap.take_list(list);
-        self.find_shown(&items);
+        self.find_shown(heap.items(Value::List(list)).unwrap_or_default());
         let index = self.distinct.get_index_of(self.shown.as_slice());
         let index = index.unwrap_or_else(|| {
             self.stacked += self.shown.len();
             self.distinct.insert_full(self.shown.as_slice().into()).0
         });
         let id = u32::try_from(index).map_or(StackId::NONE, StackId);
-        if self.by_list.len() <= list.index() {
-            self.by_list.resize(list.index() + 1, None);
-        }
-        self.by_list[list.index()] = Some(id);
+        heap.fold_list(list, id.0);
         id
     }
 

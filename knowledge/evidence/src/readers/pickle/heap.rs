@@ -80,13 +80,6 @@ impl StringId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ListId(pub(super) u32);
 
-impl ListId {
-    /// Lists and tuples are numbered from 0 in order of appearance.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
 /// Names a dict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DictId(pub(super) u32);
@@ -102,11 +95,18 @@ pub(super) struct Dict {
     pub shared: bool,
 }
 
+/// A list or tuple as written, or what a fold put in its place. A snapshot may have one for every trace entry.
+#[derive(Debug)]
+enum List {
+    Items(Vec<Value>),
+    Folded(u32),
+}
+
 /// Lists, tuples, dicts and strings of one pickle.
 #[derive(Debug, Default)]
 pub struct Heap {
     strings: IndexSet<Box<str>>,
-    lists: Vec<Vec<Value>>,
+    lists: Vec<List>,
     dicts: Vec<Dict>,
     free_dicts: Vec<DictId>,
     /// Short tuples of small numbers, by content: newer snapshots write a pool id with every trace entry.
@@ -136,7 +136,10 @@ impl Heap {
     /// The items of a value that is a list or tuple.
     pub fn items(&self, value: Value) -> Option<&[Value]> {
         match value {
-            Value::List(id) | Value::Tuple(id) => self.lists.get(id.0 as usize).map(Vec::as_slice),
+            Value::List(id) | Value::Tuple(id) => match self.lists.get(id.0 as usize)? {
+                List::Items(items) => Some(items),
+                List::Folded(_) => Some(&[]),
+            },
             _ => None,
         }
     }
@@ -161,15 +164,22 @@ impl Heap {
             .map(|(_, value)| value)
     }
 
-    /// Empties a list whose content was taken over by a fold, and gives its memory back.
-    pub fn take_list(&mut self, id: ListId) -> Vec<Value> {
-        let items = self
-            .lists
-            .get_mut(id.0 as usize)
-            .map(std::mem::take)
-            .unwrap_or_default();
-        self.held = self.held.saturating_sub(items.len());
-        items
+    /// What a fold put in the place of a list.
+    pub fn folded_list(&self, id: ListId) -> Option<u32> {
+        match self.lists.get(id.0 as usize)? {
+            List::Folded(index) => Some(*index),
+            List::Items(_) => None,
+        }
+    }
+
+    /// Puts an index of the fold's own in the place of a list, wherever it is shared, and gives its memory back.
+    pub fn fold_list(&mut self, id: ListId, index: u32) {
+        let Some(list) = self.lists.get_mut(id.0 as usize) else {
+            return;
+        };
+        if let List::Items(items) = std::mem::replace(list, List::Folded(index)) {
+            self.held = self.held.saturating_sub(items.len() + CONTAINER - 1);
+        }
     }
 
     pub(super) fn intern(&mut self, text: &str) -> Option<StringId> {
@@ -183,7 +193,7 @@ impl Heap {
 
     pub(super) fn new_list(&mut self, items: Vec<Value>) -> Option<ListId> {
         self.held += CONTAINER + items.len();
-        self.lists.push(items);
+        self.lists.push(List::Items(items));
         u32::try_from(self.lists.len() - 1).ok().map(ListId)
     }
 
@@ -201,7 +211,7 @@ impl Heap {
     }
 
     pub(super) fn append(&mut self, id: ListId, items: &[Value]) {
-        if let Some(list) = self.lists.get_mut(id.0 as usize) {
+        if let Some(List::Items(list)) = self.lists.get_mut(id.0 as usize) {
             let before = list.len();
             // Writers append a whole list at once: it gets its memory in one piece.
             list.reserve_exact(if before == 0 { items.len() } else { 0 });
