@@ -3,7 +3,7 @@ TARGET ?= $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 FUZZ_SECONDS ?= 600
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: setup plugins web build run test test-rust test-browser check truth score fuzz clean
+.PHONY: setup plugins web build run test test-rust test-browser check truth bench score fuzz clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test check
@@ -45,8 +45,13 @@ check: plugins web  ## formatting, lints, licences, documentation
 	cargo deny --workspace check bans licenses sources
 	cd web && npm run check
 
-truth: build      ## compare with gdb, PyTorch and the analyzers, one row an artifact
-	cargo run -q -p whycrash-symbols --example truth
+truth:            ## compare what is found with gdb, PyTorch and the analyzers, one table a kind of artifact
+	cargo run -q -p whycrash-bench --bin truth
+
+bench:            ## measure against the tools people use now, ratios side by side
+	@.ci/setup bench
+	cargo build -q --release -p whycrash-bench --bin bench --bin read --bin measure
+	$(TARGET)/release/bench
 
 score: build      ## diagnose the labelled corpus, one row a cause
 	cargo test -q -p whycrash-tests --test it -- --nocapture corpus

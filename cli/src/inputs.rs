@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use whycrash_evidence::{Artifact, Limits};
 use whycrash_plugin_host::{Diagnoser, Input, Settings};
-use whycrash_symbols::{Debuginfod, Sources};
+use whycrash_symbols::Sources;
 
 use crate::config::{self, Config};
+use crate::debuginfod;
 
 /// What a crash left, and where symbols and plugins are.
 #[derive(Debug, clap::Args)]
@@ -36,7 +37,7 @@ impl Knowledge {
             symbols: Sources {
                 folders: symbol_folders(&self.symbols, config),
                 local_files: true,
-                debuginfod: debuginfod(),
+                debuginfod: debuginfod::from_environment(),
             },
             limits: Limits::default(),
             plugin_folders: folders(&self.plugins, "WHYCRASH_PLUGINS", &config.plugins),
@@ -45,12 +46,6 @@ impl Knowledge {
         };
         Diagnoser::new(settings).context("can not set up the diagnosis plugins")
     }
-}
-
-/// The servers that elfutils and gdb would ask as well.
-fn debuginfod() -> Option<Debuginfod> {
-    let servers = std::env::var("DEBUGINFOD_URLS").ok()?;
-    whycrash_debuginfod::client(&servers, config::cache_folder()?.join("debuginfod"))
 }
 
 /// Folders searched for symbols: flags, then `WHYCRASH_SYMBOLS`, then the settings file.

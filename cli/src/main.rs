@@ -9,6 +9,7 @@ mod client;
 mod collect;
 mod commands;
 mod config;
+mod debuginfod;
 mod inputs;
 mod output;
 mod render;

@@ -8,7 +8,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::{Notify, Semaphore};
 use whycrash_catalog::Catalog;
 use whycrash_plugin_host::{Diagnoser, Settings};
-use whycrash_symbols::Sources;
+use whycrash_symbols::{DebuginfodLimits, Sources};
 
 use crate::config::Config;
 use crate::ingest::{Ingest, Staging};
@@ -84,7 +84,11 @@ impl Services {
             symbols: Sources {
                 folders,
                 local_files: config.local_symbols,
-                debuginfod: whycrash_debuginfod::client(&config.debuginfod.join(" "), data.join("debuginfod")),
+                debuginfod: whycrash_debuginfod::client(
+                    &config.debuginfod.join(" "),
+                    data.join("debuginfod"),
+                    DebuginfodLimits::default(),
+                ),
             },
             plugin_folders: config.plugins.clone(),
             cache: Some(data.join("cache")),

@@ -103,16 +103,17 @@ class Allocator:
             self.free_on_device += segment.size
             self.record("segment_free", segment.size, segment.stream, [], addr=segment.address)
 
-    def free(self, block: Block, used_by_other_stream: bool = False) -> None:
-        stream = block.segment.stream
-        self.record("free_requested", block.requested, stream, block.frames, addr=block.address)
+    def free(self, block: Block, used_by_other_stream: bool = False, frames: list | None = None) -> None:
+        """`frames` is where the program let go of the block, if that is to be told from where it was allocated."""
+        frames = frames or block.frames
+        self.record("free_requested", block.requested, block.segment.stream, frames, addr=block.address)
         if used_by_other_stream:
             block.state = "active_pending_free"
         else:
-            self.complete(block)
+            self.complete(block, frames)
 
-    def complete(self, block: Block) -> None:
-        self.record("free_completed", block.requested, block.segment.stream, block.frames, addr=block.address)
+    def complete(self, block: Block, frames: list) -> None:
+        self.record("free_completed", block.requested, block.segment.stream, frames, addr=block.address)
         block.state, block.requested, block.frames = "inactive", 0, []
         blocks = block.segment.blocks
         at = blocks.index(block)

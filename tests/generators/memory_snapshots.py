@@ -186,17 +186,20 @@ def drop(members: dict, *names: str) -> dict:
 
 
 def big(entries: int) -> dict:
-    """A long recording with 60-frame stacks, all shared."""
+    """A long recording with 60-frame stacks. As the recorder makes them: the frames are shared by all stacks, while
+    each allocation and each free has a list of its own."""
     outer = tuple((f"call_{depth}", f"/job/lib/module_{depth % 17}.py", 10 + depth) for depth in range(56))
     program = Program()
     stacks = [program.at("forward", line, *outer) for line in range(400)]
+    shared = {}
+    stacks = [[shared.setdefault(tuple(frame.values()), frame) for frame in stack] for stack in stacks]
     allocator = Allocator(80 * GiB)
     live = []
     while len(allocator.trace) < entries:
         index = len(allocator.trace)
-        live.append(allocator.alloc(MiB * (1 + index % 40), stacks[index % len(stacks)]))
+        live.append(allocator.alloc(MiB * (1 + index % 40), list(stacks[index % len(stacks)])))
         if len(live) > 120:
-            allocator.free(live.pop(index * 7 % 120))
+            allocator.free(live.pop(index * 7 % 120), frames=list(stacks[index * 3 % len(stacks)]))
     return allocator.snapshot()
 
 

@@ -15,10 +15,9 @@ use whycrash_symbols::{Debuginfod, DebuginfodLimits, Fetch, Fetched};
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// The servers of a list separated by spaces, with default limits; nothing when the list is empty. Files are kept in
-/// `folder`.
-pub fn client(servers: &str, folder: PathBuf) -> Option<Debuginfod> {
-    Debuginfod::new(servers, folder, Arc::new(Http::default()), DebuginfodLimits::default())
+/// The servers of a list separated by spaces; nothing when the list is empty. Files are kept in `folder`.
+pub fn client(servers: &str, folder: PathBuf, limits: DebuginfodLimits) -> Option<Debuginfod> {
+    Debuginfod::new(servers, folder, Arc::new(Http::default()), limits)
 }
 
 /// Made at the first request: most diagnoses need none.

@@ -26,6 +26,7 @@
 //! | entries and names of a minidump's lists | 65 536; 64 MiB | `limit-minidump` |
 //! | sections and tables of a GPU core | 1 048 576; [`Limits::resident_bytes`] | `limit-gpu-core` |
 //! | functions of a GPU core's images | 1 048 576; 64 MiB of names | `limit-gpu-functions` |
+//! | line tables of a GPU core's images | 4 194 304 rows; 64 MiB of names | `limit-gpu-lines` |
 //! | GPUs of one artifact | 64 | `limit-devices` |
 //! | groups, ranks and texts of a flight recorder | 4096; 1 048 576; 32 MiB | `limit-recorder` |
 //!

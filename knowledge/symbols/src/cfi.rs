@@ -4,7 +4,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use gimli::{
     BaseAddresses, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEntry, LittleEndian, UnwindContext,
-    UnwindSection,
+    UnwindSection, Vendor,
 };
 
 use crate::object_file::ObjectFile;
@@ -16,6 +16,8 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 #[derive(Debug)]
 pub(crate) struct CallFrames {
     bases: BaseAddresses,
+    /// Whose extensions the rules use: those of aarch64 tell where return addresses are signed.
+    vendor: Vendor,
     eh_frame: Option<Shared>,
     eh_frame_header: Option<Shared>,
     debug_frame: Option<Shared>,
@@ -53,25 +55,16 @@ impl CallFrames {
             .set_eh_frame_hdr(address(".eh_frame_hdr"))
             .set_text(address(".text"))
             .set_got(address(".got"));
-        Self::new(
-            bases,
-            file.section(".eh_frame"),
-            file.section(".eh_frame_hdr"),
-            file.section(".debug_frame"),
-        )
-    }
-
-    pub(crate) fn new(
-        bases: BaseAddresses,
-        eh_frame: Option<Shared>,
-        eh_frame_header: Option<Shared>,
-        debug_frame: Option<Shared>,
-    ) -> Self {
         Self {
             bases,
-            eh_frame,
-            eh_frame_header,
-            debug_frame,
+            vendor: if file.is_aarch64 {
+                Vendor::AArch64
+            } else {
+                Vendor::Default
+            },
+            eh_frame: file.section(".eh_frame"),
+            eh_frame_header: file.section(".eh_frame_hdr"),
+            debug_frame: file.section(".debug_frame"),
             eh_frame_index: OnceLock::new(),
             debug_frame_index: OnceLock::new(),
             context: Mutex::new(UnwindContext::new()),
@@ -82,7 +75,8 @@ impl CallFrames {
     pub(crate) fn with_row<T>(&self, address: u64, use_row: impl FnOnce(&Row<'_>) -> T) -> Option<T> {
         let mut context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = &self.eh_frame {
-            let section = EhFrame::new(bytes, LittleEndian);
+            let mut section = EhFrame::new(bytes, LittleEndian);
+            section.set_vendor(self.vendor);
             if let Some(entry) = self.eh_frame_entry(&section, address) {
                 return with_row(&section, bytes, &self.bases, &mut context, &entry, address, use_row);
             }
@@ -90,6 +84,7 @@ impl CallFrames {
         let bytes = self.debug_frame.as_ref()?;
         let mut section = DebugFrame::new(bytes, LittleEndian);
         section.set_address_size(8);
+        section.set_vendor(self.vendor);
         let index = self.debug_frame_index.get_or_init(|| index(&section, &self.bases));
         let entry = find(&section, &self.bases, index, address)?;
         with_row(&section, bytes, &self.bases, &mut context, &entry, address, use_row)

@@ -137,12 +137,12 @@ impl Debuginfod {
             None => self.shared.ask(build_id, kind, &path).then_some(path),
         }
     }
+}
 
-    /// Takes a file back that was not what was asked for; it is not asked for again until the folder forgets it.
-    pub(crate) fn reject(&self, path: &Path) {
-        tracing::warn!(path = %path.display(), "a debuginfod server gave a file that is not of the build asked for");
-        let _ = File::create(path);
-    }
+/// Takes a file back that was not what was asked for; it is not asked for again until the folder forgets it.
+pub(crate) fn reject(path: &Path) {
+    tracing::warn!(path = %path.display(), "a debuginfod server gave a file that is not of the build asked for");
+    let _ = File::create(path);
 }
 
 impl Shared {

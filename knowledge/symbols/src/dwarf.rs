@@ -1,21 +1,21 @@
 //! Functions and lines from DWARF, inlined ones included.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
+use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{Reader as _, SectionId};
 
 use crate::calls::{self, Calls};
 use crate::dwarf_names::{Names, UnitKey, key_of};
 use crate::object_file::ObjectFile;
 use crate::shared::{Reader, Shared};
+use crate::units::{Lookup, Sections, Units, WHOLE};
 
 /// The debug information of one file.
 pub(crate) struct Dwarf {
-    context: Context<Reader>,
+    units: Units,
     names: Names,
     calls: HashMap<(UnitKey, usize), Option<Arc<Calls>>>,
     splits: Splits,
@@ -48,68 +48,90 @@ impl std::fmt::Debug for Dwarf {
 
 impl Dwarf {
     /// Reads the index of a file's units; functions and lines are read when an address asks for them.
-    pub(crate) fn load(file: &ObjectFile) -> Option<Self> {
-        let mut dwarf = sections(|id| file.section(id.name()));
-        if let Some(supplementary) = file.supplementary() {
-            dwarf.sup = Some(Arc::new(sections(|id| supplementary.section(id.name()))));
-        }
-        let dwarf = Arc::new(dwarf);
-        let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).ok()?;
-        Some(Self {
-            context,
+    pub(crate) fn load(file: &ObjectFile) -> Self {
+        let sections = Sections::load(|id| file.section(id.name()));
+        let supplementary = file
+            .supplementary()
+            .map(|file| Sections::load(|id| file.section(id.name())));
+        let (units, dwarf) = Units::new(sections, supplementary.as_ref());
+        Self {
+            units,
             names: Names::new(dwarf),
             calls: HashMap::new(),
             splits: Splits::beside(&file.path),
-        })
+        }
     }
 
     /// The functions at an address of the file, the innermost inlined one first.
     pub(crate) fn functions_at(&mut self, address: u64) -> Vec<Function> {
-        self.find_functions(address).unwrap_or_default()
+        let Self { names, splits, .. } = self;
+        let read = |lookup: &Lookup| functions(lookup, names, splits, address);
+        look_up(&mut self.units, address, read).unwrap_or_default()
     }
 
     /// The calls of the function that an address of the file is in.
     pub(crate) fn calls_at(&mut self, address: u64) -> Option<Arc<Calls>> {
-        let mut frames = resolve(self.context.find_frames(address), &self.splits).ok()?;
-        let mut function = None;
-        while let Ok(Some(frame)) = frames.next() {
-            function = frame.dw_die_offset;
-        }
-        let unit = resolve(self.context.find_dwarf_and_unit(address), &self.splits)?;
-        let offset = function?;
-        let names = &mut self.names;
-        let known = self.calls.entry((key_of(&unit), offset.0));
-        known
-            .or_insert_with(|| calls::read(names, &unit, offset).map(Arc::new))
-            .clone()
-    }
-
-    fn find_functions(&mut self, address: u64) -> Option<Vec<Function>> {
-        let mut frames = resolve(self.context.find_frames(address), &self.splits).ok()?;
-        let unit = resolve(self.context.find_dwarf_and_unit(address), &self.splits);
-        let mut functions = Vec::new();
-        while let Ok(Some(frame)) = frames.next() {
-            let name = unit
-                .as_ref()
-                .zip(frame.dw_die_offset)
-                .and_then(|(unit, offset)| self.names.function(unit, offset));
-            let location = frame.location;
-            functions.push(Function {
-                name,
-                file: location.as_ref().and_then(|location| location.file.map(str::to_owned)),
-                line: location.and_then(|location| location.line),
-            });
-        }
-        Some(functions)
+        let Self {
+            names, splits, calls, ..
+        } = self;
+        let read = |lookup: &Lookup| {
+            let mut frames = resolve(lookup.context.find_frames(address), splits)?;
+            let mut function = None;
+            while let Ok(Some(frame)) = frames.next() {
+                function = frame.dw_die_offset;
+            }
+            let unit = resolve(lookup.context.find_dwarf_and_unit(address), splits);
+            let Some((unit, offset)) = unit.zip(function) else {
+                return Ok(None);
+            };
+            let known = calls.entry((key_of(&unit, lookup.start), offset.0));
+            let calls = known.or_insert_with(|| calls::read(names, &unit, offset).map(Arc::new));
+            Ok(calls.clone())
+        };
+        look_up(&mut self.units, address, read)
     }
 }
 
-/// All DWARF sections of a file; those it lacks are empty.
-fn sections(section: impl Fn(SectionId) -> Option<Shared>) -> gimli::Dwarf<Reader> {
-    let load = |id| Ok::<_, Infallible>(section(id).unwrap_or_else(|| Vec::new().into()).reader());
-    let Ok(mut dwarf) = gimli::Dwarf::load(load);
-    dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-    dwarf
+/// What the units that have an address say of it. A unit that refers to others can not be read alone: where one fails,
+/// all of them are read together.
+fn look_up<T>(units: &mut Units, address: u64, mut read: impl FnMut(&Lookup) -> gimli::Result<Option<T>>) -> Option<T> {
+    let mut is_alone = true;
+    for unit in units.at(address) {
+        match units.lookup(&unit).map(|lookup| read(&lookup)) {
+            Some(Ok(Some(found))) => return Some(found),
+            Some(Ok(None)) => {}
+            Some(Err(_)) | None => is_alone &= unit == WHOLE,
+        }
+    }
+    if is_alone {
+        return None;
+    }
+    read(&units.lookup(&WHOLE)?).ok().flatten()
+}
+
+/// The functions at an address, unless there is none.
+fn functions(
+    lookup: &Lookup<'_>,
+    names: &mut Names,
+    splits: &Splits,
+    address: u64,
+) -> gimli::Result<Option<Vec<Function>>> {
+    let mut frames = resolve(lookup.context.find_frames(address), splits)?;
+    let unit = resolve(lookup.context.find_dwarf_and_unit(address), splits);
+    let mut functions = Vec::new();
+    while let Ok(Some(frame)) = frames.next() {
+        let name = unit
+            .as_ref()
+            .zip(frame.dw_die_offset)
+            .and_then(|(unit, offset)| names.function(unit, key_of(unit, lookup.start), offset));
+        let location = frame.location;
+        functions.push(Function {
+            name,
+            file: location.as_ref().and_then(|location| location.file.map(str::to_owned)),
+            line: location.and_then(|location| location.line),
+        });
+    }
+    Ok((!functions.is_empty()).then_some(functions))
 }
 
 /// Answers a lookup, opening split units as it asks for them.
@@ -157,7 +179,7 @@ impl Splits {
             .flatten()
             .find_map(|path| {
                 let file = ObjectFile::open(&path)?;
-                let mut dwarf = sections(|id| file.section(id.dwo_name()?));
+                let mut dwarf = Sections::load(|id| file.section(id.dwo_name()?)).dwarf();
                 let is_it = unit_id(&dwarf).is_none_or(|id| id == load.dwo_id);
                 dwarf.make_dwo(&load.parent);
                 is_it.then(|| Arc::new(dwarf))

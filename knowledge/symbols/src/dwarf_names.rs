@@ -98,13 +98,12 @@ impl Names {
     }
 
     /// Name of the function whose entry is at an offset of a unit.
-    pub(crate) fn function(&mut self, unit: &UnitRef<'_, Reader>, offset: UnitOffset) -> Option<String> {
-        let key = (key_of(unit), offset.0);
-        if let Some(known) = self.known.get(&key) {
+    pub(crate) fn function(&mut self, unit: &UnitRef<'_, Reader>, key: UnitKey, offset: UnitOffset) -> Option<String> {
+        if let Some(known) = self.known.get(&(key, offset.0)) {
             return known.clone();
         }
-        let name = self.find(unit, offset);
-        self.known.insert(key, name.clone());
+        let name = self.find(unit, key, offset);
+        self.known.insert((key, offset.0), name.clone());
         name
     }
 
@@ -148,7 +147,7 @@ impl Names {
         Some((other, offset))
     }
 
-    fn find(&mut self, unit: &UnitRef<'_, Reader>, offset: UnitOffset) -> Option<String> {
+    fn find(&mut self, unit: &UnitRef<'_, Reader>, key: UnitKey, offset: UnitOffset) -> Option<String> {
         let language = language(unit);
         let mut found = read_entry(unit, offset)?;
         // The unit an entry of another unit is in, and where in it.
@@ -192,8 +191,11 @@ impl Names {
             return Some(name);
         }
         let prefix = match &other {
-            Some(other) => self.prefix(&other.unit(), other.is_supplementary, at),
-            None => self.prefix(unit, false, at),
+            Some(other) => {
+                let unit = other.unit();
+                self.prefix(&unit, (key_of(&unit, 0), other.is_supplementary), at)
+            }
+            None => self.prefix(unit, (key, false), at),
         };
         let qualified = format!("{prefix}{name}");
         Some(if matches!(language, Language::Cpp) {
@@ -204,8 +206,7 @@ impl Names {
     }
 
     /// `namespace::Class::` of an entry.
-    fn prefix(&mut self, unit: &UnitRef<'_, Reader>, is_supplementary: bool, offset: UnitOffset) -> String {
-        let key = (key_of(unit), is_supplementary);
+    fn prefix(&mut self, unit: &UnitRef<'_, Reader>, key: (UnitKey, bool), offset: UnitOffset) -> String {
         let scopes = self
             .scopes
             .entry(key)
@@ -300,8 +301,9 @@ fn language(unit: &UnitRef<'_, Reader>) -> Language {
     }
 }
 
-pub(crate) fn key_of(unit: &UnitRef<'_, Reader>) -> UnitKey {
-    (unit.dwo_id.map_or(0, |id| id.0), unit.header.offset().0)
+/// Names a unit whose section starts at an offset of the file's `.debug_info`.
+pub(crate) fn key_of(unit: &UnitRef<'_, Reader>, section: usize) -> UnitKey {
+    (unit.dwo_id.map_or(0, |id| id.0), section + unit.header.offset().0)
 }
 
 fn unit_headers(dwarf: &gimli::Dwarf<Reader>) -> Vec<(usize, gimli::UnitHeader<Reader>)> {

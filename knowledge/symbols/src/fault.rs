@@ -6,6 +6,7 @@ use whycrash_evidence::readers::elf_core::{
     Fault, FaultDetail, Machine, Registers, SignalInfo, code_name, signal_name,
 };
 
+use crate::aarch64;
 use crate::memory::{Bytes, Memory};
 use crate::registers::Abi;
 use crate::signal_frame::{self, Exception, Interrupted};
@@ -30,8 +31,13 @@ pub(crate) fn refine(crash: &mut Crash, memory: Memory<'_>) {
         return;
     };
     let mut detail = memory.core.explain(&fault);
-    if memory.core.machine == Machine::X86_64 {
-        by_instruction(&mut detail, &fault.registers, &memory);
+    match memory.core.machine {
+        Machine::X86_64 => by_instruction(&mut detail, &fault.registers, &memory),
+        Machine::Aarch64 if detail.kind.is_some() && detail.access.is_none() => {
+            let word = memory.number(fault.registers.pc, 4);
+            detail.access = word.and_then(|word| aarch64::access(word as u32));
+        }
+        Machine::Aarch64 => {}
     }
     crash.signal = Some(signal_name(fault.signal.number));
     crash.code = Some(code_name(fault.signal.number, fault.signal.code));

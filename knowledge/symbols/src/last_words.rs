@@ -84,7 +84,7 @@ fn uncaught(memory: Memory<'_>) -> Option<String> {
 fn exception_header(memory: Memory<'_>, stack: u64) -> Option<u64> {
     let is_header = |candidate: &u64| {
         let class = || memory.word(*candidate);
-        candidate % 16 == 0 && class().is_some_and(|class| class & !1 == EXCEPTION_CLASS)
+        candidate.is_multiple_of(16) && class().is_some_and(|class| class & !1 == EXCEPTION_CLASS)
     };
     (0..MAX_STACK / 8)
         .map_while(|index| memory.word(stack.checked_add(index * 8)?))
@@ -134,7 +134,7 @@ fn is_std_exception(memory: Memory<'_>, kind: u64, depth: usize) -> bool {
         && [16, 24]
             .into_iter()
             .filter_map(base)
-            .any(|base| base % 8 == 0 && is_std_exception(memory, base, depth + 1))
+            .any(|base| base.is_multiple_of(8) && is_std_exception(memory, base, depth + 1))
 }
 
 /// Printable text up to a NUL, without what is blank at its end.

@@ -3,6 +3,7 @@
 //! Unwinds the threads of a core dump or minidump and names their frames from the binaries, debug files and symbol
 //! files it can find. This crate alone knows DWARF.
 
+mod aarch64;
 mod calls;
 mod cfi;
 mod debuginfod;
@@ -11,6 +12,7 @@ mod dwarf_names;
 mod expression;
 mod fault;
 mod finder;
+mod gpu_lines;
 mod last_words;
 mod memory;
 mod memory_image;
@@ -27,12 +29,13 @@ mod stacks;
 mod symbol_file;
 mod symbol_table;
 mod tail_calls;
+mod units;
 mod unwind;
 
 use std::path::PathBuf;
 
 use whycrash_evidence::readers::elf_core::{self, CoreDump};
-use whycrash_evidence::readers::{Input, detect, minidump, read_problem};
+use whycrash_evidence::readers::{Input, detect, gpu_core, minidump, read_problem};
 use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Reading};
 
 pub use crate::debuginfod::{Debuginfod, DebuginfodLimits, Fetch, Fetched};
@@ -82,6 +85,7 @@ impl Symbols {
         match detect(input.head()) {
             ArtifactKind::ElfCore => self.read_core(&input, limits),
             ArtifactKind::Minidump => self.read_minidump(&input, limits),
+            ArtifactKind::GpuCore => read_gpu_core(&input, limits),
             _ => whycrash_evidence::read(artifact, limits),
         }
     }
@@ -129,4 +133,11 @@ impl Symbols {
             found.symbols = module.symbol_source().map(str::to_owned);
         }
     }
+}
+
+fn read_gpu_core(input: &Input, limits: &Limits) -> Reading {
+    let (mut reading, images) = gpu_core::read_with_images(input, limits);
+    let cut = gpu_lines::add(&images, &mut reading.evidence);
+    reading.problems.extend(cut);
+    reading
 }

@@ -6,7 +6,7 @@ use whycrash_evidence::readers::elf_core::CoreDump;
 
 use crate::calls::Calls;
 use crate::cfi::Row;
-use crate::debuginfod::{Debuginfod, Kind};
+use crate::debuginfod::{self, Debuginfod, Kind};
 use crate::dwarf::Function;
 use crate::object_file::ObjectFile;
 use crate::symbol_table::SymbolTable;
@@ -177,7 +177,7 @@ impl Remote {
         let path = self.servers.file(&self.build_id, kind)?;
         let file = ObjectFile::open(&path).filter(|file| file.build_id.as_ref() == Some(&self.build_id));
         let Some(file) = file else {
-            self.servers.reject(&path);
+            debuginfod::reject(&path);
             return None;
         };
         let supplementary = file.supplementary_link().and_then(|link| {

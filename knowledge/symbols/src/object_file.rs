@@ -39,6 +39,8 @@ pub(crate) struct ObjectFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: Shared,
     pub(crate) build_id: Option<String>,
+    /// True for code of that processor, false for x86-64.
+    pub(crate) is_aarch64: bool,
     /// True for what was in the core itself, and not in a file.
     pub(crate) is_from_core: bool,
     /// The separate debug file, from `.gnu_debuglink`.
@@ -120,6 +122,7 @@ impl ObjectFile {
             path: path.to_owned(),
             sections: sections.collect(),
             build_id,
+            is_aarch64: file.elf_header().e_machine(LittleEndian) == elf::EM_AARCH64,
             is_from_core: false,
             debug_link,
             segments,
@@ -242,7 +245,7 @@ impl ObjectFile {
     /// Its DWARF.
     pub(crate) fn dwarf(&self) -> Option<&Mutex<Dwarf>> {
         self.dwarf
-            .get_or_init(|| self.has_dwarf().then(|| Dwarf::load(self)).flatten().map(Mutex::new))
+            .get_or_init(|| self.has_dwarf().then(|| Mutex::new(Dwarf::load(self))))
             .as_ref()
     }
 

@@ -30,11 +30,12 @@ impl SymbolTable {
         for kind in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {
             symbols.extend(table(bytes, kind).unwrap_or_default());
         }
+        symbols.sort_unstable_by_key(|symbol: &Symbol| symbol.address);
         // Of several names of one function debuggers show the last in order: `nanosleep` rather than `__nanosleep`.
-        symbols.sort_by(|a: &Symbol, b| {
-            let by_name = || name_at(bytes, a.name).cmp(name_at(bytes, b.name));
-            a.address.cmp(&b.address).then_with(by_name)
-        });
+        // Names are only looked at where addresses are equal: libtorch has half a million of both.
+        for same in symbols.chunk_by_mut(|a, b| a.address == b.address) {
+            same.sort_by(|a, b| name_at(bytes, a.name).cmp(name_at(bytes, b.name)));
+        }
         Self {
             bytes: Some(bytes.clone()),
             symbols,
@@ -87,11 +88,16 @@ impl SymbolTable {
     }
 }
 
+/// `$x`, `$d` and their like say where code and data start (aarch64); they name nothing.
+fn is_mapping_symbol(name: &[u8]) -> bool {
+    matches!(name, [b'$', b'x' | b'd'] | [b'$', b'x' | b'd', b'.', ..])
+}
+
 /// The NUL-terminated name at an offset of a file.
 fn name_at(bytes: &[u8], offset: usize) -> &[u8] {
     let bytes = bytes.get(offset..).unwrap_or_default();
     let bytes = bytes.get(..MAX_NAME).unwrap_or(bytes);
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(0);
+    let end = memchr::memchr(0, bytes).unwrap_or(0);
     bytes.get(..end).unwrap_or_default()
 }
 
@@ -137,6 +143,7 @@ fn table(bytes: &Shared, kind: elf::SectionType) -> Option<Vec<Symbol>> {
                 size: symbol.st_size(LittleEndian),
                 name: names.saturating_add(symbol.st_name(LittleEndian) as usize),
             })
+            .filter(|symbol| !is_mapping_symbol(name_at(bytes, symbol.name)))
             .collect(),
     )
 }

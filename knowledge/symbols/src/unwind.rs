@@ -14,6 +14,9 @@ const MAX_STEPS: usize = 1 << 20;
 const MAX_SCAN_WORDS: u64 = 1024;
 /// Guesses in a row after which the stack is given up: what follows would be invention.
 const MAX_SCANS: usize = 2;
+/// Address bits that are 0 in every program of a 48-bit address space, which is what Linux gives one unless it asks for
+/// more: the signature's place where a core does not tell it.
+const UNUSED_BITS: u64 = 0xffff << 48;
 /// Bytes of a frame at most; a frame pointer that leads further is none.
 const MAX_FRAME_BYTES: u64 = 64 << 20;
 
@@ -80,7 +83,8 @@ impl<'a> Unwinder<'a> {
         let sp = self.abi.stack_pointer;
         let (from, to) = (frame.registers.get(sp)?, registers.get(sp)?);
         // Only a signal handler runs on another stack than what it interrupted.
-        let moved_up = to > from || (to == from && self.steps == 0 && registers.pc != frame.registers.pc);
+        // A leaf function of a processor with a link register may not have used the stack at all.
+        let moved_up = to > from || (to == from && frame.is_exact && registers.pc != frame.registers.pc);
         if !is_exact && (!moved_up || registers.pc == 0) {
             return None;
         }
@@ -200,8 +204,13 @@ impl<'a> Unwinder<'a> {
         }
     }
 
+    /// A code address without the signature that its upper bits may carry (aarch64).
     fn strip(&self, address: u64) -> u64 {
-        address & !self.memory.core.code_mask
+        let mask = match (self.abi.machine, self.memory.core.code_mask) {
+            (Machine::Aarch64, 0) => UNUSED_BITS,
+            (_, mask) => mask,
+        };
+        address & !mask
     }
 }
 

@@ -9,6 +9,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("whycrash-debuginfod", &["whycrash-symbols"]),
     ("whycrash-catalog", &["whycrash-evidence"]),
     ("whycrash-plugin", &[]),
+    ("whycrash-bench", &["whycrash-evidence", "whycrash-symbols"]),
     (
         "whycrash-plugin-host",
         &["whycrash-evidence", "whycrash-symbols", "whycrash-catalog"],

@@ -13,8 +13,16 @@ fuzz_target!(|bytes: &[u8]| {
     check(read(bytes, "nccl_trace_rank_0"), bytes.len(), &limits);
     // Two ranks that disagree: the dump against its own two halves.
     let (first, second) = bytes.split_at(bytes.len() / 2);
-    let ranks = [(bytes, "nccl_trace_rank_0"), (first, "nccl_trace_rank_1"), (second, "nccl_trace_rank_2")];
+    let ranks = [
+        (bytes, "nccl_trace_rank_0"),
+        (first, "nccl_trace_rank_1"),
+        (second, "nccl_trace_rank_2"),
+    ];
     let evidence = ranks.map(|(bytes, name)| read(bytes, name).evidence);
     let merged = merge(evidence.into(), serde_json::Map::new());
-    assert!(merged.collectives.is_some_and(|collectives| collectives.ranks.len() <= 3));
+    assert!(
+        merged
+            .collectives
+            .is_some_and(|collectives| collectives.ranks.len() <= 3)
+    );
 });

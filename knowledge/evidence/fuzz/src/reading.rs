@@ -11,8 +11,14 @@ pub fn check(reading: Reading, stored_bytes: usize, limits: &Limits) {
     check_problems(&reading, stored_bytes);
     let evidence = reading.evidence;
     // A timeline of one artifact may have one event more for each device and rank.
-    assert!(evidence.timeline.len() <= limits.events + 128, "events beyond the limit");
-    assert!(evidence.threads.len() <= limits.threads + 128, "threads beyond the limit");
+    assert!(
+        evidence.timeline.len() <= limits.events + 128,
+        "events beyond the limit"
+    );
+    assert!(
+        evidence.threads.len() <= limits.threads + 128,
+        "threads beyond the limit"
+    );
     for thread in &evidence.threads {
         assert!(thread.frames.len() <= limits.frames, "frames beyond the limit");
     }
@@ -25,7 +31,11 @@ pub fn check(reading: Reading, stored_bytes: usize, limits: &Limits) {
     let merged = merge(vec![evidence], Map::new());
     for (number, event) in merged.timeline.iter().enumerate() {
         assert_eq!(event.event, number, "the merged timeline is numbered by place");
-        assert!(event.echo_of.is_none_or(|of| of < merged.timeline.len() && of != number));
+        assert!(
+            event
+                .echo_of
+                .is_none_or(|of| of < merged.timeline.len() && of != number)
+        );
     }
     assert!(!title(&merged).is_empty());
     assert_eq!(signature(&merged).key.len(), 16);
@@ -48,15 +58,25 @@ pub fn check_text(reading: &Reading, artifact: &Artifact, limits: &Limits) {
         }
     }
     let found = lines.range(1, count.min(50)).expect("the file is there");
-    assert_eq!(found.len() as u64, count.min(50), "every line that is counted can be had");
+    assert_eq!(
+        found.len() as u64,
+        count.min(50),
+        "every line that is counted can be had"
+    );
 }
 
 fn check_problems(reading: &Reading, stored_bytes: usize) {
     for problem in &reading.problems {
         let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        assert!(!problem.code.is_empty() && problem.code.chars().all(kebab), "{problem:?}");
+        assert!(
+            !problem.code.is_empty() && problem.code.chars().all(kebab),
+            "{problem:?}"
+        );
         assert!(!problem.message.is_empty(), "{problem:?}");
-        assert!(problem.message.len() < 4096, "a message to be read has a length to be read");
+        assert!(
+            problem.message.len() < 4096,
+            "a message to be read has a length to be read"
+        );
         check_bytes(problem.at.as_ref(), stored_bytes);
     }
     assert!(reading.problems.len() < 1000, "problems are said once, not once a byte");

@@ -43,6 +43,7 @@ pub(super) fn one_order(mut timelines: Vec<Vec<Event>>, context: &Map<String, Va
 
 /// A time stays what its clock said; the note tells how far that clock is off.
 fn tell_skew(event: &mut Event, clocks: &Clocks) {
+    // A time that is withheld is in the note.
     let is_timed = event.time.is_some() || event.time_note.is_some();
     let Some(ahead) = clocks.ahead_ms(event.rank).filter(|_| is_timed) else {
         return;

@@ -183,11 +183,15 @@ fn decoder<'a>(compression: Compression, source: impl BufRead + 'a) -> io::Resul
     })
 }
 
-/// All frames of an LZ4 file, one after the other, as `lz4 -d` reads them. The decoder by itself ends with the first.
-struct Lz4Frames<R: BufRead>(lz4_flex::frame::FrameDecoder<R>);
+/// All frames of an LZ4 file, one after the other, as `lz4 -d` reads them.
+///
+/// The decoder by itself ends with the first frame, and takes the end of a file between two blocks for the end of a
+/// frame. A whole frame ends in four zero bytes, and four of checksum where it has one (LZ4 Frame Format, `EndMark`).
+struct Lz4Frames<R: BufRead>(lz4_flex::frame::FrameDecoder<Tail<R>>);
 
 impl<R: BufRead> Lz4Frames<R> {
     fn new(source: R) -> Self {
+        let source = Tail { source, last: [1; 8] };
         Self(lz4_flex::frame::FrameDecoder::new(source))
     }
 }
@@ -196,10 +200,45 @@ impl<R: BufRead> Read for Lz4Frames<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let read = self.0.read(buffer)?;
-            if read > 0 || buffer.is_empty() || self.0.get_mut().fill_buf()?.is_empty() {
+            if read > 0 || buffer.is_empty() {
                 return Ok(read);
             }
+            let source = self.0.get_mut();
+            if source.source.fill_buf()?.is_empty() {
+                return if source.ends_a_frame() {
+                    Ok(0)
+                } else {
+                    Err(io::ErrorKind::UnexpectedEof.into())
+                };
+            }
         }
+    }
+}
+
+/// Remembers the last bytes that were read.
+struct Tail<R> {
+    source: R,
+    last: [u8; 8],
+}
+
+impl<R> Tail<R> {
+    fn ends_a_frame(&self) -> bool {
+        let [with_checksum, without] = [&self.last[..4], &self.last[4..]];
+        with_checksum == [0; 4] || without == [0; 4]
+    }
+}
+
+impl<R: Read> Read for Tail<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        for byte in buffer
+            .get(read.saturating_sub(self.last.len())..read)
+            .unwrap_or_default()
+        {
+            self.last.rotate_left(1);
+            self.last[7] = *byte;
+        }
+        Ok(read)
     }
 }
 

@@ -458,3 +458,33 @@ fn a_failure_with_progress_after_it_was_survived() {
         "the context is dead, whoever printed the steps"
     );
 }
+
+#[test]
+fn each_failure_is_judged_by_the_progress_after_itself() {
+    let failure = |message| {
+        format!("Traceback (most recent call last):\n  File \"x.py\", line 1, in save\n    y()\nOSError: {message}\n")
+    };
+    let progress = |count| {
+        (0..count)
+            .map(|step| format!("step {step} loss 0.5\n"))
+            .collect::<String>()
+    };
+    let log = |after| {
+        evidence(&format!(
+            "{}{}{}{}",
+            failure("disk full"),
+            progress(50),
+            failure("disk gone"),
+            progress(after)
+        ))
+    };
+    let survived = |after| {
+        log(after)
+            .timeline
+            .iter()
+            .map(|event| event.survived)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(survived(2), [true, false]);
+    assert_eq!(survived(3), [true, true]);
+}

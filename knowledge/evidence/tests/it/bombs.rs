@@ -211,7 +211,11 @@ fn owners_and_settings_without_end() {
     assert!(serde_json::to_string(&reading.evidence).expect("JSON").len() < 1 << 20);
 
     // Blocks of the old form: all of them have the same history of 100 000 members.
-    let mut pickle = Pickle::new().raw(b"}(").text("history").raw(b"](}q\x02(");
+    let mut pickle = Pickle::new()
+        .text("segments")
+        .raw(b"0}(")
+        .text("history")
+        .raw(b"](}q\x02(");
     for member in 0..100_000 {
         pickle = pickle.number(member).raw(b"K\x00");
     }
@@ -346,7 +350,12 @@ fn recorders_that_repeat_themselves() {
     // One list of 100 000 ranks, which 10 000 groups have.
     let ranks: Vec<String> = (0..100_000).map(|rank| rank.to_string()).collect();
     let mut pickle = Pickle::new()
+<<<<<<< HEAD
         .raw(b"}(")
+=======
+        .text("pg_config")
+        .raw(b"0(")
+>>>>>>> integrate
         .text("ranks")
         .raw(b"q\x00")
         .text(&ranks.join(", "))

@@ -158,7 +158,10 @@ fn limits_are_kept_and_named() {
         "the innermost frames are kept"
     );
     let codes: Vec<&str> = reading.problems.iter().map(|problem| problem.code.as_str()).collect();
-    assert_eq!(codes, ["limit-text-bytes", "limit-events", "limit-threads"]);
+    assert_eq!(
+        codes,
+        ["limit-line-bytes", "limit-text-bytes", "limit-events", "limit-threads"]
+    );
 }
 
 #[test]
@@ -174,4 +177,30 @@ fn a_bomb_is_cut_off() {
     assert_eq!(reading.problems[0].code, "limit-decompressed-bytes");
     let missing = Artifact::new("nothing", "/nonexistent/file");
     assert_eq!(read(&missing, &limits).problems[0].code, "unreadable");
+}
+
+#[test]
+fn an_error_file_without_a_message() {
+    let text = br#"{"message": {"errorCode": 1, "extraInfo": {"py_callstack": ""}}}"#;
+    let (artifact, _keep) = artifact("error.json", text);
+    let reading = read(&artifact, &Limits::default());
+    assert_eq!(reading.problems[0].code, "no-message");
+    assert_eq!(
+        reading.evidence.timeline.len(),
+        1,
+        "that the worker failed is known all the same"
+    );
+    assert_eq!(title(&merge(vec![reading.evidence], Map::new())), "the worker failed");
+}
+
+#[test]
+fn evidence_survives_being_stored() {
+    let number = "1".repeat(74);
+    let text =
+        format!(r#"{{"whycrash_context": 1, "large": {number}, "small": 0.1e-300, "exact": 0.30000000000000004}}"#);
+    let (artifact, _keep) = artifact("context.json", text.as_bytes());
+    let evidence = read(&artifact, &Limits::default()).evidence;
+    let stored = serde_json::to_string(&evidence).expect("JSON");
+    let again: whycrash_evidence::Evidence = serde_json::from_str(&stored).expect("its own JSON");
+    assert_eq!(serde_json::to_string(&again).expect("JSON"), stored);
 }

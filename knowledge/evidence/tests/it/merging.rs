@@ -1,7 +1,7 @@
 //! From readings to one report: order, echoes, the crash.
 
 use serde_json::{Map, Value, json};
-use whycrash_evidence::model::{Event, What};
+use whycrash_evidence::model::{Crash, Event, ThreadId, What};
 use whycrash_evidence::{Evidence, Limits, merge, read};
 
 use crate::support::artifact;
@@ -329,4 +329,29 @@ fn clocks_that_differ_are_noticed_and_corrected_for_the_order() {
         [Some(0), Some(1)],
         "a rank that falls behind has no clock to blame"
     );
+}
+
+#[test]
+fn a_log_completes_what_memory_began() {
+    let log = "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n  what():  [enforce fail at pair.cc:464] op.preamble.length <= op.nbytes\n";
+    let (artifact, _keep) = artifact("rank0.log", log.as_bytes());
+    let text = read(&artifact, &Limits::default()).evidence;
+    let message = |found: &str| {
+        let core = Evidence {
+            crash: Some(Crash {
+                signal: Some("SIGABRT".to_owned()),
+                thread: Some(ThreadId::Os(1)),
+                message: Some(found.to_owned()),
+                message_source: Some("exception in memory".to_owned()),
+                ..Crash::default()
+            }),
+            ..Evidence::default()
+        };
+        let crash = merge(vec![core, text.clone()], Map::new()).crash.expect("a crash");
+        (crash.message.unwrap_or_default(), crash.message_source.is_some())
+    };
+    let whole = "gloo::EnforceNotMet: [enforce fail at pair.cc:464] op.preamble.length <= op.nbytes";
+    assert_eq!(message("gloo::EnforceNotMet"), (whole.to_owned(), false));
+    let other = "free(): invalid pointer";
+    assert_eq!(message(other), (other.to_owned(), true));
 }

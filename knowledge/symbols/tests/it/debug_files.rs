@@ -11,7 +11,7 @@ use whycrash_symbols::{Sources, Symbols};
 
 use crate::tiny_core::{EXECUTE, READ, TinyCore, WRITE};
 
-const SOURCE: &str = r#"
+const SOURCE: &str = r"
 namespace shard {
 static inline __attribute__((always_inline)) int fetch(const int *from) { return *from + 1; }
 struct Reader {
@@ -21,7 +21,7 @@ struct Reader {
 __attribute__((noinline)) int Reader::read(const int *from) { return fetch(from) * 3; }
 }
 int main(int count, char **) { shard::Reader reader; return reader.read(count > 5 ? &count : 0); }
-"#;
+";
 /// The function that the program is at.
 const READ_SYMBOL: &str = "_ZN5shard6Reader4readEPKi";
 const BASE: u64 = 0x5555_5555_4000;
@@ -77,7 +77,7 @@ impl Build {
 
     /// The functions that a process of the program is in whose next instruction is the first of `Reader::read`.
     fn functions(&self) -> Vec<(String, Option<u32>, bool)> {
-        self.functions_of("program", &self.address("program"))
+        self.functions_of("program", self.address("program"))
     }
 
     /// Address of the function in a program that still has its symbols.
@@ -88,7 +88,7 @@ impl Build {
         symbol.expect("the symbol").address()
     }
 
-    fn functions_of(&self, name: &str, address: &u64) -> Vec<(String, Option<u32>, bool)> {
+    fn functions_of(&self, name: &str, address: u64) -> Vec<(String, Option<u32>, bool)> {
         let core = self.path("core");
         let size = std::fs::metadata(self.path(name)).expect("the program").len();
         let bytes = TinyCore::x86_64(BASE + address)
@@ -190,6 +190,15 @@ fn split_units_are_read_from_a_package() {
 }
 
 #[test]
+fn units_that_refer_to_others_are_read() {
+    // Link-time optimization writes the code into one unit, and what it was made of into another.
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let build = Build::new(&[version, "-flto", "-fno-ipa-sra", "-fno-ipa-cp"]);
+        check(&build.functions(), &WHOLE);
+    }
+}
+
+#[test]
 fn shared_debug_information_is_followed() {
     let build = Build::new(&["-g"]);
     build.compile("other", &["-g"]);
@@ -200,9 +209,9 @@ fn shared_debug_information_is_followed() {
         build.run("strip", "binutils", &["--strip-all", name]);
     }
     build.run("dwz", "dwz", &["-m", "common.shared", "program.debug", "other.debug"]);
-    check(&build.functions_of("program", &address), &WHOLE);
+    check(&build.functions_of("program", address), &WHOLE);
     build.remove("common.shared");
-    let lost = build.functions_of("program", &address);
+    let lost = build.functions_of("program", address);
     assert_ne!(lost, build_names(&WHOLE), "the names were in the shared file");
 }
 
@@ -214,7 +223,7 @@ fn build_names(frames: &[(&str, Option<u32>, bool)]) -> Vec<(String, Option<u32>
 }
 
 /// The segments of a program as they are in memory.
-fn with_pages(mut core: TinyCore, path: &Path) -> TinyCore {
+fn with_pages(mut core: TinyCore, path: &Path, is_listed: bool) -> TinyCore {
     let bytes = std::fs::read(path).expect("the program");
     let file = object::File::parse(&*bytes).expect("an ELF file");
     for segment in file.segments() {
@@ -223,42 +232,61 @@ fn with_pages(mut core: TinyCore, path: &Path) -> TinyCore {
         let end = (segment.file_range().0 + segment.file_range().1) as usize;
         let bytes = bytes[offset as usize..end].to_vec();
         let size = (bytes.len() as u64).next_multiple_of(4096);
-        core = core.map(start, size, offset, READ | EXECUTE, "/gone/program", bytes);
+        core = if is_listed {
+            core.map(start, size, offset, READ | EXECUTE, "/gone/program", bytes)
+        } else {
+            core.segment(start, size, READ | EXECUTE, bytes)
+        };
     }
     core
 }
 
-#[test]
-fn file_pages_in_the_core_are_enough() {
+/// Function, trust and module of the frames of a core that holds all of a program, which `main` called `read` in.
+fn read_alone(is_listed: bool) -> (Vec<(String, Trust)>, String, Option<String>) {
     let build = Build::new(&["-rdynamic"]);
     let address = build.address("program");
     let bytes = std::fs::read(build.path("program")).expect("the program");
     let file = object::File::parse(&*bytes).expect("an ELF file");
-    let main = file
-        .symbols()
-        .find(|symbol| symbol.name() == Ok("main"))
-        .expect("main")
-        .address();
+    let main = file.symbols().find(|symbol| symbol.name() == Ok("main")).expect("main");
     // At its first instruction a function has its return address on top of the stack.
     let stack = 0x7fff_0000_0000;
+    let return_address = BASE + main.address() + 1;
     let core = TinyCore::x86_64(BASE + address).register(7, stack).segment(
         stack,
         4096,
         READ | WRITE,
-        (BASE + main + 1).to_le_bytes().to_vec(),
+        return_address.to_le_bytes().to_vec(),
     );
     let core_path = build.path("core");
-    std::fs::write(&core_path, with_pages(core, &build.path("program")).bytes()).expect("room");
+    std::fs::write(&core_path, with_pages(core, &build.path("program"), is_listed).bytes()).expect("room");
     let reading = Symbols::new(Sources::default()).read(&Artifact::new("core", &core_path), &Limits::default());
-    let frames = &reading.evidence.threads[0].frames;
-    let found: Vec<_> = frames
-        .iter()
-        .map(|frame| (frame.function.as_deref(), frame.trust))
-        .collect();
-    let expected = [
-        (Some("shard::Reader::read(int const*)"), Trust::Context),
-        (Some("main"), Trust::Cfi),
-    ];
-    assert_eq!(found, expected);
-    assert_eq!(reading.evidence.modules[0].symbols.as_deref(), Some("core"));
+    let evidence = reading.evidence;
+    let frames = evidence.threads[0].frames.iter();
+    let frames = frames.map(|frame| (frame.function.clone().unwrap_or_default(), frame.trust));
+    let module = &evidence.modules[0];
+    (frames.collect(), module.path.clone(), module.symbols.clone())
+}
+
+fn expected_alone() -> Vec<(String, Trust)> {
+    vec![
+        ("shard::Reader::read(int const*)".to_owned(), Trust::Context),
+        ("main".to_owned(), Trust::Cfi),
+    ]
+}
+
+#[test]
+fn file_pages_in_the_core_are_enough() {
+    let (frames, path, symbols) = read_alone(true);
+    assert_eq!(frames, expected_alone());
+    assert_eq!((path.as_str(), symbols.as_deref()), ("/gone/program", Some("core")));
+}
+
+#[test]
+fn binaries_that_no_note_lists_are_found_in_memory() {
+    let (frames, path, symbols) = read_alone(false);
+    assert_eq!(frames, expected_alone());
+    assert_eq!(
+        (path.as_str(), symbols.as_deref()),
+        ("[binary at 0x555555554000]", Some("core"))
+    );
 }

@@ -1,9 +1,11 @@
 //! Tests of `whycrash-symbols`.
 
+mod aarch64;
 mod damage;
 mod debug_files;
 mod debuginfod;
 mod fixtures;
+mod gpu;
 mod last_words;
 mod minidumps;
 mod missing;

@@ -128,8 +128,12 @@ impl TinyCore {
     /// The file.
     pub fn bytes(mut self) -> Vec<u8> {
         let (status, files) = (self.status(), self.files());
+        let later = std::mem::take(&mut self.notes);
         self.push_note("CORE", 1, &status);
-        self.push_note("CORE", 0x4649_4c45, &files);
+        self.notes.extend(later);
+        if !self.mappings.is_empty() {
+            self.push_note("CORE", 0x4649_4c45, &files);
+        }
         self.segments.sort_by_key(|segment| segment.start);
         let count = self.segments.len() + 1;
         let mut offset = HEADER + count * PROGRAM_HEADER;

@@ -13,6 +13,12 @@ pub(super) const NOTE_BYTES: u64 = 8 << 10;
 pub(super) const ALL_NOTE_BYTES: u64 = 256 << 20;
 /// Binaries mapped into one process.
 pub(super) const MODULES: usize = 16_384;
+/// Bytes of the paths that the dynamic linker's list names, all together.
+pub(super) const LIBRARY_NAME_BYTES: usize = 4 << 20;
+/// Bytes of one path (`PATH_MAX`).
+pub(super) const PATH_BYTES: usize = 4 << 10;
+/// Entries of an executable's dynamic section: linkers write some thirty.
+pub(super) const DYNAMIC_ENTRIES: u64 = 1 << 10;
 /// Program headers of a mapped binary: linkers write some ten.
 pub(super) const MODULE_SEGMENTS: u64 = 256;
 /// `PT_NOTE` segments of a binary that are searched for its build id.

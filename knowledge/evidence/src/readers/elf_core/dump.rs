@@ -61,6 +61,8 @@ pub enum Auxiliary {
     ProgramHeaders = 3,
     /// `AT_ENTRY`: address of the executable's entry point.
     Entry = 9,
+    /// `AT_EXECFN`: address of the executable's path.
+    Path = 31,
     /// `AT_SYSINFO_EHDR`: address of the vDSO.
     Vdso = 33,
 }

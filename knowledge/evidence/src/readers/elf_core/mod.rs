@@ -10,6 +10,7 @@ mod fault;
 mod headers;
 mod image;
 mod little_endian;
+mod loaded;
 mod modules;
 mod note_reader;
 mod notes;

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::caps::{MODULE_NOTE_BYTES, MODULE_NOTE_SEGMENTS, MODULE_SEGMENTS, MODULES};
 use super::dump::{Auxiliary, CoreDump};
 use super::headers::{HEADER_SIZE, Header, PROGRAM_HEADER_SIZE, PT_LOAD, PT_NOTE, ProgramHeader};
+use super::loaded;
 use super::notes::notes;
 
 const NT_GNU_BUILD_ID: u32 = 3;
@@ -38,6 +39,9 @@ pub fn build_id_text(id: &[u8]) -> String {
 /// Groups mapped files into binaries. A file none of whose mappings is executable or starts with an ELF header is data.
 /// The number is that of the binaries beyond the cap.
 pub(super) fn modules(core: &CoreDump) -> (Vec<CoreModule>, usize) {
+    if core.mappings.is_empty() {
+        return loaded::modules(core);
+    }
     let mut found: Vec<(CoreModule, bool)> = Vec::new();
     let (mut binaries, mut omitted) = (0, 0);
     let mut last_of: HashMap<&str, usize> = HashMap::new();
@@ -74,7 +78,7 @@ pub(super) fn modules(core: &CoreDump) -> (Vec<CoreModule>, usize) {
 }
 
 /// The binary whose first page is at `start`; says too whether that page is in the core.
-fn module_at(core: &CoreDump, path: String, start: u64, end: u64) -> (CoreModule, bool) {
+pub(super) fn module_at(core: &CoreDump, path: String, start: u64, end: u64) -> (CoreModule, bool) {
     let mut module = CoreModule {
         path,
         start,
@@ -101,7 +105,7 @@ fn module_at(core: &CoreDump, path: String, start: u64, end: u64) -> (CoreModule
 }
 
 /// Program headers of a binary, from its first page in memory.
-fn program_headers(core: &CoreDump, start: u64) -> Option<Vec<ProgramHeader>> {
+pub(super) fn program_headers(core: &CoreDump, start: u64) -> Option<Vec<ProgramHeader>> {
     let header = Header::parse(&core.bytes(start, HEADER_SIZE as usize)?)?;
     let count = header.program_header_count(|_| Vec::new()).min(MODULE_SEGMENTS) as usize;
     let size = PROGRAM_HEADER_SIZE as usize;

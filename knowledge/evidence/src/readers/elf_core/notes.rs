@@ -13,6 +13,8 @@ const NT_SIGINFO: u32 = 0x5349_4749;
 pub(super) const NT_FILE: u32 = 0x4649_4c45;
 /// Masks of the pointer-authentication bits in data and code addresses (aarch64).
 const NT_ARM_PAC_MASK: u32 = 0x406;
+/// The thread pointer (aarch64), which x86-64 has among its registers.
+const NT_ARM_TLS: u32 = 0x401;
 /// The general registers start after signal, pids and times.
 const PRSTATUS_REGISTERS: usize = 112;
 
@@ -95,7 +97,8 @@ pub struct CoreThread {
     pub signal: u16,
     /// Its registers.
     pub registers: Registers,
-    /// The thread pointer (`fs_base`), which is also the thread's pthread handle; 0 where it is not known (aarch64).
+    /// The thread pointer (`fs_base`), or `tpidr_el0` (aarch64); 0 where it is not known. On x86-64 it is also the
+    /// thread's pthread handle.
     pub thread_pointer: u64,
 }
 
@@ -169,7 +172,15 @@ impl Notes {
             (b"CORE", NT_FILE) => self.mappings = mappings(note.description),
             (b"CORE", NT_AUXV) => self.auxiliary = auxiliary(note.description),
             (b"LINUX", NT_ARM_PAC_MASK) => self.code_mask = u64_at(note.description, 8).unwrap_or(0),
+            (b"LINUX", NT_ARM_TLS) if self.threads_omitted == 0 => self.set_thread_pointer(note.description),
             _ => {}
+        }
+    }
+
+    /// The notes of a thread follow its registers.
+    fn set_thread_pointer(&mut self, description: &[u8]) {
+        if let Some((thread, pointer)) = self.threads.last_mut().zip(u64_at(description, 0)) {
+            thread.thread_pointer = pointer;
         }
     }
 }

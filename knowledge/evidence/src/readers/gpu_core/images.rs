@@ -130,8 +130,16 @@ impl Images {
     }
 }
 
+/// Whether an image has a table of source lines.
+pub(super) fn has_lines(image: &[u8]) -> bool {
+    ElfFile::<FileHeader64<Endianness>>::parse(image).is_ok_and(|file| {
+        file.section_by_name(".debug_line")
+            .is_some_and(|section| section.size() > 0)
+    })
+}
+
 /// The name a person knows a kernel by.
-pub(super) fn demangled(mangled: &str) -> String {
+pub fn demangled(mangled: &str) -> String {
     let options = cpp_demangle::DemangleOptions::default().no_return_type();
     let mut name = Bounded(String::new());
     let written = cpp_demangle::Symbol::new(mangled)

@@ -1,7 +1,7 @@
 //! Reads GPU core dumps as the CUDA driver writes them (r400 to r575), light and full.
 //!
 //! A light dump has no memory, and still names the kernel, the block, the thread, the exception and the instruction.
-//! Source lines are the business of the crate that knows DWARF: [`images()`] gives it the cubins.
+//! Source lines are the business of the crate that knows DWARF: [`read_with_images`] gives it the cubins.
 
 mod exceptions;
 mod fault;
@@ -18,7 +18,8 @@ use crate::model::{Event, Evidence, Frame, FrameKind, GpuCore, GpuException, Thr
 use crate::readers::{Input, Reading, read_problem};
 use crate::{ArtifactKind, Hex, Limits, Problem};
 use fault::Found;
-use images::{Images, demangled};
+use images::Images;
+pub use images::demangled;
 use sections::{Kind, Sections};
 use tables::Device;
 
@@ -29,18 +30,24 @@ const WARP_GROUPS: usize = 32;
 
 /// Reads a GPU core dump, compressed or not.
 pub fn read(input: &Input, limits: &Limits) -> Reading {
+    read_with_images(input, limits).0
+}
+
+/// The same, with the cubins that have line tables for whoever can read those; relocated ones first.
+pub fn read_with_images(input: &Input, limits: &Limits) -> (Reading, Vec<Image>) {
     match input.seekable() {
         Ok((file, torn)) => {
-            let mut reading = read_file(file, input.name(), limits);
+            let (mut reading, images) = read_file(file, input.name(), limits);
             reading.problems.extend(torn.iter().map(read_problem));
-            reading
+            reading.bytes = input.stored_bytes();
+            (reading, images)
         }
-        Err(error) => Reading::problem(read_problem(&error)),
+        Err(error) => (Reading::problem(read_problem(&error)), Vec::new()),
     }
 }
 
 /// Reads a GPU core dump from its uncompressed file.
-pub fn read_file(file: File, name: &str, limits: &Limits) -> Reading {
+pub fn read_file(file: File, name: &str, limits: &Limits) -> (Reading, Vec<Image>) {
     let cache = ReadCache::new(file);
     let (sections, mut problems) = Sections::read(&cache, limits.resident_bytes);
     let images = Images::read(&sections);
@@ -65,12 +72,13 @@ pub fn read_file(file: File, name: &str, limits: &Limits) -> Reading {
             "the GPU core dump lists no device: it was cut off, or written by a driver older than this reader knows";
         problems.push(Problem::new("no-device", message));
     }
-    Reading {
+    let reading = Reading {
         kind: Some(ArtifactKind::GpuCore),
         evidence,
         problems,
         ..Reading::default()
-    }
+    };
+    (reading, with_lines(&sections))
 }
 
 fn add_device(
@@ -216,13 +224,16 @@ pub struct Image {
     pub data: Vec<u8>,
 }
 
-/// The cubins of a dump, relocated ones first.
-pub fn images(file: File, limits: &Limits) -> Vec<Image> {
-    let cache = ReadCache::new(file);
-    let (sections, _) = Sections::read(&cache, limits.resident_bytes);
-    let of = |kind| sections.of(kind).map(|(_, section)| section.data.to_vec());
-    let relocated = of(Kind::RelocatedImage).map(|data| Image { relocated: true, data });
-    relocated
-        .chain(of(Kind::ElfImage).map(|data| Image { relocated: false, data }))
+/// The cubins with line tables (built with `-lineinfo` or `-G`), relocated ones first.
+fn with_lines(sections: &Sections) -> Vec<Image> {
+    let of = |kind, relocated| {
+        let images = sections.of(kind).filter(|(_, section)| images::has_lines(section.data));
+        images.map(move |(_, section)| Image {
+            relocated,
+            data: section.data.to_vec(),
+        })
+    };
+    of(Kind::RelocatedImage, true)
+        .chain(of(Kind::ElfImage, false))
         .collect()
 }

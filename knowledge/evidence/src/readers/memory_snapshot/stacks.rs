@@ -92,6 +92,8 @@ pub(super) struct Stacks {
     distinct: IndexSet<Box<[u32]>>,
     /// Frames of all distinct stacks together.
     stacked: usize,
+    /// The stack that is looked up.
+    shown: Vec<u32>,
 }
 
 impl Default for Stacks {
@@ -102,6 +104,7 @@ impl Default for Stacks {
             worth: Vec::new(),
             distinct,
             stacked: 0,
+            shown: Vec::new(),
         }
     }
 }
@@ -109,7 +112,7 @@ impl Default for Stacks {
 impl Stacks {
     /// What is held now, in the units of [`Heap::held`].
     pub fn held(&self) -> usize {
-        2 * self.frames.len() + 3 * self.distinct.len() + self.stacked / 8
+        2 * self.frames.len() + 3 * self.distinct.len() + (self.stacked + self.shown.capacity()) / 8
     }
 
     /// Interns one frame and gives its index.
@@ -130,34 +133,33 @@ impl Stacks {
         if let Some(id) = heap.folded_list(list) {
             return StackId(id);
         }
-        let frames = self.shown(heap.items(Value::List(list)).unwrap_or_default());
-        let length = frames.len();
-        let (index, new) = self.distinct.insert_full(frames);
-        self.stacked += if new { length } else { 0 };
+        self.find_shown(heap.items(Value::List(list)).unwrap_or_default());
+        let index = self.distinct.get_index_of(self.shown.as_slice());
+        let index = index.unwrap_or_else(|| {
+            self.stacked += self.shown.len();
+            self.distinct.insert_full(self.shown.as_slice().into()).0
+        });
         let id = u32::try_from(index).map_or(StackId::NONE, StackId);
         heap.fold_list(list, id.0);
         id
     }
 
-    fn shown(&self, items: &[Value]) -> Box<[u32]> {
+    /// Puts the frames of a list that are worth showing into `shown`.
+    fn find_shown(&mut self, items: &[Value]) {
         let worth = |frame: u32| self.worth.get(frame as usize).copied().unwrap_or(Worth::Dull);
-        let folded = |item: &Value| {
-            if let Value::Folded(frame) = item {
-                Some(*frame)
-            } else {
-                None
+        let mut telling = false;
+        self.shown.clear();
+        for item in items {
+            let Value::Folded(frame) = *item else { continue };
+            let worth = worth(frame);
+            telling |= worth == Worth::Telling;
+            if worth != Worth::Dull {
+                self.shown.push(frame);
             }
-        };
-        let frames = || {
-            items
-                .iter()
-                .filter_map(folded)
-                .filter(move |frame| worth(*frame) != Worth::Dull)
-        };
-        let telling = frames().any(|frame| worth(frame) == Worth::Telling);
-        frames()
-            .filter(|frame| !telling || worth(*frame) == Worth::Telling)
-            .collect()
+        }
+        if telling {
+            self.shown.retain(|frame| worth(*frame) == Worth::Telling);
+        }
     }
 
     /// The innermost `cap` frames of a stack, innermost first, as `function (file:line)`.

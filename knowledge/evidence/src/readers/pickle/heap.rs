@@ -213,6 +213,8 @@ impl Heap {
     pub(super) fn append(&mut self, id: ListId, items: &[Value]) {
         if let Some(List::Items(list)) = self.lists.get_mut(id.0 as usize) {
             let before = list.len();
+            // Writers append a whole list at once: it gets its memory in one piece.
+            list.reserve_exact(if before == 0 { items.len() } else { 0 });
             list.extend(items.iter().filter(|item| **item != Value::Gone));
             self.held += list.len() - before;
         }

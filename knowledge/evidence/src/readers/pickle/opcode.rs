@@ -41,6 +41,11 @@ pub(super) enum Opcode {
 impl Opcode {
     /// The opcode a byte stands for, if it is one of ours.
     pub fn new(byte: u8) -> Option<Self> {
+        const OPCODES: [Option<Opcode>; 256] = opcodes();
+        OPCODES[usize::from(byte)]
+    }
+
+    const fn of(byte: u8) -> Option<Self> {
         Some(match byte {
             0x80 => Self::Proto,
             0x95 => Self::Frame,
@@ -104,4 +109,15 @@ impl Opcode {
             _ => return None,
         })
     }
+}
+
+/// What each byte stands for.
+const fn opcodes() -> [Option<Opcode>; 256] {
+    let mut opcodes = [None; 256];
+    let mut byte = 0;
+    while byte < opcodes.len() {
+        opcodes[byte] = Opcode::of(byte as u8);
+        byte += 1;
+    }
+    opcodes
 }

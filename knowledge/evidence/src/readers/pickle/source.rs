@@ -35,7 +35,12 @@ impl<R: Read> Source<R> {
     }
 
     pub fn byte(&mut self) -> Result<u8, Stop> {
-        self.array::<1>().map(|[byte]| byte)
+        if self.start == self.end {
+            self.refill(1)?;
+        }
+        let byte = self.buffer.get(self.start).copied().ok_or(Stop::Truncated)?;
+        self.start += 1;
+        Ok(byte)
     }
 
     /// The next `N` bytes.

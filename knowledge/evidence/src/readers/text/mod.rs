@@ -160,7 +160,9 @@ impl<'a> TextReader<'a> {
     fn line(&mut self, raw: &[u8]) {
         let triggered = self.rules.is_match(raw);
         if !triggered && self.open.is_empty() {
-            self.progress.plain_line(self.number, raw, &self.sink);
+            if !self.progress.is_settled(&self.sink) {
+                self.progress.plain_line(self.number, raw, &self.sink);
+            }
             return;
         }
         let cleaned = line::clean(raw);

@@ -24,6 +24,12 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// True when every event so far was followed by enough progress: more lines of it tell nothing new until the next
+    /// event.
+    pub fn is_settled(&self, sink: &Sink) -> bool {
+        self.last.first().is_some_and(|oldest| *oldest > sink.newest_line)
+    }
+
     /// Looks at a line that no grammar reads. Costs nothing until there is something to survive.
     pub fn plain_line(&mut self, number: u64, raw: &[u8], sink: &Sink) {
         if sink.events.is_empty() || !PROGRESS.is_match(raw) {

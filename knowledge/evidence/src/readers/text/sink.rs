@@ -22,6 +22,8 @@ pub struct Sink<'a> {
     /// What happened, with the stream it was read from.
     pub events: Vec<(Event, String)>,
     pub threads: Vec<Thread>,
+    /// The last line of any event.
+    pub newest_line: u64,
     labels: HashMap<&'static str, usize>,
     /// Events that repeat are one event with a count: where the first of each is.
     repeated: HashMap<String, usize>,
@@ -42,6 +44,7 @@ impl<'a> Sink<'a> {
             artifact,
             events: Vec::new(),
             threads: Vec::new(),
+            newest_line: 0,
             labels: HashMap::new(),
             repeated: HashMap::new(),
             events_dropped: 0,
@@ -83,6 +86,7 @@ impl<'a> Sink<'a> {
         };
         self.events.push((event, origin.stream.clone()));
         self.last_kept = true;
+        self.newest_line = self.newest_line.max(lines[1]);
     }
 
     /// Records an event unless an equal one (by `key`) is there already; then gives that one to count.
@@ -111,6 +115,7 @@ impl<'a> Sink<'a> {
         {
             event.what = what;
             event.at = Some(Place::Line(lines));
+            self.newest_line = self.newest_line.max(lines[1]);
         }
     }
 
