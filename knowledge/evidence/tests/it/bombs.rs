@@ -350,12 +350,8 @@ fn recorders_that_repeat_themselves() {
     // One list of 100 000 ranks, which 10 000 groups have.
     let ranks: Vec<String> = (0..100_000).map(|rank| rank.to_string()).collect();
     let mut pickle = Pickle::new()
-<<<<<<< HEAD
-        .raw(b"}(")
-=======
         .text("pg_config")
         .raw(b"0(")
->>>>>>> integrate
         .text("ranks")
         .raw(b"q\x00")
         .text(&ranks.join(", "))
