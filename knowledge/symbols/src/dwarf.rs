@@ -10,8 +10,8 @@ use gimli::Reader as _;
 use crate::calls::{self, Calls};
 use crate::dwarf_names::{Names, UnitKey, key_of};
 use crate::object_file::ObjectFile;
-use crate::shared::Reader;
-use crate::units::{Lookup, Sections, Units};
+use crate::shared::{Reader, Shared};
+use crate::units::{Info, Lookup, Sections, Units};
 
 /// The debug information of one file.
 pub(crate) struct Dwarf {
@@ -42,11 +42,14 @@ impl std::fmt::Debug for Dwarf {
 impl Dwarf {
     /// Reads the index of a file's units; functions and lines are read when an address asks for them.
     pub(crate) fn load(file: &ObjectFile) -> Self {
-        let sections = Sections::load(|id| file.section(id.name()));
-        let dwarf = Arc::new(sections.dwarf());
+        let info = match file.packed(gimli::SectionId::DebugInfo.name()) {
+            Some(packed) => Info::packed(packed),
+            None => Info::Plain(section(file, gimli::SectionId::DebugInfo.name())),
+        };
+        let sections = Arc::new(Sections::load(info, |id| file.section(id.name())));
         Self {
-            units: Units::new(sections, &dwarf),
-            names: Names::new(dwarf),
+            units: Units::new(Arc::clone(&sections)),
+            names: Names::new(sections),
             calls: HashMap::new(),
             folder: file.path.parent().unwrap_or(Path::new("")).to_owned(),
         }
@@ -54,8 +57,8 @@ impl Dwarf {
 
     /// The functions at an address of the file, the innermost inlined one first.
     pub(crate) fn functions_at(&mut self, address: u64) -> Vec<Function> {
-        let found = self.units.at(address).into_iter().find_map(|unit| {
-            let lookup = self.units.lookup(&unit)?;
+        let found = self.units.at(address).into_iter().find_map(|place| {
+            let lookup = self.units.lookup(place)?;
             let functions = functions(&lookup, &mut self.names, &self.folder, address)?;
             (!functions.is_empty()).then_some(functions)
         });
@@ -64,8 +67,8 @@ impl Dwarf {
 
     /// The calls of the function that an address of the file is in.
     pub(crate) fn calls_at(&mut self, address: u64) -> Option<Arc<Calls>> {
-        self.units.at(address).into_iter().find_map(|unit| {
-            let Lookup { context, start } = self.units.lookup(&unit)?;
+        self.units.at(address).into_iter().find_map(|place| {
+            let Lookup { context, start } = self.units.lookup(place)?;
             let mut frames = resolve(context.find_frames(address), &self.folder).ok()?;
             let mut function = None;
             while let Ok(Some(frame)) = frames.next() {
@@ -80,6 +83,10 @@ impl Dwarf {
                 .clone()
         })
     }
+}
+
+fn section(file: &ObjectFile, name: &str) -> Shared {
+    file.section(name).unwrap_or_else(|| Vec::new().into())
 }
 
 fn functions(lookup: &Lookup<'_>, names: &mut Names, folder: &Path, address: u64) -> Option<Vec<Function>> {
@@ -123,7 +130,8 @@ fn split_unit(load: &SplitDwarfLoad<Reader>, folder: &Path) -> Option<Arc<gimli:
         .flatten()
         .find_map(|path| {
             let file = ObjectFile::open(&path)?;
-            let mut dwarf = Sections::load(|id| file.section(id.dwo_name()?)).dwarf();
+            let info = Info::Plain(section(&file, gimli::SectionId::DebugInfo.dwo_name()?));
+            let mut dwarf = Sections::load(info, |id| file.section(id.dwo_name()?)).dwarf();
             let is_it = unit_id(&dwarf).is_none_or(|id| id == load.dwo_id);
             dwarf.make_dwo(&load.parent);
             is_it.then(|| Arc::new(dwarf))

@@ -7,6 +7,7 @@ use gimli::{AttributeValue, DwTag, Reader as _, UnitOffset, UnitRef};
 
 use crate::names;
 use crate::shared::Reader;
+use crate::units::Sections;
 
 /// How far abstract origins and specifications are followed; real chains have two links.
 const MAX_LINKS: usize = 16;
@@ -19,7 +20,8 @@ pub(crate) type UnitKey = (u64, usize);
 
 /// Names functions, and remembers them.
 pub(crate) struct Names {
-    dwarf: Arc<gimli::Dwarf<Reader>>,
+    /// The file's sections; `.debug_info` is taken as a whole when a reference crosses units.
+    sections: Arc<Sections>,
     /// Headers of all units by offset, read when a reference crosses units.
     headers: Option<Vec<(usize, gimli::UnitHeader<Reader>)>>,
     units: HashMap<usize, Option<Arc<Unit>>>,
@@ -44,9 +46,9 @@ struct Entry {
 }
 
 impl Names {
-    pub(crate) fn new(dwarf: Arc<gimli::Dwarf<Reader>>) -> Self {
+    pub(crate) fn new(sections: Arc<Sections>) -> Self {
         Self {
-            dwarf,
+            sections,
             headers: None,
             units: HashMap::new(),
             scopes: HashMap::new(),
@@ -75,8 +77,7 @@ impl Names {
             AttributeValue::UnitRef(offset) => read(unit, &unit.entry(offset).ok()?),
             AttributeValue::DebugInfoRef(offset) => {
                 let (unit, offset) = self.unit_with(offset.0)?;
-                let dwarf = Arc::clone(&self.dwarf);
-                let unit = unit.unit_ref(&dwarf);
+                let unit = unit.unit_ref(self.sections.whole());
                 read(&unit, &unit.entry(offset).ok()?)
             }
             _ => None,
@@ -100,9 +101,8 @@ impl Names {
                 _ => break,
             };
             at = next;
-            let dwarf = Arc::clone(&self.dwarf);
             let linked = match &other {
-                Some(other) => read_entry(&other.unit_ref(&dwarf), at)?,
+                Some(other) => read_entry(&other.unit_ref(self.sections.whole()), at)?,
                 None => read_entry(unit, at)?,
             };
             found.name = found.name.or(linked.name);
@@ -124,10 +124,10 @@ impl Names {
         if matches!(language, Language::Other) {
             return Some(name);
         }
-        let dwarf = Arc::clone(&self.dwarf);
+        let sections = Arc::clone(&self.sections);
         let prefix = match &other {
             Some(other) => {
-                let other = other.unit_ref(&dwarf);
+                let other = other.unit_ref(sections.whole());
                 self.prefix(&other, key_of(&other, 0), at)
             }
             None => self.prefix(unit, key, at),
@@ -167,7 +167,7 @@ impl Names {
 
     /// The unit that an offset of `.debug_info` is in, and the offset there.
     fn unit_with(&mut self, offset: usize) -> Option<(Arc<Unit>, UnitOffset)> {
-        let dwarf = Arc::clone(&self.dwarf);
+        let dwarf = Arc::clone(self.sections.whole());
         let headers = self.headers.get_or_insert_with(|| unit_headers(&dwarf));
         let after = headers.partition_point(|(start, _)| *start <= offset);
         let (start, header) = headers.get(after.checked_sub(1)?)?;

@@ -22,6 +22,7 @@ mod stacks;
 mod symbol_table;
 mod tail_calls;
 mod units;
+mod unpack;
 mod unwind;
 
 use std::path::PathBuf;
