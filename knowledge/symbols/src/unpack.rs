@@ -77,7 +77,9 @@ mod tests {
 
     #[test]
     fn parts_are_unpacked_in_any_order() {
-        let bytes: Vec<u8> = (0..1_500_000_u32).map(|number| (number * number >> 7) as u8).collect();
+        let bytes: Vec<u8> = (0..1_500_000_u32)
+            .map(|number| (number.wrapping_mul(number) >> 7) as u8)
+            .collect();
         let mut unpacker = Unpacker::new(packed(&bytes), bytes.len());
         for range in [10..20, 700_000..700_100, 0..4, 1_499_990..1_500_000] {
             assert_eq!(unpacker.get(range.clone()), bytes.get(range));
