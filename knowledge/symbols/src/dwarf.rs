@@ -11,7 +11,7 @@ use crate::calls::{self, Calls};
 use crate::dwarf_names::{Names, UnitKey, key_of};
 use crate::object_file::ObjectFile;
 use crate::shared::{Reader, Shared};
-use crate::units::{Lookup, Sections, Units, WHOLE};
+use crate::units::{Info, Lookup, Place, Sections, Units};
 
 /// The debug information of one file.
 pub(crate) struct Dwarf {
@@ -49,14 +49,11 @@ impl std::fmt::Debug for Dwarf {
 impl Dwarf {
     /// Reads the index of a file's units; functions and lines are read when an address asks for them.
     pub(crate) fn load(file: &ObjectFile) -> Self {
-        let sections = Sections::load(|id| file.section(id.name()));
-        let supplementary = file
-            .supplementary()
-            .map(|file| Sections::load(|id| file.section(id.name())));
-        let (units, dwarf) = Units::new(sections, supplementary.as_ref());
+        let supplementary = file.supplementary().map(|file| sections(file));
+        let sections = Arc::new(sections(file).with_supplementary(supplementary));
         Self {
-            units,
-            names: Names::new(dwarf),
+            units: Units::new(Arc::clone(&sections)),
+            names: Names::new(&sections),
             calls: HashMap::new(),
             splits: Splits::beside(&file.path),
         }
@@ -92,21 +89,35 @@ impl Dwarf {
     }
 }
 
+/// The sections of a file, `.debug_info` unpacked as far as it is asked for.
+fn sections(file: &ObjectFile) -> Sections {
+    let name = SectionId::DebugInfo.name();
+    let info = match file.packed(name) {
+        Some(packed) => Info::packed(packed),
+        None => Info::Plain(section(file, name)),
+    };
+    Sections::load(info, |id| file.section(id.name()))
+}
+
+fn section(file: &ObjectFile, name: &str) -> Shared {
+    file.section(name).unwrap_or_else(|| Vec::new().into())
+}
+
 /// What the units that have an address say of it. A unit that refers to others can not be read alone: where one fails,
 /// all of them are read together.
 fn look_up<T>(units: &mut Units, address: u64, mut read: impl FnMut(&Lookup) -> gimli::Result<Option<T>>) -> Option<T> {
     let mut is_alone = true;
-    for unit in units.at(address) {
-        match units.lookup(&unit).map(|lookup| read(&lookup)) {
+    for place in units.at(address) {
+        match units.lookup(place).map(|lookup| read(&lookup)) {
             Some(Ok(Some(found))) => return Some(found),
             Some(Ok(None)) => {}
-            Some(Err(_)) | None => is_alone &= unit == WHOLE,
+            Some(Err(_)) | None => is_alone &= place == Place::Anywhere,
         }
     }
     if is_alone {
         return None;
     }
-    read(&units.lookup(&WHOLE)?).ok().flatten()
+    read(&units.lookup(Place::Anywhere)?).ok().flatten()
 }
 
 /// The functions at an address, unless there is none.
@@ -179,7 +190,8 @@ impl Splits {
             .flatten()
             .find_map(|path| {
                 let file = ObjectFile::open(&path)?;
-                let mut dwarf = Sections::load(|id| file.section(id.dwo_name()?)).dwarf();
+                let info = Info::Plain(section(&file, SectionId::DebugInfo.dwo_name()?));
+                let mut dwarf = Sections::load(info, |id| file.section(id.dwo_name()?)).dwarf();
                 let is_it = unit_id(&dwarf).is_none_or(|id| id == load.dwo_id);
                 dwarf.make_dwo(&load.parent);
                 is_it.then(|| Arc::new(dwarf))

@@ -7,6 +7,7 @@ use gimli::{AttributeValue, DwTag, Reader as _, UnitOffset, UnitRef};
 
 use crate::names;
 use crate::shared::Reader;
+use crate::units::Sections;
 
 /// How far abstract origins and specifications are followed; real chains have two links.
 const MAX_LINKS: usize = 16;
@@ -45,7 +46,8 @@ struct Entry {
 
 /// The units of one file's `.debug_info`, found by offset when a reference crosses units.
 struct Units {
-    dwarf: Arc<gimli::Dwarf<Reader>>,
+    /// Taken as a whole when a reference crosses units.
+    sections: Arc<Sections>,
     headers: Option<Vec<(usize, gimli::UnitHeader<Reader>)>>,
     units: HashMap<usize, Option<Arc<Unit>>>,
 }
@@ -65,9 +67,9 @@ impl OtherUnit {
 }
 
 impl Units {
-    fn new(dwarf: Arc<gimli::Dwarf<Reader>>) -> Self {
+    fn new(sections: Arc<Sections>) -> Self {
         Self {
-            dwarf,
+            sections,
             headers: None,
             units: HashMap::new(),
         }
@@ -75,7 +77,7 @@ impl Units {
 
     /// The unit that an offset of `.debug_info` is in, and the offset there.
     fn with(&mut self, offset: usize) -> Option<(Arc<Unit>, UnitOffset)> {
-        let dwarf = &self.dwarf;
+        let dwarf = self.sections.whole();
         let headers = self.headers.get_or_insert_with(|| unit_headers(dwarf));
         let after = headers.partition_point(|(start, _)| *start <= offset);
         let (start, header) = headers.get(after.checked_sub(1)?)?;
@@ -88,10 +90,10 @@ impl Units {
 }
 
 impl Names {
-    pub(crate) fn new(dwarf: Arc<gimli::Dwarf<Reader>>) -> Self {
+    pub(crate) fn new(sections: &Arc<Sections>) -> Self {
         Self {
-            supplementary: dwarf.sup.clone().map(Units::new),
-            own: Units::new(dwarf),
+            supplementary: sections.supplementary().cloned().map(Units::new),
+            own: Units::new(Arc::clone(sections)),
             scopes: HashMap::new(),
             known: HashMap::new(),
         }
@@ -141,7 +143,7 @@ impl Names {
         let (unit, offset) = units.with(offset)?;
         let other = OtherUnit {
             unit,
-            dwarf: Arc::clone(&units.dwarf),
+            dwarf: Arc::clone(units.sections.whole()),
             is_supplementary,
         };
         Some((other, offset))

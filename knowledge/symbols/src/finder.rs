@@ -24,6 +24,8 @@ const MAX_FOLDER_FILES: usize = 100_000;
 const MAX_OPENED: usize = 1024;
 /// Parsed symbol files that are kept; those of large libraries take hundreds of MiB.
 const MAX_SYMBOL_FILES: usize = 64;
+/// Longest symbol file; that of a browser's main library has about 1 GiB.
+const MAX_SYMBOL_FILE: u64 = 4 << 30;
 /// Longest first line of a symbol file that is looked at.
 const MAX_MODULE_LINE: u64 = 4096;
 const PAGE: u64 = 4096;
@@ -158,7 +160,11 @@ impl Finder {
         if opened.len() >= MAX_SYMBOL_FILES {
             opened.clear();
         }
-        let file = SymbolFile::from_file(path).ok().map(Arc::new);
+        let is_small = std::fs::metadata(path).is_ok_and(|about| about.len() <= MAX_SYMBOL_FILE);
+        let file = is_small
+            .then(|| SymbolFile::from_file(path).ok())
+            .flatten()
+            .map(Arc::new);
         tracing::debug!(path = %path.display(), found = file.is_some(), "opened a symbol file");
         opened.insert(path.clone(), file.clone());
         file

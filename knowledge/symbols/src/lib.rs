@@ -30,6 +30,7 @@ mod symbol_file;
 mod symbol_table;
 mod tail_calls;
 mod units;
+mod unpack;
 mod unwind;
 
 use std::path::PathBuf;

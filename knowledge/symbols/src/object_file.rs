@@ -11,6 +11,7 @@ use crate::cfi::CallFrames;
 use crate::dwarf::Dwarf;
 use crate::shared::Shared;
 use crate::symbol_table::{self, SymbolTable};
+use crate::unpack::Unpacker;
 
 /// A section, by where it is.
 #[derive(Clone, Debug)]
@@ -153,6 +154,19 @@ impl ObjectFile {
             uncompressed_size: size,
         };
         Some(compressed.decompress().ok()?.into_owned().into())
+    }
+
+    /// A section in zlib's format, to be unpacked piece by piece; nothing when it is not compressed so.
+    pub(crate) fn packed(&self, name: &str) -> Option<Unpacker> {
+        let section = self
+            .sections
+            .iter()
+            .find(|section| section.name == name && !section.data.is_empty())?;
+        let (CompressionFormat::Zlib, size) = section.compression? else {
+            return None;
+        };
+        let size = usize::try_from(size).ok().filter(|_| size <= MAX_SECTION)?;
+        Some(Unpacker::new(section.data.clone(), size))
     }
 
     /// Address of a section, whether or not its bytes are here.

@@ -1,24 +1,23 @@
 //! The units of a file's debug information. Where the file has an index of them by address (`.debug_aranges`), only
-//! those are parsed that an address asks for: a C library has more than a thousand.
+//! those are unpacked and parsed that an address asks for: a C library has more than a thousand.
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::Range;
-use std::sync::Arc;
-use std::thread;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use addr2line::Context;
 use gimli::SectionId;
 
 use crate::shared::{Reader, Shared};
+use crate::unpack::Unpacker;
 
-/// The sections of a file that functions, lines and calls are read from, decompressed. Locations of variables and
-/// macros are of no use here, and make up a fifth of a debug file.
-const SECTIONS: [SectionId; 10] = [
+/// The sections of a file that functions, lines and calls are read from, beside `.debug_info`. Locations of variables
+/// and macros are of no use here, and make up a fifth of a debug file.
+const SECTIONS: [SectionId; 9] = [
     SectionId::DebugAbbrev,
     SectionId::DebugAddr,
     SectionId::DebugAranges,
-    SectionId::DebugInfo,
     SectionId::DebugLine,
     SectionId::DebugLineStr,
     SectionId::DebugRanges,
@@ -27,54 +26,90 @@ const SECTIONS: [SectionId; 10] = [
     SectionId::DebugStrOffsets,
 ];
 
-/// Every unit, where one alone does not do.
-pub(crate) const WHOLE: Range<usize> = 0..usize::MAX;
+/// The sections of one file.
+pub(crate) struct Sections {
+    found: Vec<(SectionId, Shared)>,
+    info: Info,
+    /// Those of the file that holds what several debug files share.
+    supplementary: Option<Arc<Sections>>,
+    whole: OnceLock<Arc<gimli::Dwarf<Reader>>>,
+    strings: OnceLock<Arc<gimli::Dwarf<Reader>>>,
+}
 
-/// The sections that are there.
-pub(crate) struct Sections(Vec<(SectionId, Shared)>);
+/// `.debug_info`: most of a debug file.
+pub(crate) enum Info {
+    Plain(Shared),
+    Packed {
+        unpacker: Mutex<Unpacker>,
+        /// All of it, once somebody asked for that.
+        whole: OnceLock<Shared>,
+    },
+}
 
 impl Sections {
-    /// Takes what `section` has of them. Half of a debug file is `.debug_info`: where sections are compressed, it is
-    /// unpacked beside the others.
-    pub(crate) fn load(section: impl Fn(SectionId) -> Option<Shared> + Sync) -> Self {
-        let load = |id| Some((id, section(id)?));
-        thread::scope(|scope| {
-            let info = thread::Builder::new().spawn_scoped(scope, || load(SectionId::DebugInfo));
-            let others = SECTIONS.into_iter().filter(|id| *id != SectionId::DebugInfo);
-            let mut sections: Vec<_> = others.filter_map(load).collect();
-            sections.extend(match info {
-                Ok(info) => info.join().ok().flatten(),
-                Err(_) => load(SectionId::DebugInfo),
-            });
-            Self(sections)
-        })
+    /// Takes what `section` has of the others.
+    pub(crate) fn load(info: Info, section: impl Fn(SectionId) -> Option<Shared>) -> Self {
+        let found = SECTIONS.into_iter().filter_map(|id| Some((id, section(id)?)));
+        Self {
+            found: found.collect(),
+            info,
+            supplementary: None,
+            whole: OnceLock::new(),
+            strings: OnceLock::new(),
+        }
+    }
+
+    /// The same with the sections of the supplementary file.
+    pub(crate) fn with_supplementary(self, supplementary: Option<Self>) -> Self {
+        Self {
+            supplementary: supplementary.map(Arc::new),
+            ..self
+        }
+    }
+
+    pub(crate) fn supplementary(&self) -> Option<&Arc<Self>> {
+        self.supplementary.as_ref()
     }
 
     /// All of them.
+    pub(crate) fn whole(&self) -> &Arc<gimli::Dwarf<Reader>> {
+        self.whole.get_or_init(|| Arc::new(self.dwarf()))
+    }
+
+    /// All of them, for one owner.
     pub(crate) fn dwarf(&self) -> gimli::Dwarf<Reader> {
-        let load = |id| Ok::<_, Infallible>(self.get(id).reader());
-        let Ok(dwarf) = gimli::Dwarf::load(load);
+        let mut dwarf = self.with_info(self.info.all(), None);
+        dwarf.sup = self.supplementary().map(|file| Arc::clone(file.whole()));
         dwarf
     }
 
     /// The strings alone.
-    fn strings(&self) -> gimli::Dwarf<Reader> {
-        let load = |id| {
-            let is_text = matches!(id, SectionId::DebugStr | SectionId::DebugLineStr);
-            let section = if is_text { self.get(id) } else { empty() };
-            Ok::<_, Infallible>(section.reader())
-        };
-        let Ok(dwarf) = gimli::Dwarf::load(load);
-        dwarf
+    fn strings(&self) -> &Arc<gimli::Dwarf<Reader>> {
+        self.strings.get_or_init(|| {
+            let load = |id| {
+                let is_text = matches!(id, SectionId::DebugStr | SectionId::DebugLineStr);
+                let section = if is_text { self.get(id) } else { empty() };
+                Ok::<_, Infallible>(section.reader())
+            };
+            let Ok(dwarf) = gimli::Dwarf::load(load);
+            Arc::new(dwarf)
+        })
     }
 
-    /// All of them, but of `.debug_info` one unit alone.
-    fn of_unit(&self, unit: &Range<usize>) -> gimli::Dwarf<Reader> {
+    /// All of them, but of `.debug_info` the unit alone that starts at an offset.
+    fn of_unit(&self, start: usize) -> Option<gimli::Dwarf<Reader>> {
+        // The index tells units by their place in the whole section.
+        let mut dwarf = self.with_info(self.info.unit(start)?, Some(SectionId::DebugAranges));
+        // Its units would be looked through for each of ours again; of those that refer to it, all are read together.
+        dwarf.sup = self.supplementary().map(|file| Arc::clone(file.strings()));
+        Some(dwarf)
+    }
+
+    fn with_info(&self, info: Shared, left_out: Option<SectionId>) -> gimli::Dwarf<Reader> {
         let load = |id| {
             let section = match id {
-                SectionId::DebugInfo => self.get(id).slice(unit.clone()).unwrap_or_else(empty),
-                // It tells units by their place in the whole section.
-                SectionId::DebugAranges => empty(),
+                SectionId::DebugInfo => info.clone(),
+                _ if Some(id) == left_out => empty(),
                 _ => self.get(id),
             };
             Ok::<_, Infallible>(section.reader())
@@ -84,10 +119,58 @@ impl Sections {
     }
 
     fn get(&self, id: SectionId) -> Shared {
-        let found = self.0.iter().find(|(known, _)| *known == id);
+        let found = self.found.iter().find(|(known, _)| *known == id);
         found.map_or_else(empty, |(_, section)| section.clone())
     }
 }
+
+impl Info {
+    /// What can be unpacked piece by piece.
+    pub(crate) fn packed(unpacker: Unpacker) -> Self {
+        Self::Packed {
+            unpacker: Mutex::new(unpacker),
+            whole: OnceLock::new(),
+        }
+    }
+
+    fn all(&self) -> Shared {
+        match self {
+            Self::Plain(bytes) => bytes.clone(),
+            Self::Packed { unpacker, whole } => {
+                let all = || unpacker.lock().unwrap_or_else(PoisonError::into_inner).all().to_vec();
+                whole.get_or_init(|| all().into()).clone()
+            }
+        }
+    }
+
+    /// The unit that starts at an offset, by the length that it starts with.
+    fn unit(&self, start: usize) -> Option<Shared> {
+        let end = |part: &mut dyn FnMut(Range<usize>) -> Option<Vec<u8>>| {
+            let short = part(start..start.checked_add(4)?)?;
+            let short = u32::from_le_bytes(short.try_into().ok()?);
+            if short < ESCAPE {
+                return start.checked_add(4)?.checked_add(short as usize);
+            }
+            let long = part(start.checked_add(4)?..start.checked_add(12)?)?;
+            let long = usize::try_from(u64::from_le_bytes(long.try_into().ok()?)).ok()?;
+            start.checked_add(12)?.checked_add(long)
+        };
+        match self {
+            Self::Plain(bytes) => {
+                let end = end(&mut |range| bytes.get(range).map(<[u8]>::to_vec))?;
+                bytes.slice(start..end)
+            }
+            Self::Packed { unpacker, .. } => {
+                let mut unpacker = unpacker.lock().unwrap_or_else(PoisonError::into_inner);
+                let end = end(&mut |range| unpacker.get(range).map(<[u8]>::to_vec))?;
+                Some(unpacker.get(start..end)?.to_vec().into())
+            }
+        }
+    }
+}
+
+/// From here on a length is 64 bits wide and follows (DWARF 5, 7.4).
+const ESCAPE: u32 = 0xffff_fff0;
 
 fn empty() -> Shared {
     Vec::new().into()
@@ -98,30 +181,32 @@ const MAX_CLAIMS: usize = 8;
 
 /// Answers lookups by address.
 pub(crate) struct Units {
-    sections: Sections,
-    supplementary: Option<Supplementary>,
+    sections: Arc<Sections>,
     index: Vec<Indexed>,
-    /// By where the unit is in `.debug_info`.
-    parsed: HashMap<Range<usize>, Option<Context<Reader>>>,
+    /// Whether the index lists every unit; known when an address is not in it.
+    index_is_complete: OnceLock<bool>,
+    parsed: HashMap<Place, Option<Context<Reader>>>,
 }
 
-/// The file that holds what several debug files share.
-struct Supplementary {
-    whole: Arc<gimli::Dwarf<Reader>>,
-    /// What a unit alone is read with: the units would be looked through for each one again.
-    strings: Arc<gimli::Dwarf<Reader>>,
-}
-
-/// A range of addresses, and where in `.debug_info` its unit is.
+/// A range of addresses, and where in `.debug_info` its unit starts.
 #[derive(Clone, Debug)]
 struct Indexed {
     addresses: Range<u64>,
     /// The highest end of this range and all before it.
     reach: u64,
-    unit: Range<usize>,
+    unit: usize,
 }
 
-/// One unit, or all of them.
+/// Where an address may be explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    /// In the unit that starts at this offset of `.debug_info`.
+    Unit(usize),
+    /// In any unit: there is no index, or what a unit says refers to others.
+    Anywhere,
+}
+
+/// The units at a place.
 pub(crate) struct Lookup<'a> {
     pub(crate) context: &'a Context<Reader>,
     /// Where in `.debug_info` the section that the context knows starts.
@@ -129,95 +214,93 @@ pub(crate) struct Lookup<'a> {
 }
 
 impl Units {
-    /// Indexes the units of a file, and says what all of its sections are together with those of its supplementary
-    /// file.
-    pub(crate) fn new(sections: Sections, supplementary: Option<&Sections>) -> (Self, Arc<gimli::Dwarf<Reader>>) {
-        let supplementary = supplementary.map(|sections| Supplementary {
-            whole: Arc::new(sections.dwarf()),
-            strings: Arc::new(sections.strings()),
-        });
-        let mut dwarf = sections.dwarf();
-        dwarf.sup = supplementary.as_ref().map(|file| Arc::clone(&file.whole));
-        let units = Self {
-            index: index(&dwarf).unwrap_or_default(),
+    pub(crate) fn new(sections: Arc<Sections>) -> Self {
+        Self {
+            index: index(&sections).unwrap_or_default(),
             sections,
-            supplementary,
+            index_is_complete: OnceLock::new(),
             parsed: HashMap::new(),
-        };
-        (units, Arc::new(dwarf))
+        }
     }
 
-    /// Where the units are that may have an address: [`WHOLE`] where there is no index, or all were needed before.
-    pub(crate) fn at(&self, address: u64) -> Vec<Range<usize>> {
-        if self.index.is_empty() || self.parsed.contains_key(&WHOLE) {
-            return vec![WHOLE];
+    /// The places to ask about an address.
+    pub(crate) fn at(&self, address: u64) -> Vec<Place> {
+        if self.parsed.contains_key(&Place::Anywhere) {
+            return vec![Place::Anywhere];
         }
         let after = self.index.partition_point(|indexed| indexed.addresses.start <= address);
         let below = self.index.get(..after).unwrap_or_default().iter().rev();
-        below
+        let places: Vec<Place> = below
             .take_while(|indexed| indexed.reach > address)
             .filter(|indexed| indexed.addresses.contains(&address))
             .take(MAX_CLAIMS)
-            .map(|indexed| indexed.unit.clone())
-            .collect()
+            .map(|indexed| Place::Unit(indexed.unit))
+            .collect();
+        if places.is_empty() && !self.index_is_complete() {
+            return vec![Place::Anywhere];
+        }
+        places
     }
 
-    /// What one of the places that [`Self::at`] gave says.
-    pub(crate) fn lookup(&mut self, unit: &Range<usize>) -> Option<Lookup<'_>> {
-        let (sections, supplementary) = (&self.sections, self.supplementary.as_ref());
-        let parsed = self.parsed.entry(unit.clone()).or_insert_with(|| {
-            let mut dwarf;
-            if *unit == WHOLE {
-                dwarf = sections.dwarf();
-                dwarf.sup = supplementary.map(|file| Arc::clone(&file.whole));
-                dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-            } else {
-                dwarf = sections.of_unit(unit);
-                dwarf.sup = supplementary.map(|file| Arc::clone(&file.strings));
-            }
+    /// What is known at a place.
+    pub(crate) fn lookup(&mut self, place: Place) -> Option<Lookup<'_>> {
+        let sections = &self.sections;
+        let parsed = self.parsed.entry(place).or_insert_with(|| {
+            let dwarf = match place {
+                Place::Unit(start) => sections.of_unit(start)?,
+                Place::Anywhere => {
+                    let mut dwarf = sections.dwarf();
+                    dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+                    dwarf
+                }
+            };
             Context::from_arc_dwarf(Arc::new(dwarf)).ok()
         });
         parsed.as_ref().map(|context| Lookup {
             context,
-            start: unit.start,
+            start: match place {
+                Place::Unit(start) => start,
+                Place::Anywhere => 0,
+            },
+        })
+    }
+
+    /// Some compilers leave units out of the index, or write none at all.
+    fn index_is_complete(&self) -> bool {
+        *self.index_is_complete.get_or_init(|| {
+            let listed: HashSet<usize> = self.index.iter().map(|indexed| indexed.unit).collect();
+            let mut headers = self.sections.whole().units();
+            while let Ok(Some(header)) = headers.next() {
+                let has_code = matches!(
+                    header.type_(),
+                    gimli::UnitType::Compilation | gimli::UnitType::Skeleton(_)
+                );
+                if has_code && !listed.contains(&header.offset().0) {
+                    return false;
+                }
+            }
+            true
         })
     }
 }
 
-/// The index, when it lists every unit: what some compilers leave out of it would not be found.
-fn index(dwarf: &gimli::Dwarf<Reader>) -> Option<Vec<Indexed>> {
-    let mut units = HashMap::new();
-    let mut headers = dwarf.units();
-    while let Some(header) = headers.next().ok()? {
-        let start = header.offset().0;
-        if matches!(
-            header.type_(),
-            gimli::UnitType::Compilation | gimli::UnitType::Skeleton(_)
-        ) {
-            units.insert(start, start..start.checked_add(header.length_including_self())?);
-        }
-    }
+fn index(sections: &Sections) -> Option<Vec<Indexed>> {
+    let aranges = gimli::DebugAranges::from(sections.get(SectionId::DebugAranges).reader());
     let mut index = Vec::new();
-    let mut listed = HashSet::new();
-    let mut lists = dwarf.debug_aranges.headers();
+    let mut lists = aranges.headers();
     while let Some(list) = lists.next().ok()? {
-        let start = list.debug_info_offset().0;
-        let unit = units.get(&start)?;
-        listed.insert(start);
+        let unit = list.debug_info_offset().0;
         let mut entries = list.entries();
         while let Some(entry) = entries.next().ok()? {
             let addresses = entry.range();
             index.push(Indexed {
                 addresses: addresses.begin..addresses.end,
                 reach: 0,
-                unit: unit.clone(),
+                unit,
             });
         }
     }
-    if listed.len() < units.len() {
-        return None;
-    }
-    index.sort_unstable_by_key(|indexed| (indexed.addresses.start, indexed.unit.start));
+    index.sort_unstable_by_key(|indexed| (indexed.addresses.start, indexed.unit));
     let mut reach = 0;
     for indexed in &mut index {
         reach = indexed.addresses.end.max(reach);

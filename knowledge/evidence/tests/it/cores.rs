@@ -342,14 +342,16 @@ fn what_is_named_again_and_again_costs_once() {
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
 }
 
+const HOLE: u64 = 10 << 30;
+/// The hole is compressed once in this size, and repeated.
+const PIECE: u64 = 64 << 20;
+
 /// Ten gigabytes of nothing between the headers and the stack, a few kilobytes compressed.
 #[test]
 fn a_sparse_core_of_ten_gigabytes() {
     if std::env::var_os("WHYCRASH_MEASURE").is_none() {
         return measured_apart("cores::a_sparse_core_of_ten_gigabytes", 160 << 10);
     }
-    const HOLE: u64 = 10 << 30;
-    const PIECE: u64 = 64 << 20;
     let mut core = Core::small(EM_X86_64);
     let mut hole = Load::new(0x1000_0000_0000, Vec::new());
     (hole.file_size, hole.memory_size) = (Some(HOLE), HOLE);

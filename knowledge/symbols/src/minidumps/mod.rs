@@ -9,7 +9,8 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-use minidump::{MinidumpContext, MinidumpThread, UnifiedMemory, UnifiedMemoryList};
+use minidump::format::MINIDUMP_MEMORY_DESCRIPTOR;
+use minidump::{MinidumpContext, MinidumpMemory, MinidumpThread, UnifiedMemory, UnifiedMemoryList};
 use minidump_unwind::{CallStack, FrameTrust, InlineFrame, StackFrame, SystemInfo, walk_stack};
 use whycrash_evidence::model::{Crash, Frame, Thread, ThreadId, Trust};
 use whycrash_evidence::readers::minidump::{Dump, Streams};
@@ -20,6 +21,10 @@ use crate::fault;
 use crate::finder::Finder;
 use crate::memory::Bytes;
 use crate::stacks::cut_middle;
+
+/// Bytes of a stack that are walked: the walker keeps all registers of every frame, so that a stack of the smallest
+/// frames costs it a hundred times its size.
+const MAX_STACK: usize = 2 << 20;
 
 /// Unwinds the threads of a minidump and names their frames.
 pub(crate) fn name_stacks(finder: &Finder, dump: &Dump, evidence: &mut Evidence, limits: &Limits) {
@@ -72,7 +77,7 @@ impl Walker<'_> {
             0,
             (),
             &mut stack,
-            stack_memory,
+            stack_memory.as_ref().map(UnifiedMemory::Memory),
             &self.streams.modules,
             &self.system,
             self.symbols,
@@ -92,20 +97,34 @@ impl Walker<'_> {
         fault::complete(crash, &registers, self);
     }
 
-    /// The memory that the stack pointer points into. The dump names one region for each thread, but a handler that
-    /// ran on a stack of its own may be what that is about.
+    /// The memory that the stack pointer points into, from there on. The dump names one region for each thread, but a
+    /// handler that ran on a stack of its own may be what that is about.
     fn stack_memory<'m>(
         &'m self,
         thread: &'m MinidumpThread<'m>,
         context: &MinidumpContext,
-    ) -> Option<UnifiedMemory<'m, 'm>> {
+    ) -> Option<MinidumpMemory<'m>> {
         let pointer = context.get_stack_pointer();
         let named = thread.stack_memory(self.memory);
         let holds = |memory: &UnifiedMemory<'_, '_>| memory.memory_range().is_some_and(|range| range.contains(pointer));
-        named
+        let memory = named
             .filter(holds)
             .or_else(|| self.memory.memory_at_address(pointer))
-            .or(named)
+            .or(named)?;
+        let (base, bytes) = (memory.base_address(), memory.bytes());
+        let start = usize::try_from(pointer.saturating_sub(base)).ok()?.min(bytes.len());
+        let bytes = bytes.get(start..)?;
+        let bytes = bytes.get(..MAX_STACK).unwrap_or(bytes);
+        Some(MinidumpMemory {
+            desc: MINIDUMP_MEMORY_DESCRIPTOR::default(),
+            base_address: base.checked_add(start as u64)?,
+            size: bytes.len() as u64,
+            bytes,
+            endian: match memory {
+                UnifiedMemory::Memory(memory) => memory.endian,
+                UnifiedMemory::Memory64(memory) => memory.endian,
+            },
+        })
     }
 
     /// The functions of one place on the stack, those inlined there before the one they were inlined into.

@@ -134,6 +134,14 @@ fn a_symbol_file_of_another_build_is_never_used() {
     assert_eq!(reading.evidence.modules[0].symbols, None);
 }
 
+/// `cpp_wild` reads through a pointer to nothing; the address is what the instruction was about.
+#[test]
+fn the_access_is_told() {
+    let crash = read("cpp_wild.dmp", programs()).evidence.crash.expect("a crash");
+    assert_eq!(crash.address_kind.as_deref(), Some("unmapped"));
+    assert_eq!(crash.access.as_deref(), Some("read"));
+}
+
 #[test]
 fn nothing_is_guessed_below_the_outermost_frame() {
     let reading = read("rust_panic.dmp", programs());

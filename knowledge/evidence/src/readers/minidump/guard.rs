@@ -16,6 +16,8 @@ const STREAMS: u32 = 4096;
 const ENTRIES: usize = 65_536;
 /// Bytes that the names and records of one list may take.
 const NAME_BYTES: u64 = 64 << 20;
+/// Bytes of the list of mappings, a copy of `/proc/PID/maps`: the kernel's own limit is 65 530 lines.
+const MAPPINGS_BYTES: usize = 16 << 20;
 
 /// A list of the dump, as far as this check knows it.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +25,7 @@ enum List {
     Modules,
     Threads,
     ThreadNames,
+    Mappings,
 }
 
 impl fmt::Display for List {
@@ -31,6 +34,7 @@ impl fmt::Display for List {
             Self::Modules => "modules",
             Self::Threads => "threads",
             Self::ThreadNames => "thread names",
+            Self::Mappings => "mappings",
         })
     }
 }
@@ -41,6 +45,8 @@ impl List {
             Self::Threads => 3,
             Self::Modules => 4,
             Self::ThreadNames => 24,
+            // Breakpad's `MD_LINUX_MAPS`.
+            Self::Mappings => 0x4767_0009,
         }
     }
 
@@ -49,6 +55,7 @@ impl List {
             Self::Threads => 48,
             Self::Modules => 108,
             Self::ThreadNames => 12,
+            Self::Mappings => 1,
         }
     }
 }
@@ -70,6 +77,7 @@ pub(super) struct Readable {
     pub modules: bool,
     pub threads: bool,
     pub thread_names: bool,
+    pub mappings: bool,
 }
 
 impl Readable {
@@ -89,6 +97,7 @@ impl Readable {
             modules: fits(List::Modules),
             threads: fits(List::Threads),
             thread_names: fits(List::ThreadNames),
+            mappings: fits(List::Mappings),
         }
     }
 }
@@ -98,6 +107,9 @@ fn fits(dump: &Minidump<&[u8]>, bytes: &[u8], list: List) -> bool {
     let Ok(stream) = dump.get_raw_stream(list.stream_type()) else {
         return true;
     };
+    if matches!(list, List::Mappings) {
+        return stream.len() <= MAPPINGS_BYTES;
+    }
     let read = Numbers {
         bytes,
         little: bytes.starts_with(b"MDMP"),
@@ -113,7 +125,7 @@ fn fits(dump: &Minidump<&[u8]>, bytes: &[u8], list: List) -> bool {
         let entry = start + index * list.entry_bytes();
         let at = |offset: usize| in_stream.u32(entry + offset).unwrap_or(0);
         match list {
-            List::Threads => 0,
+            List::Threads | List::Mappings => 0,
             List::Modules => read.text_bytes(u64::from(at(20))) + read.record_bytes(at(76)) + read.record_bytes(at(84)),
             List::ThreadNames => read.text_bytes(in_stream.u64(entry + 4).unwrap_or(u64::MAX)),
         }

@@ -9,9 +9,9 @@ use std::io::Read;
 
 use minidump::system_info::Cpu;
 use minidump::{
-    Minidump, MinidumpBreakpadInfo, MinidumpContext, MinidumpException, MinidumpMiscInfo, MinidumpModule,
-    MinidumpModuleList, MinidumpSystemInfo, MinidumpThread, MinidumpThreadList, MinidumpThreadNames, Module as _,
-    UnifiedMemoryList,
+    Minidump, MinidumpBreakpadInfo, MinidumpContext, MinidumpException, MinidumpLinuxMaps, MinidumpMiscInfo,
+    MinidumpModule, MinidumpModuleList, MinidumpSystemInfo, MinidumpThread, MinidumpThreadList, MinidumpThreadNames,
+    Module as _, UnifiedMemoryList,
 };
 
 use crate::model::{Crash, Evidence, Frame, Module, Thread, ThreadId, Trust};
@@ -21,6 +21,9 @@ use guard::Readable;
 
 /// Addresses that no system maps: a null pointer and the fields behind it.
 const NULL_END: u64 = 64 << 10;
+
+/// How far from the stack pointer an access may be and still be one of the stack.
+const STACK_REACH: u64 = 64 << 10;
 
 /// Reads a minidump from its uncompressed bytes; `name` is the artifact's.
 pub fn read(input: impl Read, name: &str, limits: &Limits) -> Reading {
@@ -100,6 +103,7 @@ pub struct Streams<'a> {
     exception: Option<MinidumpException<'a>>,
     names: MinidumpThreadNames,
     writer: Option<u32>,
+    maps: Option<MinidumpLinuxMaps<'a>>,
 }
 
 impl Dump {
@@ -109,6 +113,7 @@ impl Dump {
             modules,
             threads,
             thread_names,
+            mappings,
         } = self.readable;
         Some(Streams {
             system: self.file.get_stream().ok()?,
@@ -117,6 +122,7 @@ impl Dump {
             modules: if_fits(modules, || self.file.get_stream().ok()).unwrap_or_default(),
             threads: if_fits(threads, || self.file.get_stream().ok()),
             names: if_fits(thread_names, || self.file.get_stream().ok()).unwrap_or_default(),
+            maps: if_fits(mappings, || self.file.get_stream().ok()),
             writer: self
                 .file
                 .get_stream::<MinidumpBreakpadInfo>()
@@ -187,7 +193,7 @@ impl<'a> Streams<'a> {
         Some(Crash {
             signal: Some(signal),
             address_kind: address
-                .and_then(|address| address_kind(address, cpu, code.as_deref()))
+                .and_then(|address| self.address_kind(address, code.as_deref()))
                 .map(str::to_owned),
             code,
             address: address.map(Hex),
@@ -200,6 +206,44 @@ impl<'a> Streams<'a> {
             artifact: name.to_owned(),
             ..Crash::default()
         })
+    }
+
+    /// In the words of [`Crash::address_kind`].
+    fn address_kind(&self, address: u64, code: Option<&str>) -> Option<&'static str> {
+        let top = address >> 47;
+        let is_x86_64 = self.system.cpu == Cpu::X86_64;
+        let context = || self.exception.as_ref()?.context(&self.system, self.misc.as_ref());
+        let (pc, stack) = context().map_or((0, 0), |context| {
+            (context.get_instruction_pointer(), context.get_stack_pointer())
+        });
+        match code {
+            _ if address < NULL_END => Some("null"),
+            _ if is_x86_64 && top != 0 && top != 0x1_ffff => Some("non-canonical"),
+            Some("BUS_ADRERR") => Some("beyond-file"),
+            Some("SEGV_MAPERR" | "SEGV_ACCERR") if self.is_stack_overflow(address, stack) => Some("stack-overflow"),
+            Some("SEGV_MAPERR" | "SEGV_ACCERR") if address == pc => Some("not-code"),
+            Some("SEGV_MAPERR") => Some("unmapped"),
+            Some("SEGV_ACCERR") => {
+                let map = self.maps.as_ref()?.memory_info_at_address(address)?;
+                Some(match (map.is_readable(), map.is_writable()) {
+                    (false, _) => "guard-page",
+                    (true, false) => "read-only",
+                    (true, true) => "protected",
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// True when an access close to the stack pointer went beyond the stack's end, as the dump's list of mappings has it.
+    fn is_stack_overflow(&self, address: u64, stack: u64) -> bool {
+        let Some(maps) = &self.maps else { return false };
+        let usable = |at| maps.memory_info_at_address(at).filter(|map| map.is_readable());
+        let near_end = usable(stack).is_none_or(|map| {
+            let start = map.memory_range().map_or(0, |range| range.start);
+            address < start && stack.saturating_sub(start) <= STACK_REACH
+        });
+        address.abs_diff(stack) <= STACK_REACH && usable(address).is_none() && near_end
     }
 
     fn pid(&self) -> Option<u32> {
@@ -281,15 +325,4 @@ pub fn build_id(module: &MinidumpModule) -> Option<String> {
 
 fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
-}
-
-/// In the words of [`Crash::address_kind`].
-fn address_kind(address: u64, cpu: Cpu, code: Option<&str>) -> Option<&'static str> {
-    let top = address >> 47;
-    match code {
-        _ if address < NULL_END => Some("null"),
-        _ if cpu == Cpu::X86_64 && top != 0 && top != 0x1_ffff => Some("non-canonical"),
-        Some("SEGV_MAPERR") => Some("unmapped"),
-        _ => None,
-    }
 }

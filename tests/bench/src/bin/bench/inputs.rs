@@ -12,7 +12,7 @@ use crate::tools;
 /// Trace entries of the long memory snapshot: 210 MB, as some minutes of training leave it.
 const SNAPSHOT_ENTRIES: u32 = 1_500_000;
 /// Ranks of the job whose recorders are full, and the entries of each: PyTorch's default.
-const RANKS: u32 = 64;
+const RANKS: u32 = 16;
 const RECORDER_ENTRIES: u32 = 2000;
 /// What the recorders' file names start with.
 pub const RECORDER_PREFIX: &str = "nccl_trace_rank_";

@@ -304,15 +304,15 @@ fn snapshot_race(snapshot: PathBuf, theirs: Program) -> Result<Race> {
     })
 }
 
-/// Flight recorders: of a real job of 16 ranks, and of a job of 64 ranks whose rings are full.
+/// Flight recorders: of a real job of 16 ranks, and of a job whose rings are full.
 fn recorders<'a>(artifacts: &'a Artifacts, data: &'a Path) -> Result<Vec<Row<'a>>> {
     const REAL: &str = "third_party/NVIDIA_nvidia-resiliency-ext/tests/attribution/unit/fr_traces/lock_gil_1st";
     let goal = Goal::TimesTheirs(0.1);
     Ok(vec![
-        Row::new("flight recorders of 16 ranks, torchfrtrace", goal, || {
+        Row::new("flight recorders of 16 ranks that hang, torchfrtrace", goal, || {
             recorder_race(&artifacts.path(REAL), "_dump_")
         }),
-        Row::new("full flight recorders of 64 ranks, torchfrtrace", goal, || {
+        Row::new("full flight recorders of 16 ranks, torchfrtrace", goal, || {
             recorder_race(&inputs::full_recorders(data)?, inputs::RECORDER_PREFIX)
         }),
     ])
