@@ -57,30 +57,37 @@ impl Dwarf {
 
     /// The functions at an address of the file, the innermost inlined one first.
     pub(crate) fn functions_at(&mut self, address: u64) -> Vec<Function> {
-        let found = self.units.at(address).into_iter().find_map(|place| {
-            let lookup = self.units.lookup(place)?;
-            let functions = functions(&lookup, &mut self.names, &self.folder, address)?;
-            (!functions.is_empty()).then_some(functions)
+        let Self {
+            units, names, folder, ..
+        } = self;
+        let found = units.ask(address, |lookup| {
+            let functions = functions(lookup, names, folder, address)?;
+            Ok((!functions.is_empty()).then_some(functions))
         });
         found.unwrap_or_default()
     }
 
     /// The calls of the function that an address of the file is in.
     pub(crate) fn calls_at(&mut self, address: u64) -> Option<Arc<Calls>> {
-        self.units.at(address).into_iter().find_map(|place| {
-            let Lookup { context, start } = self.units.lookup(place)?;
-            let mut frames = resolve(context.find_frames(address), &self.folder).ok()?;
+        let Self {
+            units,
+            names,
+            calls,
+            folder,
+        } = self;
+        units.ask(address, |Lookup { context, start }| {
+            let mut frames = resolve(context.find_frames(address), folder)?;
             let mut function = None;
-            while let Ok(Some(frame)) = frames.next() {
+            while let Some(frame) = frames.next()? {
                 function = frame.dw_die_offset;
             }
-            let unit = resolve(context.find_dwarf_and_unit(address), &self.folder)?;
-            let offset = function?;
-            let names = &mut self.names;
-            let known = self.calls.entry((key_of(&unit, start), offset.0));
-            known
-                .or_insert_with(|| calls::read(names, &unit, offset).map(Arc::new))
-                .clone()
+            let unit = resolve(context.find_dwarf_and_unit(address), folder);
+            let Some((unit, offset)) = unit.zip(function) else {
+                return Ok(None);
+            };
+            let known = calls.entry((key_of(&unit, *start), offset.0));
+            let read = || calls::read(names, &unit, offset).map(Arc::new);
+            Ok(known.or_insert_with(read).clone())
         })
     }
 }
@@ -89,12 +96,22 @@ fn section(file: &ObjectFile, name: &str) -> Shared {
     file.section(name).unwrap_or_else(|| Vec::new().into())
 }
 
-fn functions(lookup: &Lookup<'_>, names: &mut Names, folder: &Path, address: u64) -> Option<Vec<Function>> {
+fn functions(
+    lookup: &Lookup<'_>,
+    names: &mut Names,
+    folder: &Path,
+    address: u64,
+) -> Result<Vec<Function>, gimli::Error> {
     let Lookup { context, start } = *lookup;
-    let mut frames = resolve(context.find_frames(address), folder).ok()?;
+    let mut frames = resolve(context.find_frames(address), folder)?;
     let unit = resolve(context.find_dwarf_and_unit(address), folder);
     let mut functions = Vec::new();
-    while let Ok(Some(frame)) = frames.next() {
+    loop {
+        let frame = match frames.next() {
+            Ok(Some(frame)) => frame,
+            Err(error) if functions.is_empty() => return Err(error),
+            Ok(None) | Err(_) => break,
+        };
         let name = unit
             .as_ref()
             .zip(frame.dw_die_offset)
@@ -106,7 +123,7 @@ fn functions(lookup: &Lookup<'_>, names: &mut Names, folder: &Path, address: u64
             line: location.and_then(|location| location.line),
         });
     }
-    Some(functions)
+    Ok(functions)
 }
 
 /// Answers a lookup, opening split units (`.dwo`) as it asks for them.
