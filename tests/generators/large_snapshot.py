@@ -71,14 +71,14 @@ def main(path, megabytes, own_lists):
             latest[0] = writer.memoize()
             if len(patterns) == STACKS:
                 return rng.choice(patterns)
-            out = [b"]\x94("]
+            out, all_known = [b"]\x94("], len(frames) == FRAMES
             for _ in range(DEPTH):
                 if len(frames) < FRAMES:
                     frames.append(writer.memoized)
                     out.append(writer.record(name=f"layer{len(frames)}", filename=f"/model/part{len(frames) % 97}.py", line=len(frames)))
                 else:
                     out.append(get(rng.choice(frames)))
-            if len(frames) == FRAMES:
+            if all_known:
                 patterns.append(b"".join(out) + b"e")
             return b"".join(out) + b"e"
 

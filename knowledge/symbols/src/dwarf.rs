@@ -11,7 +11,7 @@ use crate::calls::{self, Calls};
 use crate::dwarf_names::{Names, UnitKey, key_of};
 use crate::object_file::ObjectFile;
 use crate::shared::{Reader, Shared};
-use crate::units::{Info, Lookup, Place, Sections, Units};
+use crate::units::{Info, Lookup, Sections, Units};
 
 /// The debug information of one file.
 pub(crate) struct Dwarf {
@@ -61,31 +61,38 @@ impl Dwarf {
 
     /// The functions at an address of the file, the innermost inlined one first.
     pub(crate) fn functions_at(&mut self, address: u64) -> Vec<Function> {
-        let Self { names, splits, .. } = self;
-        let read = |lookup: &Lookup| functions(lookup, names, splits, address);
-        look_up(&mut self.units, address, read).unwrap_or_default()
+        let Self {
+            units, names, splits, ..
+        } = self;
+        let found = units.ask(address, |lookup| {
+            let functions = functions(lookup, names, splits, address)?;
+            Ok((!functions.is_empty()).then_some(functions))
+        });
+        found.unwrap_or_default()
     }
 
     /// The calls of the function that an address of the file is in.
     pub(crate) fn calls_at(&mut self, address: u64) -> Option<Arc<Calls>> {
         let Self {
-            names, splits, calls, ..
+            units,
+            names,
+            calls,
+            splits,
         } = self;
-        let read = |lookup: &Lookup| {
-            let mut frames = resolve(lookup.context.find_frames(address), splits)?;
+        units.ask(address, |Lookup { context, start }| {
+            let mut frames = resolve(context.find_frames(address), splits)?;
             let mut function = None;
-            while let Ok(Some(frame)) = frames.next() {
+            while let Some(frame) = frames.next()? {
                 function = frame.dw_die_offset;
             }
-            let unit = resolve(lookup.context.find_dwarf_and_unit(address), splits);
+            let unit = resolve(context.find_dwarf_and_unit(address), splits);
             let Some((unit, offset)) = unit.zip(function) else {
                 return Ok(None);
             };
-            let known = calls.entry((key_of(&unit, lookup.start), offset.0));
-            let calls = known.or_insert_with(|| calls::read(names, &unit, offset).map(Arc::new));
-            Ok(calls.clone())
-        };
-        look_up(&mut self.units, address, read)
+            let known = calls.entry((key_of(&unit, *start), offset.0));
+            let read = || calls::read(names, &unit, offset).map(Arc::new);
+            Ok(known.or_insert_with(read).clone())
+        })
     }
 }
 
@@ -103,38 +110,26 @@ fn section(file: &ObjectFile, name: &str) -> Shared {
     file.section(name).unwrap_or_else(|| Vec::new().into())
 }
 
-/// What the units that have an address say of it. A unit that refers to others can not be read alone: where one fails,
-/// all of them are read together.
-fn look_up<T>(units: &mut Units, address: u64, mut read: impl FnMut(&Lookup) -> gimli::Result<Option<T>>) -> Option<T> {
-    let mut is_alone = true;
-    for place in units.at(address) {
-        match units.lookup(place).map(|lookup| read(&lookup)) {
-            Some(Ok(Some(found))) => return Some(found),
-            Some(Ok(None)) => {}
-            Some(Err(_)) | None => is_alone &= place == Place::Anywhere,
-        }
-    }
-    if is_alone {
-        return None;
-    }
-    read(&units.lookup(Place::Anywhere)?).ok().flatten()
-}
-
-/// The functions at an address, unless there is none.
 fn functions(
     lookup: &Lookup<'_>,
     names: &mut Names,
     splits: &Splits,
     address: u64,
-) -> gimli::Result<Option<Vec<Function>>> {
-    let mut frames = resolve(lookup.context.find_frames(address), splits)?;
-    let unit = resolve(lookup.context.find_dwarf_and_unit(address), splits);
+) -> Result<Vec<Function>, gimli::Error> {
+    let Lookup { context, start } = *lookup;
+    let mut frames = resolve(context.find_frames(address), splits)?;
+    let unit = resolve(context.find_dwarf_and_unit(address), splits);
     let mut functions = Vec::new();
-    while let Ok(Some(frame)) = frames.next() {
+    loop {
+        let frame = match frames.next() {
+            Ok(Some(frame)) => frame,
+            Err(error) if functions.is_empty() => return Err(error),
+            Ok(None) | Err(_) => break,
+        };
         let name = unit
             .as_ref()
             .zip(frame.dw_die_offset)
-            .and_then(|(unit, offset)| names.function(unit, key_of(unit, lookup.start), offset));
+            .and_then(|(unit, offset)| names.function(unit, key_of(unit, start), offset));
         let location = frame.location;
         functions.push(Function {
             name,
@@ -142,7 +137,7 @@ fn functions(
             line: location.and_then(|location| location.line),
         });
     }
-    Ok((!functions.is_empty()).then_some(functions))
+    Ok(functions)
 }
 
 /// Answers a lookup, opening split units as it asks for them.

@@ -40,7 +40,7 @@ pub(crate) struct Sections {
 pub(crate) enum Info {
     Plain(Shared),
     Packed {
-        unpacker: Mutex<Unpacker>,
+        unpacker: Box<Mutex<Unpacker>>,
         /// All of it, once somebody asked for that.
         whole: OnceLock<Shared>,
     },
@@ -128,7 +128,7 @@ impl Info {
     /// What can be unpacked piece by piece.
     pub(crate) fn packed(unpacker: Unpacker) -> Self {
         Self::Packed {
-            unpacker: Mutex::new(unpacker),
+            unpacker: Box::new(Mutex::new(unpacker)),
             whole: OnceLock::new(),
         }
     }
@@ -199,7 +199,7 @@ struct Indexed {
 
 /// Where an address may be explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+enum Place {
     /// In the unit that starts at this offset of `.debug_info`.
     Unit(usize),
     /// In any unit: there is no index, or what a unit says refers to others.
@@ -223,27 +223,45 @@ impl Units {
         }
     }
 
-    /// The places to ask about an address.
-    pub(crate) fn at(&self, address: u64) -> Vec<Place> {
+    /// Asks the units that claim an address, in turn. All are asked together when no unit claims it and the index may
+    /// lack some, and when one fails: alone it can not follow references into others, as units have that were
+    /// optimized together.
+    pub(crate) fn ask<T>(
+        &mut self,
+        address: u64,
+        mut question: impl FnMut(&Lookup<'_>) -> Result<Option<T>, gimli::Error>,
+    ) -> Option<T> {
         if self.parsed.contains_key(&Place::Anywhere) {
-            return vec![Place::Anywhere];
+            return question(&self.lookup(Place::Anywhere)?).ok().flatten();
         }
+        let mut failed = false;
+        for unit in self.claiming(address) {
+            match self.lookup(Place::Unit(unit)).map(|lookup| question(&lookup)) {
+                Some(Ok(Some(found))) => return Some(found),
+                Some(Ok(None)) => {}
+                Some(Err(_)) | None => failed = true,
+            }
+        }
+        if !failed && self.index_is_complete() {
+            return None;
+        }
+        question(&self.lookup(Place::Anywhere)?).ok().flatten()
+    }
+
+    /// Where the units start that have an address, going by the index.
+    fn claiming(&self, address: u64) -> Vec<usize> {
         let after = self.index.partition_point(|indexed| indexed.addresses.start <= address);
         let below = self.index.get(..after).unwrap_or_default().iter().rev();
-        let places: Vec<Place> = below
+        below
             .take_while(|indexed| indexed.reach > address)
             .filter(|indexed| indexed.addresses.contains(&address))
             .take(MAX_CLAIMS)
-            .map(|indexed| Place::Unit(indexed.unit))
-            .collect();
-        if places.is_empty() && !self.index_is_complete() {
-            return vec![Place::Anywhere];
-        }
-        places
+            .map(|indexed| indexed.unit)
+            .collect()
     }
 
     /// What is known at a place.
-    pub(crate) fn lookup(&mut self, place: Place) -> Option<Lookup<'_>> {
+    fn lookup(&mut self, place: Place) -> Option<Lookup<'_>> {
         let sections = &self.sections;
         let parsed = self.parsed.entry(place).or_insert_with(|| {
             let dwarf = match place {

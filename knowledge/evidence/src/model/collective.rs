@@ -125,6 +125,10 @@ pub struct RecorderEntry {
     pub point_to_point: bool,
     /// Nanoseconds since the epoch at which it was handed to the backend.
     pub created_ns: u64,
+    /// The latest time the recorder has for it: handed over, seen running or seen complete.
+    pub seen_ns: u64,
+    /// Milliseconds after which the backend gives it up; absent where the dump does not say.
+    pub timeout_ms: Option<u64>,
     /// The stack that called it, innermost first; empty when not recorded.
     pub frames: Arc<[String]>,
 }

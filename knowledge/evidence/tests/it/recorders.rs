@@ -147,6 +147,7 @@ fn rank(rank: u32, calls: &[(u64, &str, EntryState)], enqueued: u64) -> Recorder
         operation: (*operation).into(),
         state: *state,
         created_ns: 1_000 * sequence,
+        seen_ns: 1_000 * sequence,
         ..RecorderEntry::default()
     });
     let progress = whycrash_evidence::model::Progress {
@@ -208,7 +209,23 @@ fn rings_and_states_are_told_apart() {
                 rank(1, &[done(5), wait(6)], 6),
                 rank(2, &[wait(5)], 5),
             ],
-            vec!["not-completed 7:5 [2]", "missing-rank 7:6 [2]"],
+            vec!["missing-rank 7:6 [2]"],
+            vec![2],
+        ),
+        (
+            "one is a moment behind the others",
+            [rank(0, &[done(5)], 5), rank(1, &[done(5)], 5), rank(2, &[wait(5)], 5)],
+            vec![],
+            vec![],
+        ),
+        (
+            "one is past its timeout while the others went on",
+            [
+                rank(0, &[done(5), done(800_000_000)], 800_000_000),
+                rank(1, &[done(5)], 800_000_000),
+                rank(2, &[wait(5)], 800_000_000),
+            ],
+            vec!["not-completed 7:5 [2]"],
             vec![2],
         ),
         (

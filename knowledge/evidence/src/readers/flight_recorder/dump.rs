@@ -163,6 +163,10 @@ impl Pool {
             retired: flag("retired"),
             point_to_point: flag("is_p2p"),
             created_ns: number("time_created_ns"),
+            seen_ns: number("time_created_ns")
+                .max(number("time_discovered_started_ns"))
+                .max(number("time_discovered_completed_ns")),
+            timeout_ms: Some(number("timeout_ms")).filter(|timeout| *timeout > 0),
             frames: self.stack(entry.get("frames")),
         }
     }

@@ -9,6 +9,10 @@ use crate::model::{CollectiveVerdict, Collectives, EntryState, Recorder, Recorde
 /// Verdicts reported. The first ones matter; what follows a divergence is its consequence.
 const VERDICTS: usize = 64;
 
+/// When the backend gives an operation up, where the dump does not say: ten minutes, the default for NCCL
+/// (`torch.distributed.init_process_group`).
+const TIMEOUT_MS: u64 = 600_000;
+
 /// Matches the recorders of all ranks.
 ///
 /// Two dumps of one rank (a pickle and the JSON beside it) count once. A collective that left a rank's ring because it
@@ -18,7 +22,12 @@ pub fn match_ranks(recorders: Vec<Recorder>) -> Collectives {
     let groups = groups(&recorders);
     let ranks: BTreeSet<u32> = recorders.iter().filter_map(|recorder| recorder.rank).collect();
     let named: BTreeSet<u32> = groups.keys().flat_map(|key| key.ranks.iter().copied()).collect();
-    let mut verdicts: Vec<Judged> = groups.iter().flat_map(|(key, group)| judge_group(key, group)).collect();
+    let entries = recorders.iter().flat_map(|recorder| &recorder.entries);
+    let now_ns = entries.map(|entry| entry.seen_ns).max().unwrap_or(0);
+    let mut verdicts: Vec<Judged> = groups
+        .iter()
+        .flat_map(|(key, group)| judge_group(key, group, now_ns))
+        .collect();
     verdicts.sort_by_key(|judged| (judged.time_ns, judged.verdict.sequence));
     let culprits = culprits(&groups, verdicts.iter().map(|judged| &judged.verdict));
     let decided = verdicts.iter().any(|judged| !judged.only_pending);
@@ -69,16 +78,16 @@ struct Judged {
 }
 
 /// The first verdict of each kind: what follows in the same group is its consequence.
-fn judge_group(key: &GroupKey, group: &Group) -> Vec<Judged> {
+fn judge_group(key: &GroupKey, group: &Group, now_ns: u64) -> Vec<Judged> {
     let sequences: BTreeSet<u64> = group
         .members
         .values()
         .flat_map(|member| member.calls.keys().copied())
         .collect();
     let mut found: Vec<Judged> = Vec::new();
-    let absent = Absent::new(key, group);
+    let standing = Standing::new(key, group, now_ns);
     for sequence in sequences {
-        let call = Call::new(key, group, sequence, &absent);
+        let call = Call::new(key, group, sequence, &standing);
         // What is missing from one collective is missing from those after it: that is said once.
         let missing_found = found.iter().any(|earlier| earlier.verdict.kind == "missing-rank");
         let Some(judged) = call.judge(missing_found) else {
@@ -95,20 +104,26 @@ fn judge_group(key: &GroupKey, group: &Group) -> Vec<Judged> {
     found
 }
 
-/// Which ranks of a group left a recorder, worked out once: a group may have a hundred thousand ranks.
+/// How the ranks of a group stand when the dumps were made, worked out once: a group may have a hundred thousand ranks.
 #[derive(Debug)]
-struct Absent {
+struct Standing {
+    /// The latest time that any recorder has: no dump was made before it.
+    now_ns: u64,
     /// Those that did, in the order of the group's list.
     present: Vec<u32>,
     /// Those that did not.
     silent: Vec<u32>,
 }
 
-impl Absent {
-    fn new(key: &GroupKey, group: &Group) -> Self {
+impl Standing {
+    fn new(key: &GroupKey, group: &Group, now_ns: u64) -> Self {
         let ranks = key.ranks.iter().copied();
         let (present, silent) = ranks.partition(|rank| group.members.contains_key(rank));
-        Self { present, silent }
+        Self {
+            now_ns,
+            present,
+            silent,
+        }
     }
 }
 
@@ -116,21 +131,21 @@ impl Absent {
 #[derive(Debug)]
 struct Call<'a> {
     key: &'a GroupKey,
-    absent: &'a Absent,
+    standing: &'a Standing,
     group: &'a Group<'a>,
     sequence: u64,
     entries: BTreeMap<u32, &'a [&'a RecorderEntry]>,
 }
 
 impl<'a> Call<'a> {
-    fn new(key: &'a GroupKey, group: &'a Group<'a>, sequence: u64, absent: &'a Absent) -> Self {
+    fn new(key: &'a GroupKey, group: &'a Group<'a>, sequence: u64, standing: &'a Standing) -> Self {
         let entries = group
             .members
             .iter()
             .filter_map(|(rank, member)| Some((*rank, member.calls.get(&sequence)?.as_slice())));
         Self {
             key,
-            absent,
+            standing,
             group,
             sequence,
             entries: entries.collect(),
@@ -187,10 +202,10 @@ impl<'a> Call<'a> {
             let reach = self.group.members.get(rank).and_then(|member| member.reach);
             reach.is_some_and(|reach| reach < self.sequence)
         };
-        let behind = self.absent.present.iter().copied().filter(is_behind).collect();
+        let behind = self.standing.present.iter().copied().filter(is_behind).collect();
         // A rank without a recorder is missing only if others still wait: it may have come and gone.
         let waited_for = !self.group.members.values().any(|member| self.is_done_by(member));
-        (behind, if waited_for { &self.absent.silent } else { &[] })
+        (behind, if waited_for { &self.standing.silent } else { &[] })
     }
 
     fn missing_verdict(&self, behind: Vec<u32>, silent: &[u32]) -> Judged {
@@ -207,6 +222,9 @@ impl<'a> Call<'a> {
     }
 
     /// The ranks that entered and did not get out: some of them, when others did; all, when nobody did.
+    ///
+    /// Where others got out, a rank may just be a moment behind: it counts only if it was given up, or is older than its
+    /// timeout by what the dumps themselves tell.
     fn not_completed(&self) -> Option<Judged> {
         let (done, stuck): (Vec<_>, Vec<_>) = self
             .group
@@ -214,11 +232,15 @@ impl<'a> Call<'a> {
             .iter()
             .filter(|(_, member)| self.is_known_to(member))
             .partition(|(_, member)| self.is_done_by(member));
-        let stuck: Vec<u32> = stuck.into_iter().map(|(rank, _)| *rank).collect();
+        let only_pending = done.is_empty();
+        let stuck: Vec<u32> = stuck
+            .into_iter()
+            .filter(|(_, member)| only_pending || self.is_overdue_in(member))
+            .map(|(rank, _)| *rank)
+            .collect();
         if stuck.is_empty() {
             return None;
         }
-        let only_pending = done.is_empty();
         let done: Vec<u32> = done.into_iter().map(|(rank, _)| *rank).collect();
         let detail = if only_pending {
             "entered by all ranks that left a recorder, completed by none".to_owned()
@@ -232,6 +254,17 @@ impl<'a> Call<'a> {
         Some(Judged {
             only_pending,
             ..self.verdict("not-completed", stuck, detail)
+        })
+    }
+
+    /// True when a member gave the collective up, or should have.
+    fn is_overdue_in(&self, member: &Member) -> bool {
+        let entries = member.calls.get(&self.sequence).into_iter().flatten();
+        let mut open = entries.filter(|entry| !is_done(entry));
+        open.any(|entry| {
+            let age_ns = self.standing.now_ns.saturating_sub(entry.created_ns);
+            let timeout_ms = entry.timeout_ms.unwrap_or(TIMEOUT_MS);
+            entry.retired || (entry.created_ns > 0 && age_ns / 1_000_000 >= timeout_ms)
         })
     }
 

@@ -98,14 +98,14 @@ impl Race {
 }
 
 /// Every row, by kind of artifact. `data` is where generated inputs are kept.
-pub fn all<'a>(artifacts: &'a Artifacts, data: &'a Path) -> Result<Vec<Row<'a>>> {
+pub fn all<'a>(artifacts: &'a Artifacts, data: &'a Path) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     rows.extend(cores(artifacts));
     rows.extend(minidumps(artifacts));
-    rows.extend(snapshots(artifacts, data)?);
-    rows.extend(recorders(artifacts, data)?);
-    rows.extend(logs(data)?);
-    Ok(rows)
+    rows.extend(snapshots(artifacts, data));
+    rows.extend(recorders(artifacts, data));
+    rows.extend(logs(data));
+    rows
 }
 
 /// Our side: one process that reads the artifacts and prints everything it found in them.
@@ -207,7 +207,7 @@ fn with_eu_stack(artifacts: &Artifacts, packed: &str, options: &[&str]) -> Resul
 
 fn core_race(artifacts: &Artifacts, core: PathBuf, theirs: Program) -> Result<Race> {
     Ok(Race {
-        input_bytes: size(&[core.clone()])?,
+        input_bytes: size(std::slice::from_ref(&core))?,
         ours: ours([core], &artifacts.symbols())?,
         theirs,
     })
@@ -248,7 +248,7 @@ fn minidumps(artifacts: &Artifacts) -> Vec<Row<'_>> {
                 "the stacks of a minidump are not unwound: less work can not be compared with more"
             );
             Ok(Race {
-                input_bytes: size(&[dump.clone()])?,
+                input_bytes: size(std::slice::from_ref(&dump))?,
                 ours: ours([&dump], &symbols)?,
                 theirs: Program::new([stackwalk.as_os_str(), "--json".as_ref(), dump.as_os_str()]),
             })
@@ -257,7 +257,7 @@ fn minidumps(artifacts: &Artifacts) -> Vec<Row<'_>> {
 }
 
 /// Memory snapshots: a long recording, and a real one.
-fn snapshots<'a>(artifacts: &'a Artifacts, data: &'a Path) -> Result<Vec<Row<'a>>> {
+fn snapshots<'a>(artifacts: &'a Artifacts, data: &'a Path) -> Vec<Row<'a>> {
     const REAL: &str = "memsnap/cs336_systems__memory_logs__memory_ctx128_forward.pickle";
     let by_pickle = |snapshot: PathBuf| -> Result<Race> {
         let load = "import pickle, sys; pickle.load(open(sys.argv[1], 'rb'))";
@@ -280,7 +280,7 @@ fn snapshots<'a>(artifacts: &'a Artifacts, data: &'a Path) -> Result<Vec<Row<'a>
         snapshot_race(snapshot, Program::new(words))
     };
     let goal = Goal::TimesTheirs(0.3);
-    Ok(vec![
+    vec![
         Row::new("long memory snapshot, pickle.load", goal, move || {
             by_pickle(inputs::long_snapshot(data)?)
         }),
@@ -293,29 +293,29 @@ fn snapshots<'a>(artifacts: &'a Artifacts, data: &'a Path) -> Result<Vec<Row<'a>
         Row::new("memory snapshot of a training step, _memory_viz.py", goal, move || {
             by_memory_viz(artifacts.path(REAL))
         }),
-    ])
+    ]
 }
 
 fn snapshot_race(snapshot: PathBuf, theirs: Program) -> Result<Race> {
     Ok(Race {
-        input_bytes: size(&[snapshot.clone()])?,
+        input_bytes: size(std::slice::from_ref(&snapshot))?,
         ours: ours([snapshot], &[])?,
         theirs,
     })
 }
 
 /// Flight recorders: of a real job of 16 ranks, and of a job whose rings are full.
-fn recorders<'a>(artifacts: &'a Artifacts, data: &'a Path) -> Result<Vec<Row<'a>>> {
+fn recorders<'a>(artifacts: &'a Artifacts, data: &'a Path) -> Vec<Row<'a>> {
     const REAL: &str = "third_party/NVIDIA_nvidia-resiliency-ext/tests/attribution/unit/fr_traces/lock_gil_1st";
     let goal = Goal::TimesTheirs(0.1);
-    Ok(vec![
+    vec![
         Row::new("flight recorders of 16 ranks that hang, torchfrtrace", goal, || {
             recorder_race(&artifacts.path(REAL), "_dump_")
         }),
         Row::new("full flight recorders of 16 ranks, torchfrtrace", goal, || {
             recorder_race(&inputs::full_recorders(data)?, inputs::RECORDER_PREFIX)
         }),
-    ])
+    ]
 }
 
 fn recorder_race(folder: &Path, prefix: &str) -> Result<Race> {
@@ -341,28 +341,24 @@ fn recorder_race(folder: &Path, prefix: &str) -> Result<Race> {
 }
 
 /// A long training log. What a search for a few of the phrases takes is the limit of what reading it can take.
-fn logs(data: &Path) -> Result<Vec<Row<'_>>> {
-    Ok(vec![Row::new(
-        "training log, ripgrep",
-        Goal::BytesPerSecond(200e6),
-        || {
-            let rg = tools::find("rg", "apt-get install ripgrep")?;
-            let log = inputs::training_log(data)?;
-            let phrases = [
-                "Traceback",
-                "CUDA out of memory",
-                "Segmentation fault",
-                "Watchdog caught",
-                "NVRM: Xid",
-            ];
-            let mut words: Vec<OsString> = vec![rg.into(), "-j1".into(), "-c".into()];
-            words.extend(phrases.into_iter().flat_map(|phrase| ["-e".into(), phrase.into()]));
-            words.push(log.clone().into());
-            Ok(Race {
-                input_bytes: size(&[log.clone()])?,
-                ours: ours([log], &[])?,
-                theirs: Program::new(words),
-            })
-        },
-    )])
+fn logs(data: &Path) -> Vec<Row<'_>> {
+    vec![Row::new("training log, ripgrep", Goal::BytesPerSecond(200e6), || {
+        let rg = tools::find("rg", "apt-get install ripgrep")?;
+        let log = inputs::training_log(data)?;
+        let phrases = [
+            "Traceback",
+            "CUDA out of memory",
+            "Segmentation fault",
+            "Watchdog caught",
+            "NVRM: Xid",
+        ];
+        let mut words: Vec<OsString> = vec![rg.into(), "-j1".into(), "-c".into()];
+        words.extend(phrases.into_iter().flat_map(|phrase| ["-e".into(), phrase.into()]));
+        words.push(log.clone().into());
+        Ok(Race {
+            input_bytes: size(std::slice::from_ref(&log))?,
+            ours: ours([log], &[])?,
+            theirs: Program::new(words),
+        })
+    })]
 }
