@@ -49,7 +49,7 @@ impl std::fmt::Debug for Dwarf {
 impl Dwarf {
     /// Reads the index of a file's units; functions and lines are read when an address asks for them.
     pub(crate) fn load(file: &ObjectFile) -> Self {
-        let supplementary = file.supplementary().map(|file| sections(file));
+        let supplementary = file.supplementary().map(sections);
         let sections = Arc::new(sections(file).with_supplementary(supplementary));
         Self {
             units: Units::new(Arc::clone(&sections)),

@@ -327,7 +327,7 @@ impl Sequence {
 /// The path of a row's file, no longer than is shown.
 fn path(header: &LineProgramHeader<Slice<'_>>, row: &LineRow) -> Option<String> {
     let text = |value| match value {
-        gimli::AttributeValue::String(text) => Some(Slice::slice(&text)).map(shown),
+        gimli::AttributeValue::String(text) => Some(shown(Slice::slice(&text))),
         // The strings of DWARF 5 are in sections that line tables of GPU code do not use.
         _ => None,
     };
