@@ -183,6 +183,8 @@ const MAX_CLAIMS: usize = 8;
 pub(crate) struct Units {
     sections: Arc<Sections>,
     index: Vec<Indexed>,
+    /// The units that the index lists, those without any code included.
+    listed: HashSet<usize>,
     /// Whether the index lists every unit; known when an address is not in it.
     index_is_complete: OnceLock<bool>,
     parsed: HashMap<Place, Option<Context<Reader>>>,
@@ -215,8 +217,10 @@ pub(crate) struct Lookup<'a> {
 
 impl Units {
     pub(crate) fn new(sections: Arc<Sections>) -> Self {
+        let (index, listed) = index(&sections).unwrap_or_default();
         Self {
-            index: index(&sections).unwrap_or_default(),
+            index,
+            listed,
             sections,
             index_is_complete: OnceLock::new(),
             parsed: HashMap::new(),
@@ -286,14 +290,13 @@ impl Units {
     /// Some compilers leave units out of the index, or write none at all.
     fn index_is_complete(&self) -> bool {
         *self.index_is_complete.get_or_init(|| {
-            let listed: HashSet<usize> = self.index.iter().map(|indexed| indexed.unit).collect();
             let mut headers = self.sections.whole().units();
             while let Ok(Some(header)) = headers.next() {
                 let has_code = matches!(
                     header.type_(),
                     gimli::UnitType::Compilation | gimli::UnitType::Skeleton(_)
                 );
-                if has_code && !listed.contains(&header.offset().0) {
+                if has_code && !self.listed.contains(&header.offset().0) {
                     return false;
                 }
             }
@@ -302,12 +305,13 @@ impl Units {
     }
 }
 
-fn index(sections: &Sections) -> Option<Vec<Indexed>> {
+fn index(sections: &Sections) -> Option<(Vec<Indexed>, HashSet<usize>)> {
     let aranges = gimli::DebugAranges::from(sections.get(SectionId::DebugAranges).reader());
-    let mut index = Vec::new();
+    let (mut index, mut listed) = (Vec::new(), HashSet::new());
     let mut lists = aranges.headers();
     while let Some(list) = lists.next().ok()? {
         let unit = list.debug_info_offset().0;
+        listed.insert(unit);
         let mut entries = list.entries();
         while let Some(entry) = entries.next().ok()? {
             let addresses = entry.range();
@@ -324,5 +328,5 @@ fn index(sections: &Sections) -> Option<Vec<Indexed>> {
         reach = indexed.addresses.end.max(reach);
         indexed.reach = reach;
     }
-    Some(index)
+    Some((index, listed))
 }
