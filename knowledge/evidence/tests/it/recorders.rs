@@ -209,7 +209,7 @@ fn rings_and_states_are_told_apart() {
                 rank(1, &[done(5), wait(6)], 6),
                 rank(2, &[wait(5)], 5),
             ],
-            vec!["missing-rank 7:6 [2]"],
+            vec!["not-completed 7:5 [2]", "missing-rank 7:6 [2]"],
             vec![2],
         ),
         (

@@ -28,6 +28,10 @@ pub fn match_ranks(recorders: Vec<Recorder>) -> Collectives {
         .iter()
         .flat_map(|(key, group)| judge_group(key, group, now_ns))
         .collect();
+    // Where nothing else went wrong, a rank that is a moment behind is no finding; where the job hangs, it is.
+    if verdicts.iter().all(|judged| judged.only_pending || judged.may_be_lag) {
+        verdicts.retain(|judged| !judged.may_be_lag);
+    }
     verdicts.sort_by_key(|judged| (judged.time_ns, judged.verdict.sequence));
     let culprits = culprits(&groups, verdicts.iter().map(|judged| &judged.verdict));
     let decided = verdicts.iter().any(|judged| !judged.only_pending);
@@ -75,6 +79,8 @@ struct Judged {
     time_ns: u64,
     /// Everybody entered and nobody completed: it may just have been under way, so anything else says more.
     only_pending: bool,
+    /// Others got out, and those who did not are not overdue by what the dumps tell.
+    may_be_lag: bool,
 }
 
 /// The first verdict of each kind: what follows in the same group is its consequence.
@@ -233,9 +239,10 @@ impl<'a> Call<'a> {
             .filter(|(_, member)| self.is_known_to(member))
             .partition(|(_, member)| self.is_done_by(member));
         let only_pending = done.is_empty();
+        let may_be_lag = !only_pending && !stuck.iter().any(|(_, member)| self.is_overdue_in(member));
         let stuck: Vec<u32> = stuck
             .into_iter()
-            .filter(|(_, member)| only_pending || self.is_overdue_in(member))
+            .filter(|(_, member)| only_pending || may_be_lag || self.is_overdue_in(member))
             .map(|(rank, _)| *rank)
             .collect();
         if stuck.is_empty() {
@@ -253,6 +260,7 @@ impl<'a> Call<'a> {
         };
         Some(Judged {
             only_pending,
+            may_be_lag,
             ..self.verdict("not-completed", stuck, detail)
         })
     }
@@ -313,6 +321,7 @@ impl<'a> Call<'a> {
             verdict,
             time_ns,
             only_pending: false,
+            may_be_lag: false,
         }
     }
 }
