@@ -79,22 +79,11 @@ impl Finder {
             .as_ref()
             .or(binary.as_ref().and_then(|binary| binary.build_id.as_ref()))
             .cloned();
-        let debug = match &binary {
-            Some(binary) if binary.has_dwarf() => None,
-            _ => self.debug_file(build_id.as_deref(), binary.as_deref()),
-        };
+        let debug = self.debug_file(build_id.as_deref(), binary.as_deref());
         let bias = module
             .bias
             .or_else(|| binary.as_ref().and_then(|binary| bias(core, module, binary)));
-        self.with_remote(
-            LoadedModule {
-                binary,
-                debug,
-                bias,
-                remote: None,
-            },
-            build_id.as_deref(),
-        )
+        self.loaded(binary, debug, bias, build_id.as_deref())
     }
 
     /// The files of a binary that was mapped at `start` and is known by its path and build id alone.
@@ -111,10 +100,7 @@ impl Finder {
             .chain(local)
             .filter_map(|path| self.open(&path))
             .find(|file| file.has_code() && same(file));
-        let debug = match &binary {
-            Some(binary) if binary.has_dwarf() => None,
-            _ => self.debug_file(Some(build_id), binary.as_deref()),
-        };
+        let debug = self.debug_file(Some(build_id), binary.as_deref());
         // A debug file has the segments of its binary.
         let bias = binary
             .iter()
@@ -123,19 +109,23 @@ impl Finder {
             .map(|first| start.wrapping_sub(first.address & !(PAGE - 1)));
         // Shared objects, which nearly all are, are linked at address 0.
         let bias = bias.or(Some(start));
-        self.with_remote(
-            LoadedModule {
-                binary,
-                debug,
-                bias,
-                remote: None,
-            },
-            Some(build_id),
-        )
+        self.loaded(binary, debug, bias, Some(build_id))
     }
 
-    /// The module, with the servers to ask for what it lacks.
-    fn with_remote(&self, module: LoadedModule, build_id: Option<&str>) -> LoadedModule {
+    /// A module of these files, with the servers to ask for what it lacks.
+    fn loaded(
+        &self,
+        binary: Option<Arc<ObjectFile>>,
+        debug: Option<Arc<ObjectFile>>,
+        bias: Option<u64>,
+        build_id: Option<&str>,
+    ) -> LoadedModule {
+        let module = LoadedModule {
+            binary,
+            debug,
+            bias,
+            remote: None,
+        };
         let has_dwarf = module.files().any(|file| file.has_dwarf());
         let wants = Wants {
             debug: !has_dwarf && module.debug.is_none(),
@@ -205,8 +195,12 @@ impl Finder {
             .or_else(|| memory_image::object_file(core, module).map(Arc::new))
     }
 
-    /// The separate debug file of a binary: by build id, then by the name that the binary gives.
+    /// The separate debug file of a binary that has no DWARF of its own: by build id, then by the name that the binary
+    /// gives.
     fn debug_file(&self, build_id: Option<&str>, binary: Option<&ObjectFile>) -> Option<Arc<ObjectFile>> {
+        if binary.is_some_and(ObjectFile::has_dwarf) {
+            return None;
+        }
         let link = binary.and_then(|binary| binary.debug_link.as_ref());
         let name = link.map_or("", |link| &link.name);
         let mut candidates = self.in_folders(build_id, name);

@@ -38,7 +38,7 @@ pub struct Known {
     pub kinds: Vec<&'static str>,
 }
 
-/// Keeps a binary, a debug file or a Breakpad symbol file. Reports that lacked it are read again.
+/// Keeps a binary, a debug file or a Breakpad symbol file. Reports that lacked the binary or debug file are read again.
 #[utoipa::path(post, path = "/api/v1/symbols", tag = "symbols",
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, body = Kept), (status = "default", body = super::problem::Problem)))]

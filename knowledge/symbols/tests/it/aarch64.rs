@@ -5,10 +5,8 @@ use std::process::Command;
 
 use object::{Object as _, ObjectSymbol as _};
 use whycrash_evidence::model::{Crash, Frame, Trust};
-use whycrash_evidence::{Artifact, Limits};
-use whycrash_symbols::{Sources, Symbols};
 
-use crate::tiny_core::{EXECUTE, READ, TinyCore, WRITE};
+use crate::tiny_core::{EXECUTE, READ, TinyCore, WRITE, words};
 
 /// `leaf` uses no stack; `signer` signs its return address and keeps a frame record; `first` has no caller.
 const PROGRAM: &str = "
@@ -104,20 +102,9 @@ impl Program {
     }
 
     fn read(&self, core: TinyCore) -> (Crash, Vec<Frame>) {
-        let path = self.folder.path().join("core");
-        std::fs::write(&path, core.bytes()).expect("room");
-        let sources = Sources {
-            folders: vec![self.folder.path().to_owned()],
-            ..Sources::default()
-        };
-        let reading = Symbols::new(sources).read(&Artifact::new("core", &path), &Limits::default());
-        let mut evidence = reading.evidence;
+        let mut evidence = core.read(self.folder.path());
         (evidence.crash.expect("a crash"), evidence.threads.swap_remove(0).frames)
     }
-}
-
-fn words(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 fn stack(frames: &[Frame]) -> Vec<(&str, Trust)> {

@@ -4,10 +4,8 @@ use std::process::Command;
 
 use object::{Object as _, ObjectSymbol as _};
 use whycrash_evidence::model::Crash;
-use whycrash_evidence::{Artifact, Limits};
-use whycrash_symbols::{Sources, Symbols};
 
-use crate::tiny_core::{EXECUTE, READ, TinyCore, WRITE};
+use crate::tiny_core::{EXECUTE, READ, TinyCore, WRITE, words};
 
 const BASE: u64 = 0x7f00_0000_0000;
 const STACK: u64 = 0x7fff_0000_0000;
@@ -61,19 +59,8 @@ impl Library {
     }
 
     fn crash(&self, core: TinyCore) -> Crash {
-        let path = self.folder.path().join("core");
-        std::fs::write(&path, core.bytes()).expect("room");
-        let sources = Sources {
-            folders: vec![self.folder.path().to_owned()],
-            ..Sources::default()
-        };
-        let reading = Symbols::new(sources).read(&Artifact::new("core", &path), &Limits::default());
-        reading.evidence.crash.expect("a crash")
+        core.read(self.folder.path()).crash.expect("a crash")
     }
-}
-
-fn words(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! ELF cores small enough to be written by hand: registers, mapped files and a little memory.
 
+use std::path::Path;
+
+use whycrash_evidence::{Artifact, Evidence, Limits};
+use whycrash_symbols::{Sources, Symbols};
+
 /// A core to be.
 pub struct TinyCore {
     /// `e_machine`.
@@ -125,6 +130,18 @@ impl TinyCore {
         files
     }
 
+    /// What is read of it with the symbols in this folder, which it is written to.
+    pub fn read(self, folder: &Path) -> Evidence {
+        let path = folder.join("core");
+        std::fs::write(&path, self.bytes()).expect("room");
+        let sources = Sources {
+            folders: vec![folder.to_owned()],
+            ..Sources::default()
+        };
+        let symbols = Symbols::new(sources);
+        symbols.read(&Artifact::new("core", &path), &Limits::default()).evidence
+    }
+
     /// The file.
     pub fn bytes(mut self) -> Vec<u8> {
         let (status, files) = (self.status(), self.files());
@@ -160,4 +177,8 @@ impl TinyCore {
         file.extend(self.segments.iter().flat_map(|segment| &segment.bytes));
         file
     }
+}
+
+pub fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
