@@ -11,6 +11,8 @@ pub struct Artifact {
     pub name: String,
     /// Where the bytes are on this machine.
     pub path: PathBuf,
+    /// SHA-256 of the bytes in lower-case hex, where somebody has computed it before.
+    pub sha256: Option<String>,
 }
 
 impl Artifact {
@@ -19,6 +21,16 @@ impl Artifact {
         Self {
             name: name.into(),
             path: path.into(),
+            sha256: None,
+        }
+    }
+
+    /// The same with its hash: bytes that were hashed when they came need not be hashed again.
+    #[must_use]
+    pub fn with_sha256(self, sha256: impl Into<String>) -> Self {
+        Self {
+            sha256: Some(sha256.into()),
+            ..self
         }
     }
 }

@@ -1,9 +1,5 @@
 //! What identifies a report and its artifacts.
 
-use std::fs::File;
-use std::io;
-use std::path::Path;
-
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -12,26 +8,6 @@ use crate::sandbox::hex;
 
 /// Bytes of the hash that a report's id is made of.
 const ID_BYTES: usize = 16;
-
-/// SHA-256 of a file's bytes, lower-case hex.
-pub(crate) fn sha256(path: &Path) -> io::Result<String> {
-    let mut hash = HashWriter(Sha256::new());
-    io::copy(&mut io::BufReader::with_capacity(1 << 20, File::open(path)?), &mut hash)?;
-    Ok(hex(&hash.0.finalize()))
-}
-
-struct HashWriter(Sha256);
-
-impl io::Write for HashWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// The id of a report: the same metadata and the same artifacts give the same id, in whatever order they come.
 pub(crate) fn report_id(metadata: &Map<String, Value>, artifacts: &[ArtifactHead]) -> String {

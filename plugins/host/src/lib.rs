@@ -8,6 +8,7 @@ mod builtin;
 mod case;
 mod citation;
 mod diagnose;
+mod digest;
 mod document;
 mod head;
 mod judge;

@@ -1,11 +1,13 @@
 //! From the files of a report to a case.
 
+use std::io;
+
 use whycrash_evidence::readers::Lines;
 use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Problem, Reading};
 use whycrash_symbols::Symbols;
 
 use crate::case::{Case, CaseArtifact};
-use crate::{ArtifactHead, Exit, Input, ReportHead, head};
+use crate::{ArtifactHead, Exit, Input, ReportHead, digest, head};
 
 /// A report that was read.
 #[derive(Debug)]
@@ -18,8 +20,13 @@ pub(crate) struct Read {
 pub(crate) fn read(symbols: &Symbols, limits: &Limits, input: &Input) -> Read {
     let (mut artifacts, mut evidences) = (Vec::new(), Vec::new());
     for artifact in &input.artifacts {
-        let reading = symbols.read(artifact, limits);
-        let (read, evidence) = case_artifact(artifact, reading, limits);
+        // Both go through the whole file: they share what is in memory, and cores wait for neither.
+        let (reading, sha256) = std::thread::scope(|scope| {
+            let hash = scope.spawn(|| sha256(artifact));
+            (symbols.read(artifact, limits), hash.join())
+        });
+        let sha256 = sha256.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let (read, evidence) = case_artifact(artifact, reading, sha256, limits);
         artifacts.push(read);
         evidences.push(evidence);
     }
@@ -38,9 +45,19 @@ pub(crate) fn read(symbols: &Symbols, limits: &Limits, input: &Input) -> Read {
     }
 }
 
-fn case_artifact(artifact: &Artifact, reading: Reading, limits: &Limits) -> (CaseArtifact, Evidence) {
+fn sha256(artifact: &Artifact) -> io::Result<String> {
+    let known = artifact.sha256.clone();
+    known.map_or_else(|| digest::sha256(&artifact.path), Ok)
+}
+
+fn case_artifact(
+    artifact: &Artifact,
+    reading: Reading,
+    sha256: io::Result<String>,
+    limits: &Limits,
+) -> (CaseArtifact, Evidence) {
     let mut problems = reading.problems;
-    let sha256 = head::sha256(&artifact.path).unwrap_or_else(|error| {
+    let sha256 = sha256.unwrap_or_else(|error| {
         problems.push(Problem::new("unreadable", format!("the file can not be read: {error}")));
         String::new()
     });

@@ -233,9 +233,8 @@ async fn findings(services: &Data<Services>, report: &ReportRecord) -> ApiResult
         let Some(blob) = services.stores.blobs.local(&artifact.digest).await? else {
             continue;
         };
-        input
-            .artifacts
-            .push(Artifact::new(artifact.name.clone(), blob.path.clone()));
+        let known = Artifact::new(artifact.name.clone(), blob.path.clone());
+            input.artifacts.push(known.with_sha256(artifact.digest.as_str()));
         blobs.push(blob);
     }
     let diagnoser = Arc::clone(&services.diagnoser);

@@ -144,9 +144,8 @@ impl Worker {
         for artifact in &report.artifacts {
             let blob = self.stores.blobs.local(&artifact.digest).await?;
             let blob = blob.ok_or_else(|| Trouble::NoBlob(artifact.name.clone()))?;
-            input
-                .artifacts
-                .push(Artifact::new(artifact.name.clone(), blob.path.clone()));
+            let known = Artifact::new(artifact.name.clone(), blob.path.clone());
+            input.artifacts.push(known.with_sha256(artifact.digest.as_str()));
             blobs.push(blob);
         }
         Ok((input, blobs))
