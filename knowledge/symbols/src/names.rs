@@ -80,8 +80,12 @@ fn in_gnu_style(name: &str) -> String {
     space_function_types(&name.replace("(bool)1", "true").replace("(bool)0", "false"))
 }
 
-/// Name of a function without a linkage name, as its compiler wrote it, in the common style.
+/// Name of a function without a linkage name, as its compiler wrote it, in the common style. One with a lambda in it
+/// stays: debuggers can not take it apart, and people will look for what these show.
 pub(crate) fn in_common_style(name: &str) -> String {
+    if name.contains("<lambda") {
+        return name.to_owned();
+    }
     const TYPES: [(&str, &str); 6] = [
         ("long long unsigned int", "unsigned long long"),
         ("long unsigned int", "unsigned long"),
