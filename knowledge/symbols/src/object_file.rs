@@ -185,11 +185,24 @@ impl ObjectFile {
             || (self.sections.is_empty() && self.segments.iter().any(|segment| segment.executable))
     }
 
+    /// What to add to its addresses when the lowest one that is loaded is at `start`.
+    pub(crate) fn bias_at(&self, start: u64) -> Option<u64> {
+        let first = self.segments.first()?;
+        Some(start.wrapping_sub(first.address & !(PAGE - 1)))
+    }
+
     /// True when it has DWARF of its own.
     pub(crate) fn has_dwarf(&self) -> bool {
         self.sections
             .iter()
             .any(|section| section.name == ".debug_info" && !section.data.is_empty())
+    }
+
+    /// True when it has any section of debug information: that decides for elfutils' debuginfod what is debug information.
+    pub(crate) fn has_debug_sections(&self) -> bool {
+        self.sections
+            .iter()
+            .any(|section| section.name.starts_with(".debug_") && !section.data.is_empty())
     }
 
     /// The file that holds what this one shares with others: `.gnu_debugaltlink` as dwz writes it (a path, then a
@@ -276,6 +289,9 @@ impl ObjectFile {
         Some(bytes.get(..len).unwrap_or(bytes))
     }
 }
+
+/// Segments are loaded by pages of this size at least.
+const PAGE: u64 = 4096;
 
 /// `.debug_info` for `.zdebug_info`, as compressed sections were called before ELF had a flag for them.
 fn standard_name(name: &str) -> String {

@@ -1,7 +1,9 @@
 //! Symbols that come after the crash: the report is read again with them.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::Value;
-use whycrash_tests::corpus;
+use whycrash_tests::corpus::{self, Case};
 
 use crate::house::House;
 
@@ -11,20 +13,32 @@ fn functions(document: &Value) -> Vec<&str> {
     frames.iter().filter_map(|frame| frame["function"].as_str()).collect()
 }
 
+/// A crash of the corpus, whose program carries its own debug information and is at no path of this machine.
+fn case() -> Case {
+    let cases = corpus::cases().expect("the corpus can be read");
+    cases
+        .into_iter()
+        .find(|case| case.name == "seg-null-deref-worker-thread")
+        .expect("it is there")
+}
+
+/// What the command line prints when it may ask these debuginfod servers.
+fn printed(house: &House, servers: &str, arguments: &[&str]) -> Value {
+    let mut command = house.whycrash(arguments);
+    let output = command
+        .env("DEBUGINFOD_URLS", servers)
+        .output()
+        .expect("the program runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    serde_json::from_slice(&output.stdout).expect("it prints JSON")
+}
+
 #[test]
 fn a_report_is_read_again_with_symbols_that_come_later() {
-    let cases = corpus::cases().expect("the corpus can be read");
-    let case = cases
-        .iter()
-        .find(|case| case.name == "seg-null-deref-worker-thread")
-        .expect("it is there");
+    let case = case();
     let house = House::open("local_symbols = false");
-    let whycrash = |arguments: &[&str]| -> Value {
-        let output = house.whycrash(arguments).output().expect("the program runs");
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {errors}");
-        serde_json::from_slice(&output.stdout).expect("it prints JSON")
-    };
+    let whycrash = |arguments: &[&str]| printed(&house, "", arguments);
     let core = case.folder.join("core.zst");
     let sent = whycrash(&["upload", "--format", "json", &core.to_string_lossy()]);
     let id = sent["id"].as_str().expect("an id");
@@ -52,6 +66,143 @@ fn a_report_is_read_again_with_symbols_that_come_later() {
         served.bytes().expect("bytes") == std::fs::read(path).expect("the file"),
         "debuginfod gets the same bytes"
     );
+}
+
+/// How often a server was asked for files by build id.
+fn asked(house: &House) -> u64 {
+    let text = reqwest::blocking::get(format!("{}/metrics", house.url)).expect("it answers");
+    let text = text.text().expect("text");
+    let lines = text.lines().filter(|line| line.starts_with("whycrash_requests_total{"));
+    let lines = lines.filter(|line| line.contains("route=\"/buildid/"));
+    lines
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
+        .sum()
+}
+
+/// The frames of a build, over all threads.
+fn frames_of<'a>(document: &'a Value, build_id: &str) -> Vec<&'a Value> {
+    let threads = document["evidence"]["threads"].as_array().expect("threads");
+    let frames = threads
+        .iter()
+        .flat_map(|thread| thread["frames"].as_array().expect("frames"));
+    frames.filter(|frame| frame["build_id"] == build_id).collect()
+}
+
+#[test]
+fn an_uploaded_binary_names_frames_wherever_debuginfod_is_asked() {
+    let case = case();
+    let mut house = House::open("local_symbols = false");
+    let core = case.folder.join("core.zst").to_string_lossy().into_owned();
+    let diagnose = ["diagnose", "--format", "json", core.as_str()];
+    let binaries = case.binaries().expect("its program is there");
+    let kept = printed(
+        &house,
+        "",
+        &["symbols", "upload", "--format", "json", &binaries.to_string_lossy()],
+    );
+    let id = kept["files"][0]["id"].as_str().expect("an id").to_owned();
+    let url = house.url.clone();
+
+    let nobody = printed(&house, "", &diagnose);
+    assert!(!frames_of(&nobody, &id).is_empty());
+    assert!(frames_of(&nobody, &id).iter().all(|frame| frame["line"].is_null()));
+
+    let first = printed(&house, &url, &diagnose);
+    let frames = frames_of(&first, &id);
+    assert!(frames.iter().any(|frame| frame["function"] == "sum_pixels"));
+    for frame in frames {
+        // The C library's own start code has no debug information in the program either.
+        let is_start = frame["function"] == "_start";
+        assert!(
+            is_start || (frame["file"].is_string() && frame["line"].is_number()),
+            "{frame:#}"
+        );
+        assert_ne!(frame["trust"], "scan", "{frame:#}");
+    }
+
+    // Binaries that the server does not have are not asked for again either.
+    let asked_first = asked(&house);
+    assert!(asked_first > 2, "{asked_first}");
+    let second = printed(&house, &url, &diagnose);
+    assert_eq!(second["evidence"], first["evidence"]);
+    assert_eq!(asked(&house), asked_first);
+
+    house.stop();
+    let third = printed(&house, &url, &diagnose);
+    assert_eq!(third["evidence"], first["evidence"]);
+}
+
+/// Asks for what debuginfod's clients ask; status and body.
+fn ask(house: &House, path: &str) -> (u16, Vec<u8>) {
+    let answer = reqwest::blocking::get(format!("{}/buildid/{path}", house.url)).expect("it answers");
+    (answer.status().as_u16(), answer.bytes().expect("bytes").to_vec())
+}
+
+#[test]
+fn debug_information_is_the_separate_file_or_the_binary_that_has_it() {
+    let house = House::open("local_symbols = false");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name);
+    let run = |tool: &str, arguments: &[&str]| {
+        let output = std::process::Command::new(tool)
+            .args(arguments)
+            .current_dir(folder.path())
+            .output();
+        assert!(
+            output.expect("apt-get install binutils").status.success(),
+            "{tool} {arguments:?}"
+        );
+    };
+    let upload = |name: &str| {
+        let path = path(name);
+        printed(
+            &house,
+            "",
+            &["symbols", "upload", "--format", "json", &path.to_string_lossy()],
+        )["files"][0]
+            .clone()
+    };
+    let program = std::fs::read_dir(case().binaries().expect("its program")).expect("a folder");
+    let program = program.flatten().next().expect("the program").path();
+    std::fs::copy(program, path("whole")).expect("room");
+    run("strip", &["whole", "-o", "stripped"]);
+    run("objcopy", &["--only-keep-debug", "whole", "separate.debug"]);
+    let bytes = |name: &str| std::fs::read(path(name)).expect("the file");
+
+    let id = upload("stripped")["id"].as_str().expect("an id").to_owned();
+    assert!(ask(&house, &format!("{id}/executable")) == (200, bytes("stripped")));
+    assert_eq!(ask(&house, &format!("{id}/debuginfo")).0, 404);
+    assert_eq!(upload("separate.debug")["kind"], "debuginfo");
+    assert!(ask(&house, &format!("{id}/debuginfo")) == (200, bytes("separate.debug")));
+
+    // gdb shows what it gets as a source file, whatever it is.
+    for other in ["source/src/train.c", "section/.gdb_index", "source", ""] {
+        assert_eq!(ask(&house, &format!("{id}/{other}")).0, 404, "{other}");
+    }
+    let client = reqwest::blocking::Client::new();
+    let head = client
+        .head(format!("{}/buildid/{id}/executable", house.url))
+        .send()
+        .expect("it answers");
+    assert!(head.status().is_success());
+    assert_eq!(head.headers()["content-length"], bytes("stripped").len().to_string());
+    assert!(head.headers().contains_key("last-modified"));
+
+    let house = House::open("local_symbols = false");
+    printed(
+        &house,
+        "",
+        &[
+            "symbols",
+            "upload",
+            "--format",
+            "json",
+            &path("whole").to_string_lossy(),
+        ],
+    );
+    for kind in ["executable", "debuginfo"] {
+        assert!(ask(&house, &format!("{id}/{kind}")) == (200, bytes("whole")), "{kind}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use whycrash_evidence::model::Trust;
 use whycrash_evidence::{Artifact, Limits, Reading};
 use whycrash_symbols::{Debuginfod, DebuginfodLimits, Fetch, Fetched, Sources, Symbols};
 
@@ -94,12 +95,20 @@ fn functions(reading: &Reading) -> Vec<&str> {
     frames.take(3).filter_map(|frame| frame.function.as_deref()).collect()
 }
 
+/// A server with these programs under the build id.
+fn server(files: &[(&str, &str)]) -> Server {
+    let answer = |(kind, name): &(&str, &str)| {
+        let body = std::fs::read(programs().join(name)).expect("a program");
+        (format!("/buildid/{BUILD_ID}/{kind}"), body)
+    };
+    Server::start(files.iter().map(answer).collect())
+}
+
 fn whole_server() -> Server {
-    let file = |name: &str| std::fs::read(programs().join(name)).expect("a program");
-    Server::start(HashMap::from([
-        (format!("/buildid/{BUILD_ID}/executable"), file("n_plain_stripped")),
-        (format!("/buildid/{BUILD_ID}/debuginfo"), file("n_plain_stripped.debug")),
-    ]))
+    server(&[
+        ("executable", "n_plain_stripped"),
+        ("debuginfo", "n_plain_stripped.debug"),
+    ])
 }
 
 const EXPECTED: [&str; 3] = [
@@ -130,6 +139,38 @@ fn what_is_not_here_is_fetched_once() {
         asked,
         "what is there, and what nobody has, is remembered"
     );
+}
+
+/// What was asked about the program itself.
+fn asked_of_program(server: &Server) -> Vec<String> {
+    let of_program = |path: &String| Some(path.strip_prefix(&format!("/buildid/{BUILD_ID}/"))?.to_owned());
+    server.asked().iter().filter_map(of_program).collect()
+}
+
+#[test]
+fn a_binary_with_its_own_debug_information_is_fetched_once_whatever_it_is_served_as() {
+    // The program that was not stripped has the same build id.
+    let program = "n_plain_O2";
+    let cases: [(&[(&str, &str)], &[&str]); 3] = [
+        (&[("executable", program), ("debuginfo", program)], &["executable"]),
+        (&[("executable", program)], &["executable"]),
+        (&[("debuginfo", program)], &["executable", "debuginfo"]),
+    ];
+    for (files, expected) in cases {
+        let server = server(files);
+        let cache = tempfile::tempdir().expect("a temporary folder");
+        let reading = read(&server.address, cache.path(), DebuginfodLimits::default());
+        assert_eq!(functions(&reading), EXPECTED, "{files:?}");
+        let of_program = reading.evidence.threads[0].frames.iter();
+        let of_program = of_program.filter(|frame| frame.build_id.as_deref() == Some(BUILD_ID));
+        for frame in of_program {
+            assert!(
+                frame.function.is_some() && frame.trust != Trust::Scan,
+                "{files:?}: {frame:?}"
+            );
+        }
+        assert_eq!(asked_of_program(&server), expected, "{files:?}");
+    }
 }
 
 #[test]
