@@ -68,6 +68,49 @@ fn a_report_is_read_again_with_symbols_that_come_later() {
     );
 }
 
+/// Two functions of the program that `cpp_null_worker.dmp` is of, as tools that read debug information write them.
+const SYMBOL_FILE: &str = "\
+MODULE Linux x86_64 5A865AB22664BC5E2A9FB3019E57AB350 n_plain_O2
+FILE 0 /src/reduce.cpp
+FUNC 3130 480 0 trainer::do_crash(int)
+3130 480 53 0
+FUNC 3630 40 0 trainer::reduce(int)
+3630 40 29 0
+STACK CFI INIT 3630 40 .cfa: $rsp 8 + .ra: .cfa -8 + ^
+";
+
+#[test]
+fn minidumps_are_read_again_with_symbol_files_that_come_later() {
+    let house = House::open("local_symbols = false");
+    let dumps = Path::new(env!("CARGO_MANIFEST_DIR")).join("../knowledge/evidence/tests/fixtures/minidumps");
+    let send = |name: &str| {
+        let path = dumps.join(name).to_string_lossy().into_owned();
+        let sent = printed(&house, "", &["upload", "--format", "json", &path]);
+        let id = sent["id"].as_str().expect("an id").to_owned();
+        assert!(functions(&house.document(&id)).is_empty(), "{name}");
+        id
+    };
+    let id = send("cpp_null_worker.dmp");
+    send("rust_panic.dmp");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let upload = |text: &str| {
+        let path = folder.path().join("n_plain_O2.sym");
+        std::fs::write(&path, text).expect("room");
+        let kept = printed(
+            &house,
+            "",
+            &["symbols", "upload", "--format", "json", &path.to_string_lossy()],
+        );
+        kept["files"][0]["reports"].as_u64().expect("a number")
+    };
+    assert_eq!(upload(&SYMBOL_FILE.replace("5A865AB2", "00000000")), 0, "another build");
+    assert_eq!(upload(SYMBOL_FILE), 1);
+    let expected = ["trainer::reduce(int)", "trainer::do_crash(int)"];
+    let after = house.document_when(&id, |document| functions(document) == expected);
+    assert_eq!(after["evidence"]["modules"][0]["symbols"], "symbol-file");
+    assert_eq!(upload(SYMBOL_FILE), 0, "the server has it");
+}
+
 /// How often a server was asked for files by build id.
 fn asked(house: &House) -> u64 {
     let text = reqwest::blocking::get(format!("{}/metrics", house.url)).expect("it answers");
