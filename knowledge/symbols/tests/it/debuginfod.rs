@@ -12,6 +12,7 @@ use whycrash_evidence::{Artifact, Limits, Reading};
 use whycrash_symbols::{Debuginfod, DebuginfodLimits, Fetch, Fetched, Sources, Symbols};
 
 use crate::fixtures::{core, programs};
+use crate::minidumps::dump;
 
 /// Build id of `n_plain_stripped` and of its separate debug file.
 const BUILD_ID: &str = "b25a865a64265ebc2a9fb3019e57ab3574972ff1";
@@ -83,11 +84,15 @@ impl Fetch for PlainHttp {
 }
 
 fn read(servers: &str, cache: &Path, limits: DebuginfodLimits) -> Reading {
+    read_artifact(&core("cpp_null_worker_stripped"), servers, cache, limits)
+}
+
+fn read_artifact(artifact: &Artifact, servers: &str, cache: &Path, limits: DebuginfodLimits) -> Reading {
     let sources = Sources {
         debuginfod: Debuginfod::new(servers, cache.to_owned(), Arc::new(PlainHttp), limits),
         ..Sources::default()
     };
-    Symbols::new(sources).read(&core("cpp_null_worker_stripped"), &Limits::default())
+    Symbols::new(sources).read(artifact, &Limits::default())
 }
 
 fn functions(reading: &Reading) -> Vec<&str> {
@@ -171,6 +176,23 @@ fn a_binary_with_its_own_debug_information_is_fetched_once_whatever_it_is_served
         }
         assert_eq!(asked_of_program(&server), expected, "{files:?}");
     }
+}
+
+#[test]
+fn minidumps_are_named_from_servers_too() {
+    let server = server(&[("executable", "n_plain_O2")]);
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let dump = dump("cpp_null_worker.dmp");
+    let artifact = Artifact::new("dump", dump);
+    let reading = read_artifact(&artifact, &server.address, cache.path(), DebuginfodLimits::default());
+    assert_eq!(functions(&reading), EXPECTED);
+    let crash = reading.evidence.crash.expect("a crash");
+    assert_eq!(
+        crash.access.as_deref(),
+        Some("read"),
+        "the instruction is in the binary"
+    );
+    assert_eq!(asked_of_program(&server), ["executable"]);
 }
 
 #[test]
