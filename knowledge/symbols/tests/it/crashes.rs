@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use whycrash_evidence::model::Trust;
-use whycrash_evidence::{Artifact, Limits};
+use whycrash_evidence::{Artifact, Limits, Reading};
 use whycrash_symbols::{Sources, Symbols};
 
 const SOURCE: &str = r"
@@ -51,16 +51,16 @@ int main(int count, char **) {
 ";
 
 /// Function and line.
-type Place = (String, Option<u32>);
+pub type Place = (String, Option<u32>);
 
 /// A folder with the program, a core of its crash, and what gdb said of that.
-struct Crash {
+pub struct Crash {
     folder: tempfile::TempDir,
-    gdb: Vec<Place>,
+    pub gdb: Vec<Place>,
 }
 
 impl Crash {
-    fn new(options: &[&str]) -> Self {
+    pub fn new(options: &[&str]) -> Self {
         let mut crash = Self {
             folder: tempfile::tempdir().expect("a temporary folder"),
             gdb: Vec::new(),
@@ -86,7 +86,7 @@ impl Crash {
         crash
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -115,14 +115,21 @@ impl Crash {
         }
     }
 
-    /// The frames up to `main`, none of them guessed.
+    /// The frames up to `main`, with what is in the folder.
     fn frames(&self) -> Vec<Place> {
-        let sources = Sources {
+        self.places(&self.read(Sources {
             folders: vec![self.folder.path().to_owned()],
             ..Sources::default()
-        };
+        }))
+    }
+
+    pub fn read(&self, sources: Sources) -> Reading {
         let core = Artifact::new("core", self.path("core"));
-        let reading = Symbols::new(sources).read(&core, &Limits::default());
+        Symbols::new(sources).read(&core, &Limits::default())
+    }
+
+    /// The frames up to `main`, none of them guessed.
+    pub fn places(&self, reading: &Reading) -> Vec<Place> {
         let mut places = Vec::new();
         for frame in reading.evidence.threads[0].frames.iter().take(self.gdb.len()) {
             assert_ne!(frame.trust, Trust::Scan, "{frame:?}");

@@ -7,10 +7,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use object::Object as _;
 use whycrash_evidence::model::Trust;
 use whycrash_evidence::{Artifact, Limits, Reading};
 use whycrash_symbols::{Debuginfod, DebuginfodLimits, Fetch, Fetched, Sources, Symbols};
 
+use crate::crashes::Crash;
 use crate::fixtures::{core, programs};
 use crate::minidumps::dump;
 
@@ -88,11 +90,14 @@ fn read(servers: &str, cache: &Path, limits: DebuginfodLimits) -> Reading {
 }
 
 fn read_artifact(artifact: &Artifact, servers: &str, cache: &Path, limits: DebuginfodLimits) -> Reading {
-    let sources = Sources {
+    Symbols::new(sources(servers, cache, limits)).read(artifact, &Limits::default())
+}
+
+fn sources(servers: &str, cache: &Path, limits: DebuginfodLimits) -> Sources {
+    Sources {
         debuginfod: Debuginfod::new(servers, cache.to_owned(), Arc::new(PlainHttp), limits),
         ..Sources::default()
-    };
-    Symbols::new(sources).read(artifact, &Limits::default())
+    }
 }
 
 fn functions(reading: &Reading) -> Vec<&str> {
@@ -175,6 +180,28 @@ fn a_binary_with_its_own_debug_information_is_fetched_once_whatever_it_is_served
             );
         }
         assert_eq!(asked_of_program(&server), expected, "{files:?}");
+    }
+}
+
+#[test]
+fn a_binary_that_the_core_has_the_first_page_of_is_fetched() {
+    let crash = Crash::new(&["-g"]);
+    let bytes = std::fs::read(crash.path("program")).expect("the program");
+    let build_id = object::File::parse(&*bytes).expect("an ELF file").build_id();
+    let build_id = build_id.expect("notes").expect("a build id").iter();
+    let build_id: String = build_id.map(|byte| format!("{byte:02x}")).collect();
+    let alone = crash.read(Sources::default());
+    assert_eq!(
+        alone.evidence.modules[0].symbols.as_deref(),
+        Some("core"),
+        "exported symbols are on that page"
+    );
+
+    for kind in ["executable", "debuginfo"] {
+        let server = Server::start(HashMap::from([(format!("/buildid/{build_id}/{kind}"), bytes.clone())]));
+        let cache = tempfile::tempdir().expect("a temporary folder");
+        let reading = crash.read(sources(&server.address, cache.path(), DebuginfodLimits::default()));
+        assert_eq!(crash.places(&reading), crash.gdb, "{kind}");
     }
 }
 
