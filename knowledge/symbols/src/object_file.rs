@@ -12,6 +12,7 @@ use crate::dwarf::Dwarf;
 use crate::shared::Shared;
 use crate::symbol_table::{self, SymbolTable};
 use crate::unpack::Unpacker;
+use crate::xz;
 
 /// A section, by where it is.
 #[derive(Clone, Debug)]
@@ -252,7 +253,7 @@ impl ObjectFile {
     pub(crate) fn symbol_tables(&self) -> impl Iterator<Item = &SymbolTable> {
         let own = || self.symbols.get_or_init(|| SymbolTable::parse(&self.bytes));
         let packed = || {
-            let unpacked = || self.section(".gnu_debugdata").and_then(|section| unpack(&section));
+            let unpacked = || self.section(".gnu_debugdata").and_then(|section| xz::unpack(&section));
             self.packed_symbols
                 .get_or_init(|| unpacked().map_or_else(SymbolTable::default, |bytes| SymbolTable::parse(&bytes)))
         };
@@ -300,35 +301,6 @@ fn standard_name(name: &str) -> String {
         None => name.to_owned(),
     }
 }
-
-/// `.gnu_debugdata`: an ELF file with a symbol table, compressed with xz.
-fn unpack(section: &Shared) -> Option<Shared> {
-    let mut unpacked = Bounded { bytes: Vec::new() };
-    lzma_rs::xz_decompress(&mut &**section, &mut unpacked).ok()?;
-    Some(unpacked.bytes.into())
-}
-
-/// Takes bytes up to [`MAX_PACKED_SYMBOLS`].
-struct Bounded {
-    bytes: Vec<u8>,
-}
-
-impl std::io::Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.bytes.len().saturating_add(bytes.len()) > MAX_PACKED_SYMBOLS {
-            return Err(std::io::Error::other("too large"));
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Longest unpacked `.gnu_debugdata`; libc's has a quarter of a MiB.
-const MAX_PACKED_SYMBOLS: usize = 256 << 20;
 
 /// Longest section that is decompressed: debug information beyond this does not fit a machine that reads cores.
 const MAX_SECTION: u64 = 4 << 30;
