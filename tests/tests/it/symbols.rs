@@ -1,6 +1,7 @@
 //! Symbols that come after the crash: the report is read again with them.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 use whycrash_tests::corpus::{self, Case};
@@ -13,7 +14,7 @@ fn functions(document: &Value) -> Vec<&str> {
     frames.iter().filter_map(|frame| frame["function"].as_str()).collect()
 }
 
-/// A crash of the corpus, whose program carries its own debug information and is at no path of this machine.
+/// A crash of the corpus, whose program carries its own debug information.
 fn case() -> Case {
     let cases = corpus::cases().expect("the corpus can be read");
     cases
@@ -24,13 +25,13 @@ fn case() -> Case {
 
 /// What the command line prints when it may ask these debuginfod servers.
 fn printed(house: &House, servers: &str, arguments: &[&str]) -> Value {
-    let mut command = house.whycrash(arguments);
-    let output = command
-        .env("DEBUGINFOD_URLS", servers)
-        .output()
-        .expect("the program runs");
+    run_and_parse(house.whycrash(arguments).env("DEBUGINFOD_URLS", servers))
+}
+
+fn run_and_parse(command: &mut Command) -> Value {
+    let output = command.output().expect("the program runs");
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {errors}");
+    assert!(output.status.success(), "{command:?}: {errors}");
     serde_json::from_slice(&output.stdout).expect("it prints JSON")
 }
 
@@ -111,6 +112,42 @@ fn minidumps_are_read_again_with_symbol_files_that_come_later() {
     assert_eq!(upload(SYMBOL_FILE), 0, "the server has it");
 }
 
+/// Runs a tool; `package` is what brings it.
+fn run(folder: &Path, tool: &str, package: &str, arguments: &[&str]) {
+    let output = Command::new(tool).args(arguments).current_dir(folder).output();
+    let output = output.unwrap_or_else(|error| panic!("can not run {tool} ({error}): apt-get install {package}"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{tool} {arguments:?}: {errors}");
+}
+
+/// A core in the folder, and the path that its program was moved to.
+fn crash(folder: &Path) -> (PathBuf, PathBuf) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("reproducers/seg-null-deref/null_in_worker.cpp");
+    let compile = [
+        "-g",
+        "-O1",
+        "-pthread",
+        &source.to_string_lossy(),
+        "-o",
+        "null_in_worker",
+    ];
+    run(folder, "g++", "g++", &compile);
+    let debug = [
+        "-q",
+        "-batch",
+        "-nx",
+        "-iex",
+        "set debuginfod enabled off",
+        "-ex",
+        "run",
+    ];
+    let write = ["-ex", "generate-core-file core", "null_in_worker"];
+    run(folder, "gdb", "gdb", &[&debug[..], &write].concat());
+    let moved = folder.join("built");
+    std::fs::rename(folder.join("null_in_worker"), &moved).expect("the program");
+    (folder.join("core"), moved)
+}
+
 /// How often a server was asked for files by build id.
 fn asked(house: &House) -> u64 {
     let text = reqwest::blocking::get(format!("{}/metrics", house.url)).expect("it answers");
@@ -133,15 +170,15 @@ fn frames_of<'a>(document: &'a Value, build_id: &str) -> Vec<&'a Value> {
 
 #[test]
 fn an_uploaded_binary_names_frames_wherever_debuginfod_is_asked() {
-    let case = case();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (core, program) = crash(folder.path());
     let mut house = House::open("local_symbols = false");
-    let core = case.folder.join("core.zst").to_string_lossy().into_owned();
+    let core = core.to_string_lossy().into_owned();
     let diagnose = ["diagnose", "--format", "json", core.as_str()];
-    let binaries = case.binaries().expect("its program is there");
     let kept = printed(
         &house,
         "",
-        &["symbols", "upload", "--format", "json", &binaries.to_string_lossy()],
+        &["symbols", "upload", "--format", "json", &program.to_string_lossy()],
     );
     let id = kept["files"][0]["id"].as_str().expect("an id").to_owned();
     let url = house.url.clone();
@@ -163,16 +200,31 @@ fn an_uploaded_binary_names_frames_wherever_debuginfod_is_asked() {
         assert_ne!(frame["trust"], "scan", "{frame:#}");
     }
 
-    // Binaries that the server does not have are not asked for again either.
     let asked_first = asked(&house);
-    assert!(asked_first > 2, "{asked_first}");
     let second = printed(&house, &url, &diagnose);
     assert_eq!(second["evidence"], first["evidence"]);
-    assert_eq!(asked(&house), asked_first);
+    assert_eq!(asked(&house), asked_first, "what is kept is not asked for");
 
     house.stop();
     let third = printed(&house, &url, &diagnose);
     assert_eq!(third["evidence"], first["evidence"]);
+}
+
+#[test]
+fn what_no_server_has_is_asked_for_once() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (core, _) = crash(folder.path());
+    let house = House::open("local_symbols = false");
+    let diagnose = ["diagnose", "--format", "json", &core.to_string_lossy()];
+    let first = printed(&house, &house.url, &diagnose);
+    let asked_first = asked(&house);
+    assert!(
+        asked_first >= 2,
+        "for the binary and for its debug information: {asked_first}"
+    );
+    let second = printed(&house, &house.url, &diagnose);
+    assert_eq!(second["evidence"], first["evidence"]);
+    assert_eq!(asked(&house), asked_first);
 }
 
 /// Asks for what debuginfod's clients ask; status and body.
@@ -186,16 +238,6 @@ fn debug_information_is_the_separate_file_or_the_binary_that_has_it() {
     let house = House::open("local_symbols = false");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name);
-    let run = |tool: &str, arguments: &[&str]| {
-        let output = std::process::Command::new(tool)
-            .args(arguments)
-            .current_dir(folder.path())
-            .output();
-        assert!(
-            output.expect("apt-get install binutils").status.success(),
-            "{tool} {arguments:?}"
-        );
-    };
     let upload = |name: &str| {
         let path = path(name);
         printed(
@@ -208,8 +250,9 @@ fn debug_information_is_the_separate_file_or_the_binary_that_has_it() {
     let program = std::fs::read_dir(case().binaries().expect("its program")).expect("a folder");
     let program = program.flatten().next().expect("the program").path();
     std::fs::copy(program, path("whole")).expect("room");
-    run("strip", &["whole", "-o", "stripped"]);
-    run("objcopy", &["--only-keep-debug", "whole", "separate.debug"]);
+    run(folder.path(), "strip", "binutils", &["whole", "-o", "stripped"]);
+    let separate = ["--only-keep-debug", "whole", "separate.debug"];
+    run(folder.path(), "objcopy", "binutils", &separate);
     let bytes = |name: &str| std::fs::read(path(name)).expect("the file");
 
     let id = upload("stripped")["id"].as_str().expect("an id").to_owned();
