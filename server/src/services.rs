@@ -88,6 +88,7 @@ impl Services {
                     &config.debuginfod.join(" "),
                     data.join("debuginfod"),
                     DebuginfodLimits::default(),
+                    "",
                 ),
             },
             plugin_folders: config.plugins.clone(),

@@ -42,6 +42,16 @@ impl SymbolFolder {
         path.is_file().then_some(path)
     }
 
+    /// The file that answers debuginfod's clients. Debug information is a separate file, or the binary where that has
+    /// its own (debuginfod(8)).
+    pub fn serve(&self, build_id: &str, kind: SymbolKind) -> Option<PathBuf> {
+        let has_debug_info = |path: &PathBuf| SymbolIdentity::of(path).is_ok_and(|file| file.has_debug_info);
+        let binary = || self.find(build_id, SymbolKind::Executable).filter(has_debug_info);
+        let is_debug_info = kind == SymbolKind::DebugInfo;
+        self.find(build_id, kind)
+            .or_else(|| is_debug_info.then(binary).flatten())
+    }
+
     /// Takes over a file that is durable itself; tells what it is, and whether it was not here yet. Durable in its new place when it returns. A file that
     /// is here already stays: nobody can change under others what a build id stands for.
     pub fn keep(&self, staged: TempPath) -> Result<(SymbolIdentity, bool), KeepError> {

@@ -10,30 +10,48 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 use reqwest::blocking::Client;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use whycrash_symbols::{Debuginfod, DebuginfodLimits, Fetch, Fetched};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// The servers of a list separated by spaces; nothing when the list is empty. Files are kept in `folder`.
-pub fn client(servers: &str, folder: PathBuf, limits: DebuginfodLimits) -> Option<Debuginfod> {
-    Debuginfod::new(servers, folder, Arc::new(Http::default()), limits)
+/// The servers of a list separated by spaces; nothing when the list is empty. Files are kept in `folder`. Every request
+/// has these headers, one `Name: value` a line; lines that are none are left out.
+pub fn client(servers: &str, folder: PathBuf, limits: DebuginfodLimits, headers: &str) -> Option<Debuginfod> {
+    let http = Http {
+        headers: headers.lines().filter_map(header).collect(),
+        client: OnceLock::new(),
+    };
+    Debuginfod::new(servers, folder, Arc::new(http), limits)
 }
 
-/// Made at the first request: most diagnoses need none.
-#[derive(Debug, Default)]
-struct Http(OnceLock<Client>);
+fn header(line: &str) -> Option<(HeaderName, HeaderValue)> {
+    let (name, value) = line.split_once(':')?;
+    let mut value = HeaderValue::from_str(value.trim()).ok()?;
+    // It may be a secret, which no log should show.
+    value.set_sensitive(true);
+    Some((name.trim().parse().ok()?, value))
+}
+
+#[derive(Debug)]
+struct Http {
+    headers: HeaderMap,
+    /// Made at the first request: most diagnoses need none.
+    client: OnceLock<Client>,
+}
 
 impl Http {
     fn client(&self) -> io::Result<&Client> {
-        if let Some(client) = self.0.get() {
+        if let Some(client) = self.client.get() {
             return Ok(client);
         }
         let client = Client::builder()
             .connect_timeout(CONNECT)
+            .default_headers(self.headers.clone())
             .build()
             .map_err(io::Error::other)?;
-        Ok(self.0.get_or_init(|| client))
+        Ok(self.client.get_or_init(|| client))
     }
 }
 

@@ -12,7 +12,7 @@ use whycrash_evidence::readers::elf_core::{CoreDump, CoreModule};
 
 use crate::Sources;
 use crate::memory_image;
-use crate::modules::{LoadedModule, LoadedModules, Remote, Wants};
+use crate::modules::{LoadedModule, LoadedModules, Place, Remote, Wants};
 use crate::object_file::{ObjectFile, SupplementaryLink};
 use crate::symbol_file::{SymbolIdentity, SymbolKind};
 
@@ -83,7 +83,7 @@ impl Finder {
         let bias = module
             .bias
             .or_else(|| binary.as_ref().and_then(|binary| bias(core, module, binary)));
-        self.loaded(binary, debug, bias, build_id.as_deref())
+        self.loaded(binary, debug, bias.map(Place::Bias), build_id.as_deref())
     }
 
     /// The files of a binary that was mapped at `start` and is known by its path and build id alone.
@@ -102,14 +102,9 @@ impl Finder {
             .find(|file| file.has_code() && same(file));
         let debug = self.debug_file(Some(build_id), binary.as_deref());
         // A debug file has the segments of its binary.
-        let bias = binary
-            .iter()
-            .chain(&debug)
-            .find_map(|file| file.segments.first())
-            .map(|first| start.wrapping_sub(first.address & !(PAGE - 1)));
-        // Shared objects, which nearly all are, are linked at address 0.
-        let bias = bias.or(Some(start));
-        self.loaded(binary, debug, bias, Some(build_id))
+        let bias = binary.iter().chain(&debug).find_map(|file| file.bias_at(start));
+        let place = bias.map_or(Place::Start(start), Place::Bias);
+        self.loaded(binary, debug, Some(place), Some(build_id))
     }
 
     /// A module of these files, with the servers to ask for what it lacks.
@@ -117,19 +112,20 @@ impl Finder {
         &self,
         binary: Option<Arc<ObjectFile>>,
         debug: Option<Arc<ObjectFile>>,
-        bias: Option<u64>,
+        place: Option<Place>,
         build_id: Option<&str>,
     ) -> LoadedModule {
         let module = LoadedModule {
             binary,
             debug,
-            bias,
+            place,
             remote: None,
         };
-        let has_dwarf = module.files().any(|file| file.has_dwarf());
+        let has_dwarf = module.local_files().any(|file| file.has_dwarf());
+        let has_code = module.local_files().any(|file| file.has_code());
         let wants = Wants {
             debug: !has_dwarf && module.debug.is_none(),
-            binary: module.binary.is_none(),
+            binary: !has_code,
         };
         let servers = self.sources.debuginfod.as_ref();
         let remote = servers

@@ -32,6 +32,7 @@ mod tail_calls;
 mod units;
 mod unpack;
 mod unwind;
+mod xz;
 
 use std::path::PathBuf;
 

@@ -55,7 +55,7 @@ impl Memory<'_> {
             return None;
         }
         let module = self.modules.at(self.core, address)?;
-        let bytes = module.binary.as_ref()?.loaded_at(module.file_address(address)?)?;
+        let bytes = module.loaded_at(address)?;
         let len = bytes.len().min(buffer.len());
         buffer.get_mut(..len)?.copy_from_slice(bytes.get(..len)?);
         (len > 0).then_some(len)

@@ -1,5 +1,6 @@
 //! The binaries of a crashed process, each with the files that were found for it.
 
+use std::iter;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use whycrash_evidence::readers::elf_core::CoreDump;
@@ -18,10 +19,19 @@ pub(crate) struct LoadedModule {
     pub(crate) binary: Option<Arc<ObjectFile>>,
     /// A separate file with symbols and debug information.
     pub(crate) debug: Option<Arc<ObjectFile>>,
-    /// What to add to an address of the file to get one of the process.
-    pub(crate) bias: Option<u64>,
+    /// Where it lies in the process.
+    pub(crate) place: Option<Place>,
     /// Where what is not here may be fetched when a stack leads through the module.
     pub(crate) remote: Option<Remote>,
+}
+
+/// Where a module lies in the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// What to add to an address of the file to get one of the process.
+    Bias(u64),
+    /// Its lowest address, where no file was there to tell which of the file's addresses that is.
+    Start(u64),
 }
 
 /// The modules of a core, in the order of [`CoreDump::modules`].
@@ -36,30 +46,70 @@ impl LoadedModules {
 }
 
 impl LoadedModule {
+    /// What to add to an address of the file to get one of the process.
+    pub(crate) fn bias(&self) -> Option<u64> {
+        match self.place? {
+            Place::Bias(bias) => Some(bias),
+            Place::Start(start) => {
+                let file = self.fetched_code().next().or_else(|| self.files().next());
+                // Shared objects, which nearly all are, are linked at address 0.
+                Some(file.and_then(|file| file.bias_at(start)).unwrap_or(start))
+            }
+        }
+    }
+
     /// An address of the process as one of the file.
     pub(crate) fn file_address(&self, address: u64) -> Option<u64> {
-        self.bias.map(|bias| address.wrapping_sub(bias))
+        self.bias().map(|bias| address.wrapping_sub(bias))
     }
 
-    /// The files, the one with the best debug information first.
+    /// The files, the one that knows most of names first. A server is asked only for what the files before do not have.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Arc<ObjectFile>> {
-        let debug = self.debug.as_ref().or_else(|| self.remote.as_ref()?.debug());
-        debug.into_iter().chain(self.code())
+        let binary = |is_whole: bool| self.binary.iter().filter(move |file| file.has_code() == is_whole);
+        let files = self.debug_files().chain(binary(true));
+        files.chain(self.fetched_code()).chain(binary(false))
     }
 
-    /// The file with the code, fetched if it must be.
-    fn code(&self) -> Option<&Arc<ObjectFile>> {
-        self.binary.as_ref().or_else(|| self.remote.as_ref()?.binary())
+    /// The files that are here.
+    pub(crate) fn local_files(&self) -> impl Iterator<Item = &Arc<ObjectFile>> {
+        self.debug.iter().chain(&self.binary)
+    }
+
+    /// The separate debug file, fetched if it must be.
+    fn debug_files(&self) -> impl Iterator<Item = &Arc<ObjectFile>> {
+        let fetched = || self.remote.as_ref()?.debug();
+        self.debug.iter().chain(iter::once_with(fetched).flatten())
+    }
+
+    /// The binary from a server, where what is here of it is not all.
+    fn fetched_code(&self) -> impl Iterator<Item = &Arc<ObjectFile>> {
+        iter::once_with(|| self.remote.as_ref()?.binary()).flatten()
     }
 
     fn symbol_tables(&self) -> impl Iterator<Item = &SymbolTable> {
         self.files().flat_map(|file| file.symbol_tables())
     }
 
+    /// Bytes of the binary at an address of the process, as the file has them; no server is asked for them.
+    pub(crate) fn loaded_at(&self, address: u64) -> Option<&[u8]> {
+        let fetched = self.remote.iter().flat_map(Remote::fetched);
+        let mut files = self
+            .binary
+            .iter()
+            .chain(fetched)
+            .filter(|file| file.has_code())
+            .peekable();
+        files.peek()?;
+        let address = self.file_address(address)?;
+        files.find_map(|file| file.loaded_at(address))
+    }
+
     /// Calls `use_row` with the unwinding rules at an address of the process.
     pub(crate) fn with_row<T>(&self, address: u64, use_row: &mut dyn FnMut(&Row<'_>) -> T) -> Option<T> {
         let address = self.file_address(address)?;
-        let mut files = self.code().into_iter().chain(&self.debug);
+        // Unwinding rules out of the core are as good as those in the file.
+        let binary = self.binary.iter().chain(self.fetched_code());
+        let mut files = binary.chain(self.debug_files());
         files.find_map(|file| file.call_frames().with_row(address, &mut *use_row))
     }
 
@@ -103,7 +153,7 @@ impl LoadedModule {
     /// Address (in the process) of a variable.
     pub(crate) fn data_address(&self, name: &str) -> Option<u64> {
         let address = self.files().find_map(|file| file.data_symbol(name))?;
-        Some(address.wrapping_add(self.bias?))
+        Some(address.wrapping_add(self.bias()?))
     }
 
     /// The calls of the function that an address of the file is in.
@@ -116,7 +166,7 @@ impl LoadedModule {
     pub(crate) fn symbol_source(&self) -> Option<&'static str> {
         let fetched = |file: fn(&Remote) -> Option<&Arc<ObjectFile>>| self.remote.as_ref().and_then(file);
         let debug = self.debug.as_ref().or_else(|| fetched(Remote::fetched_debug));
-        let binary = self.binary.as_ref().or_else(|| fetched(Remote::fetched_binary));
+        let binary = fetched(Remote::fetched_binary).or(self.binary.as_ref());
         match (debug, binary) {
             (Some(_), _) => Some("debug-file"),
             (None, Some(binary)) if binary.is_from_core => Some("core"),
@@ -131,7 +181,6 @@ impl LoadedModule {
 pub(crate) struct Remote {
     servers: Debuginfod,
     build_id: String,
-    /// Whether only the separate debug file is wanted, or also (or only) the binary.
     wants: Wants,
     debug: OnceLock<Option<Arc<ObjectFile>>>,
     binary: OnceLock<Option<Arc<ObjectFile>>>,
@@ -140,7 +189,9 @@ pub(crate) struct Remote {
 /// What a module lacks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wants {
+    /// Debug information.
     pub(crate) debug: bool,
+    /// Code: of the binary there is nothing, or only what a core holds of it.
     pub(crate) binary: bool,
 }
 
@@ -155,14 +206,24 @@ impl Remote {
         }
     }
 
+    /// The file with debug information, fetched unless the binary was and has its own: servers give an unstripped
+    /// binary for both.
     fn debug(&self) -> Option<&Arc<ObjectFile>> {
-        let fetch = || self.wants.debug.then(|| self.fetch(Kind::DebugInfo)).flatten();
+        let is_here = || self.fetched_binary().is_some_and(|file| file.has_dwarf());
+        let fetch = || self.fetch(Kind::DebugInfo, self.wants.debug && !is_here());
         self.debug.get_or_init(fetch).as_ref()
     }
 
+    /// The binary, fetched unless what was fetched as its debug information is all of it.
     fn binary(&self) -> Option<&Arc<ObjectFile>> {
-        let fetch = || self.wants.binary.then(|| self.fetch(Kind::Executable)).flatten();
+        let is_here = || self.fetched_debug().is_some_and(|file| file.has_code());
+        let fetch = || self.fetch(Kind::Executable, self.wants.binary && !is_here());
         self.binary.get_or_init(fetch).as_ref()
+    }
+
+    /// What was fetched so far.
+    fn fetched(&self) -> impl Iterator<Item = &Arc<ObjectFile>> {
+        self.fetched_binary().into_iter().chain(self.fetched_debug())
     }
 
     fn fetched_debug(&self) -> Option<&Arc<ObjectFile>> {
@@ -173,7 +234,10 @@ impl Remote {
         self.binary.get()?.as_ref()
     }
 
-    fn fetch(&self, kind: Kind) -> Option<Arc<ObjectFile>> {
+    fn fetch(&self, kind: Kind, is_wanted: bool) -> Option<Arc<ObjectFile>> {
+        if !is_wanted {
+            return None;
+        }
         let path = self.servers.file(&self.build_id, kind)?;
         let file = ObjectFile::open(&path).filter(|file| file.build_id.as_ref() == Some(&self.build_id));
         let Some(file) = file else {

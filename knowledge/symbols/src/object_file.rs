@@ -12,6 +12,7 @@ use crate::dwarf::Dwarf;
 use crate::shared::Shared;
 use crate::symbol_table::{self, SymbolTable};
 use crate::unpack::Unpacker;
+use crate::xz;
 
 /// A section, by where it is.
 #[derive(Clone, Debug)]
@@ -185,11 +186,24 @@ impl ObjectFile {
             || (self.sections.is_empty() && self.segments.iter().any(|segment| segment.executable))
     }
 
+    /// What to add to its addresses when the lowest one that is loaded is at `start`.
+    pub(crate) fn bias_at(&self, start: u64) -> Option<u64> {
+        let first = self.segments.first()?;
+        Some(start.wrapping_sub(first.address & !(PAGE - 1)))
+    }
+
     /// True when it has DWARF of its own.
     pub(crate) fn has_dwarf(&self) -> bool {
         self.sections
             .iter()
             .any(|section| section.name == ".debug_info" && !section.data.is_empty())
+    }
+
+    /// True when it has any section of debug information: that decides for elfutils' debuginfod what is debug information.
+    pub(crate) fn has_debug_sections(&self) -> bool {
+        self.sections
+            .iter()
+            .any(|section| section.name.starts_with(".debug_") && !section.data.is_empty())
     }
 
     /// The file that holds what this one shares with others: `.gnu_debugaltlink` as dwz writes it (a path, then a
@@ -239,7 +253,7 @@ impl ObjectFile {
     pub(crate) fn symbol_tables(&self) -> impl Iterator<Item = &SymbolTable> {
         let own = || self.symbols.get_or_init(|| SymbolTable::parse(&self.bytes));
         let packed = || {
-            let unpacked = || self.section(".gnu_debugdata").and_then(|section| unpack(&section));
+            let unpacked = || self.section(".gnu_debugdata").and_then(|section| xz::unpack(&section));
             self.packed_symbols
                 .get_or_init(|| unpacked().map_or_else(SymbolTable::default, |bytes| SymbolTable::parse(&bytes)))
         };
@@ -277,6 +291,9 @@ impl ObjectFile {
     }
 }
 
+/// Segments are loaded by pages of this size at least.
+const PAGE: u64 = 4096;
+
 /// `.debug_info` for `.zdebug_info`, as compressed sections were called before ELF had a flag for them.
 fn standard_name(name: &str) -> String {
     match name.strip_prefix(".zdebug_") {
@@ -284,35 +301,6 @@ fn standard_name(name: &str) -> String {
         None => name.to_owned(),
     }
 }
-
-/// `.gnu_debugdata`: an ELF file with a symbol table, compressed with xz.
-fn unpack(section: &Shared) -> Option<Shared> {
-    let mut unpacked = Bounded { bytes: Vec::new() };
-    lzma_rs::xz_decompress(&mut &**section, &mut unpacked).ok()?;
-    Some(unpacked.bytes.into())
-}
-
-/// Takes bytes up to [`MAX_PACKED_SYMBOLS`].
-struct Bounded {
-    bytes: Vec<u8>,
-}
-
-impl std::io::Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.bytes.len().saturating_add(bytes.len()) > MAX_PACKED_SYMBOLS {
-            return Err(std::io::Error::other("too large"));
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Longest unpacked `.gnu_debugdata`; libc's has a quarter of a MiB.
-const MAX_PACKED_SYMBOLS: usize = 256 << 20;
 
 /// Longest section that is decompressed: debug information beyond this does not fit a machine that reads cores.
 const MAX_SECTION: u64 = 4 << 30;

@@ -22,6 +22,9 @@ pub struct SymbolIdentity {
     /// Path below a folder of [`crate::Sources::folders`]: `.build-id/ab/cd….debug` as debuggers have it, or
     /// `libfoo.so/0123…0/libfoo.so.sym` as Breakpad has it.
     pub place: PathBuf,
+    /// True for an ELF file with sections of debug information, separate from its binary or not: what `debuginfo` means
+    /// to debuginfod's clients (debuginfod(8)).
+    pub has_debug_info: bool,
 }
 
 /// Kinds of symbol files.
@@ -97,9 +100,15 @@ impl SymbolIdentity {
         } else {
             SymbolKind::DebugInfo
         };
+        let has_debug_info = file.has_debug_sections();
         let id = file.build_id.ok_or(NotSymbols::NoBuildId)?;
         let place = Self::elf_place(&id, kind).ok_or(NotSymbols::NoBuildId)?;
-        Ok(Self { kind, id, place })
+        Ok(Self {
+            kind,
+            id,
+            place,
+            has_debug_info,
+        })
     }
 
     /// `MODULE operating-system architecture debug-id name`: Breakpad's `docs/symbol_files.md`.
@@ -123,6 +132,7 @@ impl SymbolIdentity {
             kind: SymbolKind::Breakpad,
             id: id.to_owned(),
             place: Path::new(name).join(id).join(format!("{name}.sym")),
+            has_debug_info: false,
         })
     }
 }

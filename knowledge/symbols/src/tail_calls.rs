@@ -54,7 +54,7 @@ impl<'a> Search<'a> {
             .calls_at(address)
             .map(|calls| calls.start)
             .or_else(|| module.symbol_start(address))?;
-        let callee = start.wrapping_add(module.bias?);
+        let callee = start.wrapping_add(module.bias()?);
         Some(Self {
             memory,
             callee,
@@ -67,7 +67,7 @@ impl<'a> Search<'a> {
 
     fn run(mut self, caller: ReturnAddress) -> Option<Paths> {
         let module = self.memory.modules.at(self.memory.core, caller.checked_sub(1)?)?;
-        let bias = module.bias?;
+        let bias = module.bias()?;
         let calls = module.calls_at(caller.wrapping_sub(bias).checked_sub(1)?)?;
         let site = calls
             .sites
@@ -90,7 +90,7 @@ impl<'a> Search<'a> {
             return None;
         }
         let module = self.memory.modules.at(self.memory.core, function)?;
-        let bias = module.bias?;
+        let bias = module.bias()?;
         let calls = module.calls_at(function.wrapping_sub(bias))?;
         if calls.start != function.wrapping_sub(bias) {
             return None;
@@ -135,7 +135,7 @@ fn target_of(module: &LoadedModule, site: &CallSite) -> Option<u64> {
         Target::Address(address) => *address,
         Target::Name(name) => module.address_of(name)?,
     };
-    Some(address.wrapping_add(module.bias?))
+    Some(address.wrapping_add(module.bias()?))
 }
 
 fn common(a: impl Iterator<Item = u64>, b: impl Iterator<Item = u64>) -> Vec<u64> {

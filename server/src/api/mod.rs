@@ -46,8 +46,16 @@ pub fn configure(app: &mut ServiceConfig, services: web::Data<Services>) {
     .service(only("/healthz", "GET").get(health::healthz))
     .service(only("/readyz", "GET").get(health::readyz))
     .service(only("/metrics", "GET").get(health::metrics))
-    // The address that debuginfod's clients know.
-    .service(only("/buildid/{build_id}/{kind}", "GET").get(symbols::debuginfod))
+    // The addresses that debuginfod's clients know. They take a page for the file they asked for.
+    .service(
+        web::scope("/buildid")
+            .service(
+                only("/{build_id}/{kind}", "GET, HEAD")
+                    .get(symbols::debuginfod)
+                    .head(symbols::debuginfod),
+            )
+            .default_service(web::to(no_such_address)),
+    )
     .default_service(web::to(ui::serve));
 }
 

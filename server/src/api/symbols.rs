@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::body::SizedStream;
-use actix_web::http::header::ContentEncoding;
+use actix_web::http::header::{ContentEncoding, LastModified};
 use futures_util::StreamExt;
 use serde::Serialize;
 use tokio_util::io::ReaderStream;
@@ -38,7 +38,7 @@ pub struct Known {
     pub kinds: Vec<&'static str>,
 }
 
-/// Keeps a binary, a debug file or a Breakpad symbol file. Reports that lacked the binary or debug file are read again.
+/// Keeps a binary, a debug file or a Breakpad symbol file. Reports that lacked it are read again.
 #[utoipa::path(post, path = "/api/v1/symbols", tag = "symbols",
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, body = Kept), (status = "default", body = super::problem::Problem)))]
@@ -118,11 +118,22 @@ pub async fn debuginfod(
         .into_iter()
         .find(|known| known.as_str() == kind)
         .ok_or_else(|| ApiError::new(Code::NotFound, format!("{kind:?} is no kind of symbols that is served")))?;
-    let path = services.symbols.find(&id, kind).ok_or_else(|| no_symbols(&id))?;
-    let file = tokio::fs::File::open(path).await?;
-    let length = file.metadata().await?.len();
-    Ok(HttpResponse::Ok()
+    let (folder, build_id) = (services.symbols.clone(), id.clone());
+    let path = tokio::task::spawn_blocking(move || folder.serve(&build_id, kind)).await;
+    let path = path.map_err(|error| ApiError::new(Code::Internal, error))?;
+    let file = tokio::fs::File::open(path.ok_or_else(|| no_symbols(&id))?).await?;
+    let about = file.metadata().await?;
+    let mut response = HttpResponse::Ok();
+    // Clients give the files they keep this time.
+    if let Ok(changed) = about.modified() {
+        response.insert_header(LastModified(changed.into()));
+    }
+    Ok(response
         .content_type("application/octet-stream")
+        // They learn the size from the length of the body: it must not be packed.
         .insert_header(ContentEncoding::Identity)
-        .body(SizedStream::new(length, ReaderStream::with_capacity(file, 256 << 10))))
+        .body(SizedStream::new(
+            about.len(),
+            ReaderStream::with_capacity(file, 256 << 10),
+        )))
 }

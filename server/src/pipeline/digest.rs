@@ -196,9 +196,11 @@ pub fn text(document: &Document, artifacts: &[Artifact], catalog: &Catalog) -> V
     }
     // Found again when somebody uploads the symbols.
     for module in &document.evidence.modules {
-        if module.symbols.as_deref() != Some("debug-file") {
-            module.build_id.iter().for_each(|id| text.add(id));
-        }
+        let source = module.symbols.as_deref();
+        let build_id = module.build_id.iter().filter(|_| source != Some("debug-file"));
+        let knows_lines = matches!(source, Some("debug-file" | "symbol-file"));
+        let debug_id = module.debug_id.iter().filter(|_| !knows_lines);
+        build_id.chain(debug_id).for_each(|id| text.add(id));
     }
     if let Some(crash) = &document.evidence.crash {
         crash

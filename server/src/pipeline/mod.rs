@@ -156,12 +156,12 @@ pub async fn reopen_all(stores: &Stores) -> Result<u64> {
     Ok(done + failed)
 }
 
-/// Queues the newest reports whose stacks lead through a binary that had no symbols; how many.
-pub async fn reopen_with_module(stores: &Stores, build_id: &str) -> Result<u64> {
+/// Queues the newest reports with a binary of this build id or debug id that could have better symbols; how many.
+pub async fn reopen_with_module(stores: &Stores, id: &str) -> Result<u64> {
     let clause = Clause {
         negated: false,
         field: None,
-        value: build_id.to_owned(),
+        value: id.to_owned(),
         prefix: false,
     };
     let request = SearchRequest {

@@ -89,6 +89,13 @@ impl House {
         answer.json().expect("it is JSON")
     }
 
+    /// Ends the server; what it stored, and what the command line keeps, stays.
+    pub fn stop(&mut self) {
+        // It may have ended already.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+
     /// Memory that the server holds, in KiB: `VmRSS` of proc_pid_status(5).
     pub fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.server.id())).expect("the server runs");
@@ -102,9 +109,7 @@ impl House {
 
 impl Drop for House {
     fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.server.kill();
-        let _ = self.server.wait();
+        self.stop();
     }
 }
 

@@ -191,9 +191,10 @@ export interface Frame {
 export interface Module {
   path?: string;
   build_id?: string;
+  debug_id?: string;
   start?: string;
   end?: string;
-  /** What symbols came from: `debug-file`, `binary`, `core`; absent when there were none. */
+  /** What symbols came from: `debug-file`, `binary`, `symbol-file`, `core`; absent when there were none. */
   symbols?: string;
   artifact?: string;
 }

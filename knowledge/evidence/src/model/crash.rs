@@ -63,6 +63,10 @@ pub struct Module {
     /// Build id as lower-case hex, when its note was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub build_id: Option<String>,
+    /// Of a minidump's module the id that Breakpad's symbol files have in their first line: GUID and age in upper-case
+    /// hex (Breakpad `docs/symbol_files.md`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub debug_id: Option<String>,
     /// Lowest address of its mappings.
     pub start: Hex,
     /// End of its highest mapping (exclusive).

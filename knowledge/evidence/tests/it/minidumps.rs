@@ -116,6 +116,7 @@ fn threads_and_modules_are_listed() {
         Some("b25a865a64265ebc2a9fb3019e57ab3574972ff1")
     );
     assert_eq!(frame.build_id, program.build_id);
+    assert_eq!(program.debug_id.as_deref(), Some("5A865AB22664BC5E2A9FB3019E57AB350"));
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub(super) fn walk(machine: Machine, module: &LoadedModule, walker: &mut dyn Fra
         registers.set(number as u16, walker.get_callee_register(name));
     }
     let caller = module.with_row(address, &mut |row| {
-        rules::caller(row, abi, &registers, &Stack(&*walker), module.bias.unwrap_or(0))
+        rules::caller(row, abi, &registers, &Stack(&*walker), module.bias().unwrap_or(0))
     })?;
     match caller {
         Caller::Found(caller) => {

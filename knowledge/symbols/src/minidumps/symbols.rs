@@ -90,7 +90,7 @@ impl<'a> DumpSymbols<'a> {
         let address = frame.get_instruction();
         let has_given_dwarf = source
             .elf
-            .files()
+            .local_files()
             .any(|file| file.has_dwarf() && self.finder.is_given(file));
         let symbol_file = self.symbol_file(source);
         let offset = address.wrapping_sub(module.base_address());
@@ -116,10 +116,7 @@ impl<'a> DumpSymbols<'a> {
 
     /// Code from the files of the binaries.
     pub(super) fn code(&self, address: u64, buffer: &mut [u8]) -> Option<()> {
-        let module = self.modules.iter().find_map(|module| {
-            let binary = module.elf.binary.as_ref()?;
-            binary.loaded_at(module.elf.file_address(address)?)
-        })?;
+        let module = self.modules.iter().find_map(|module| module.elf.loaded_at(address))?;
         buffer.copy_from_slice(module.get(..buffer.len())?);
         Some(())
     }

@@ -7,10 +7,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use object::Object as _;
+use whycrash_evidence::model::Trust;
 use whycrash_evidence::{Artifact, Limits, Reading};
 use whycrash_symbols::{Debuginfod, DebuginfodLimits, Fetch, Fetched, Sources, Symbols};
 
+use crate::crashes::Crash;
 use crate::fixtures::{core, programs};
+use crate::minidumps::dump;
 
 /// Build id of `n_plain_stripped` and of its separate debug file.
 const BUILD_ID: &str = "b25a865a64265ebc2a9fb3019e57ab3574972ff1";
@@ -82,11 +86,18 @@ impl Fetch for PlainHttp {
 }
 
 fn read(servers: &str, cache: &Path, limits: DebuginfodLimits) -> Reading {
-    let sources = Sources {
+    read_artifact(&core("cpp_null_worker_stripped"), servers, cache, limits)
+}
+
+fn read_artifact(artifact: &Artifact, servers: &str, cache: &Path, limits: DebuginfodLimits) -> Reading {
+    Symbols::new(sources(servers, cache, limits)).read(artifact, &Limits::default())
+}
+
+fn sources(servers: &str, cache: &Path, limits: DebuginfodLimits) -> Sources {
+    Sources {
         debuginfod: Debuginfod::new(servers, cache.to_owned(), Arc::new(PlainHttp), limits),
         ..Sources::default()
-    };
-    Symbols::new(sources).read(&core("cpp_null_worker_stripped"), &Limits::default())
+    }
 }
 
 fn functions(reading: &Reading) -> Vec<&str> {
@@ -94,12 +105,20 @@ fn functions(reading: &Reading) -> Vec<&str> {
     frames.take(3).filter_map(|frame| frame.function.as_deref()).collect()
 }
 
+/// A server with these programs under the build id.
+fn server(files: &[(&str, &str)]) -> Server {
+    let answer = |(kind, name): &(&str, &str)| {
+        let body = std::fs::read(programs().join(name)).expect("a program");
+        (format!("/buildid/{BUILD_ID}/{kind}"), body)
+    };
+    Server::start(files.iter().map(answer).collect())
+}
+
 fn whole_server() -> Server {
-    let file = |name: &str| std::fs::read(programs().join(name)).expect("a program");
-    Server::start(HashMap::from([
-        (format!("/buildid/{BUILD_ID}/executable"), file("n_plain_stripped")),
-        (format!("/buildid/{BUILD_ID}/debuginfo"), file("n_plain_stripped.debug")),
-    ]))
+    server(&[
+        ("executable", "n_plain_stripped"),
+        ("debuginfo", "n_plain_stripped.debug"),
+    ])
 }
 
 const EXPECTED: [&str; 3] = [
@@ -130,6 +149,77 @@ fn what_is_not_here_is_fetched_once() {
         asked,
         "what is there, and what nobody has, is remembered"
     );
+}
+
+/// What was asked about the program itself.
+fn asked_of_program(server: &Server) -> Vec<String> {
+    let of_program = |path: &String| Some(path.strip_prefix(&format!("/buildid/{BUILD_ID}/"))?.to_owned());
+    server.asked().iter().filter_map(of_program).collect()
+}
+
+#[test]
+fn a_binary_with_its_own_debug_information_is_fetched_once_whatever_it_is_served_as() {
+    // The program that was not stripped has the same build id.
+    let program = "n_plain_O2";
+    let cases: [(&[(&str, &str)], &[&str]); 3] = [
+        (&[("executable", program), ("debuginfo", program)], &["executable"]),
+        (&[("executable", program)], &["executable"]),
+        (&[("debuginfo", program)], &["executable", "debuginfo"]),
+    ];
+    for (files, expected) in cases {
+        let server = server(files);
+        let cache = tempfile::tempdir().expect("a temporary folder");
+        let reading = read(&server.address, cache.path(), DebuginfodLimits::default());
+        assert_eq!(functions(&reading), EXPECTED, "{files:?}");
+        let of_program = reading.evidence.threads[0].frames.iter();
+        let of_program = of_program.filter(|frame| frame.build_id.as_deref() == Some(BUILD_ID));
+        for frame in of_program {
+            assert!(
+                frame.function.is_some() && frame.trust != Trust::Scan,
+                "{files:?}: {frame:?}"
+            );
+        }
+        assert_eq!(asked_of_program(&server), expected, "{files:?}");
+    }
+}
+
+#[test]
+fn a_binary_that_the_core_has_the_first_page_of_is_fetched() {
+    let crash = Crash::new(&["-g"]);
+    let bytes = std::fs::read(crash.path("program")).expect("the program");
+    let build_id = object::File::parse(&*bytes).expect("an ELF file").build_id();
+    let build_id = build_id.expect("notes").expect("a build id").iter();
+    let build_id: String = build_id.map(|byte| format!("{byte:02x}")).collect();
+    let alone = crash.read(Sources::default());
+    assert_eq!(
+        alone.evidence.modules[0].symbols.as_deref(),
+        Some("core"),
+        "exported symbols are on that page"
+    );
+
+    for kind in ["executable", "debuginfo"] {
+        let server = Server::start(HashMap::from([(format!("/buildid/{build_id}/{kind}"), bytes.clone())]));
+        let cache = tempfile::tempdir().expect("a temporary folder");
+        let reading = crash.read(sources(&server.address, cache.path(), DebuginfodLimits::default()));
+        assert_eq!(crash.places(&reading), crash.gdb, "{kind}");
+    }
+}
+
+#[test]
+fn minidumps_are_named_from_servers_too() {
+    let server = server(&[("executable", "n_plain_O2")]);
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let dump = dump("cpp_null_worker.dmp");
+    let artifact = Artifact::new("dump", dump);
+    let reading = read_artifact(&artifact, &server.address, cache.path(), DebuginfodLimits::default());
+    assert_eq!(functions(&reading), EXPECTED);
+    let crash = reading.evidence.crash.expect("a crash");
+    assert_eq!(
+        crash.access.as_deref(),
+        Some("read"),
+        "the instruction is in the binary"
+    );
+    assert_eq!(asked_of_program(&server), ["executable"]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ INLINE 0 30 0 0 3640 10
 STACK CFI INIT 3630 40 .cfa: $rsp 8 + .ra: .cfa -8 + ^
 ";
 
-fn dump(name: &str) -> PathBuf {
+pub fn dump(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../evidence/tests/fixtures/minidumps")
         .join(name)

@@ -134,6 +134,7 @@ impl CoreModule {
         Module {
             path: self.path.clone(),
             build_id: self.build_id.clone(),
+            debug_id: None,
             start: self.start.into(),
             end: self.end.into(),
             symbols: None,

@@ -308,6 +308,7 @@ fn module(module: &MinidumpModule, name: &str) -> Module {
     Module {
         path: module.code_file().into_owned(),
         build_id: build_id(module),
+        debug_id: module.debug_identifier().map(|id| id.breakpad().to_string()),
         start: Hex(module.base_address()),
         end: Hex(module.base_address().saturating_add(module.size())),
         symbols: None,
