@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::exchanges;
 use super::groups::{Group, GroupKey, Member, groups};
-use super::waiting::culprits;
+use super::waiting::{circle_in_words, waiting};
 use crate::model::{CollectiveVerdict, Collectives, EntryState, Recorder, RecorderEntry};
 
 /// Verdicts reported. The first ones matter; what follows a divergence is its consequence.
@@ -15,7 +16,7 @@ const TIMEOUT_MS: u64 = 600_000;
 
 /// Matches the recorders of all ranks.
 ///
-/// Two dumps of one rank (a pickle and the JSON beside it) count once. A collective that left a rank's ring because it
+/// Of several dumps of one rank (a pickle and the JSON beside it, or one made later) the one that tells most counts. A collective that left a rank's ring because it
 /// is older than what the ring holds, or because the dump lists active ones only, counts as done there, not as missing.
 pub fn match_ranks(recorders: Vec<Recorder>) -> Collectives {
     let recorders = one_per_rank(recorders);
@@ -26,14 +27,20 @@ pub fn match_ranks(recorders: Vec<Recorder>) -> Collectives {
     let now_ns = entries.map(|entry| entry.seen_ns).max().unwrap_or(0);
     let mut verdicts: Vec<Judged> = groups
         .iter()
-        .flat_map(|(key, group)| judge_group(key, group, now_ns))
+        .flat_map(|(key, group)| {
+            let collectives = judge_group(key, group, now_ns);
+            collectives.into_iter().chain(exchanges::judge(key, group, now_ns))
+        })
         .collect();
     // Where nothing else went wrong, a rank that is a moment behind is no finding; where the job hangs, it is.
     if verdicts.iter().all(|judged| judged.only_pending || judged.may_be_lag) {
         verdicts.retain(|judged| !judged.may_be_lag);
     }
     verdicts.sort_by_key(|judged| (judged.time_ns, judged.verdict.sequence));
-    let culprits = culprits(&groups, verdicts.iter().map(|judged| &judged.verdict));
+    let waiting = waiting(verdicts.iter().map(|judged| (&judged.verdict, judged.members)));
+    for judged in &mut verdicts {
+        judged.verdict.detail += &circle_in_words(&waiting.circle, &judged.verdict);
+    }
     let decided = verdicts.iter().any(|judged| !judged.only_pending);
     verdicts.retain(|judged| !(decided && judged.only_pending));
     let verdicts = verdicts
@@ -45,17 +52,19 @@ pub fn match_ranks(recorders: Vec<Recorder>) -> Collectives {
         ranks_without_recorder: named.difference(&ranks).copied().collect(),
         ranks: ranks.into_iter().collect(),
         verdicts,
-        culprits,
+        culprits: waiting.culprits,
+        circle: waiting.circle,
         recorders,
     }
 }
 
 fn one_per_rank(recorders: Vec<Recorder>) -> Vec<Recorder> {
     let mut best: BTreeMap<Option<u32>, Recorder> = BTreeMap::new();
-    // A pickle has the stacks that JSON lacks.
+    // The later dump tells how it ended. A pickle has the stacks that JSON lacks.
     let worth = |recorder: &Recorder| {
+        let latest = recorder.entries.iter().map(|entry| entry.seen_ns).max();
         let stacks = recorder.entries.iter().filter(|entry| !entry.frames.is_empty()).count();
-        (recorder.entries.len(), stacks)
+        (latest, recorder.entries.len(), stacks)
     };
     for recorder in recorders {
         match best.entry(recorder.rank) {
@@ -74,13 +83,15 @@ fn one_per_rank(recorders: Vec<Recorder>) -> Vec<Recorder> {
 
 /// A verdict with what orders it.
 #[derive(Debug)]
-struct Judged {
-    verdict: CollectiveVerdict,
-    time_ns: u64,
+pub(super) struct Judged {
+    pub verdict: CollectiveVerdict,
+    pub time_ns: u64,
+    /// Ranks of its group that left a recorder.
+    pub members: usize,
     /// Everybody entered and nobody completed: it may just have been under way, so anything else says more.
-    only_pending: bool,
+    pub only_pending: bool,
     /// Others got out, and those who did not are not overdue by what the dumps tell.
-    may_be_lag: bool,
+    pub may_be_lag: bool,
 }
 
 /// The first verdict of each kind: what follows in the same group is its consequence.
@@ -269,11 +280,7 @@ impl<'a> Call<'a> {
     fn is_overdue_in(&self, member: &Member) -> bool {
         let entries = member.calls.get(&self.sequence).into_iter().flatten();
         let mut open = entries.filter(|entry| !is_done(entry));
-        open.any(|entry| {
-            let age_ns = self.standing.now_ns.saturating_sub(entry.created_ns);
-            let timeout_ms = entry.timeout_ms.unwrap_or(TIMEOUT_MS);
-            entry.retired || (entry.created_ns > 0 && age_ns / 1_000_000 >= timeout_ms)
-        })
+        open.any(|entry| is_overdue(entry, self.standing.now_ns))
     }
 
     fn is_known_to(&self, member: &Member) -> bool {
@@ -295,9 +302,6 @@ impl<'a> Call<'a> {
             .flat_map(|entries| entries.iter())
             .min_by_key(|entry| entry.created_ns);
         let time_ns = first.map_or(0, |entry| entry.created_ns);
-        let time = jiff::Timestamp::from_nanosecond(time_ns.into())
-            .ok()
-            .filter(|_| time_ns > 0);
         let differing = ranks.iter().filter_map(|rank| self.entries.get(rank));
         let mut stacks = differing
             .chain(self.entries.values())
@@ -311,7 +315,8 @@ impl<'a> Call<'a> {
             detail,
             operation: first.map_or_else(String::new, |entry| format!("{}:{}", entry.backend, entry.operation)),
             entered: self.entries.keys().copied().collect(),
-            time: time.map(|time| time.to_string()),
+            time: time(time_ns),
+            point_to_point: false,
             frames: stacks
                 .find(|frames| !frames.is_empty())
                 .map_or_else(Vec::new, |frames| frames.to_vec()),
@@ -320,6 +325,7 @@ impl<'a> Call<'a> {
         Judged {
             verdict,
             time_ns,
+            members: self.group.members.len(),
             only_pending: false,
             may_be_lag: false,
         }
@@ -332,7 +338,20 @@ fn is_done(entry: &RecorderEntry) -> bool {
     entry.state == EntryState::Completed || (entry.retired && !is_nccl(&entry.backend))
 }
 
-fn is_nccl(backend: &str) -> bool {
+/// True when an operation was given up, or should have been at the time given.
+pub(super) fn is_overdue(entry: &RecorderEntry, now_ns: u64) -> bool {
+    let age_ns = now_ns.saturating_sub(entry.created_ns);
+    let timeout_ms = entry.timeout_ms.unwrap_or(TIMEOUT_MS);
+    entry.retired || (entry.created_ns > 0 && age_ns / 1_000_000 >= timeout_ms)
+}
+
+/// RFC 3339; nothing for a time that was not recorded.
+pub(super) fn time(time_ns: u64) -> Option<String> {
+    let time = jiff::Timestamp::from_nanosecond(time_ns.into()).ok();
+    time.filter(|_| time_ns > 0).map(|time| time.to_string())
+}
+
+pub(super) fn is_nccl(backend: &str) -> bool {
     ["nccl", "rccl", "xccl", "hccl", "mccl"]
         .iter()
         .any(|name| backend.contains(name))
@@ -412,7 +431,7 @@ fn said(values: &BTreeMap<u32, String>) -> String {
 }
 
 /// `rank 3`, `ranks 0, 1, 2`, or the first few of many.
-fn list(ranks: &[u32]) -> String {
+pub(super) fn list(ranks: &[u32]) -> String {
     const SHOWN: usize = 16;
     let shown: Vec<String> = ranks.iter().take(SHOWN).map(u32::to_string).collect();
     let more = if ranks.len() > SHOWN {
