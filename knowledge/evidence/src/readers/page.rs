@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use base64::Engine as _;
+use base64::{DecodeError, DecodeSliceError, Engine as _};
 use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 
@@ -21,7 +21,8 @@ pub(super) fn data_head(head: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let mut data = Vec::new();
-    Data::new(text).read_to_end(&mut data).ok()?;
+    // What comes before damage is enough to tell by; whoever reads the data meets it again.
+    let _ = Data::new(text).read_to_end(&mut data);
     Some(data)
 }
 
@@ -36,6 +37,8 @@ pub(super) struct Data<R> {
     decoded: Vec<u8>,
     /// Bytes of `decoded` that have been given.
     given: usize,
+    /// What stands where base64 should, once everything before it has been given.
+    damage: Option<DecodeSliceError>,
 }
 
 impl<R: BufRead> Data<R> {
@@ -48,6 +51,7 @@ impl<R: BufRead> Data<R> {
             encoded: Vec::with_capacity(PIECE_BYTES),
             decoded: vec![0; PIECE_BYTES],
             given: 0,
+            damage: None,
         }
     }
 
@@ -111,12 +115,19 @@ impl<R: BufRead> Data<R> {
             let taken = text.len();
             self.page.consume(taken);
         }
-        let groups = self.encoded.len() / 4 * 4;
+        let mut groups = self.encoded.len() / 4 * 4;
         self.decoded.resize(PIECE_BYTES, 0);
-        let count = STANDARD
-            .decode_slice(&self.encoded[..groups], &mut self.decoded)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("no base64 in the page: {error}")))?;
-        self.decoded.truncate(count);
+        let decode = |encoded: &[u8], decoded: &mut [u8]| STANDARD.decode_slice(encoded, decoded);
+        let mut count = decode(&self.encoded[..groups], &mut self.decoded);
+        if let Err(damage) = count {
+            groups = match damage {
+                DecodeSliceError::DecodeError(DecodeError::InvalidByte(at, _)) => at / 4 * 4,
+                _ => 0,
+            };
+            self.damage = Some(damage);
+            count = decode(&self.encoded[..groups], &mut self.decoded);
+        }
+        self.decoded.truncate(count.unwrap_or(0));
         self.given = 0;
         self.encoded.drain(..groups);
         Ok(())
@@ -130,12 +141,19 @@ impl<R: BufRead> Read for Data<R> {
             self.find()?;
         }
         if self.given >= self.decoded.len() {
+            if let Some(damage) = &self.damage {
+                let message = format!("what the page carries is no base64: {damage}");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            }
             if self.is_over {
                 return Ok(0);
             }
             self.fill()?;
         }
         let rest = &self.decoded[self.given..];
+        if rest.is_empty() && self.damage.is_some() {
+            return self.read(buffer);
+        }
         let count = rest.len().min(buffer.len());
         buffer[..count].copy_from_slice(&rest[..count]);
         self.given += count;

@@ -82,23 +82,34 @@ impl Replay {
     }
 
     /// Puts a range back that was given to the driver. A trace does not say which size class it was of: small
-    /// segments are 2 MiB, and no large one is.
+    /// segments are 2 MiB, and no large one is. A range that was unmapped belongs to the segment it was cut out of: with
+    /// what is left of that on either side it is one again.
     fn hold(&mut self, entry: &Entry) {
-        let small = entry.size <= 2 << 20;
-        let key = PoolKey {
+        let mut key = PoolKey {
             stream: entry.stream,
             pool: entry.pool,
-            small,
+            small: entry.size <= 2 << 20,
         };
-        let neighbour = self.held.range_mut(..entry.address).next_back();
-        if entry.action == Action::SegmentUnmap
-            && let Some((start, held)) = neighbour
-            && start.checked_add(held.size) == Some(entry.address)
-        {
-            held.size = held.size.saturating_add(entry.size);
-        } else {
-            self.held.insert(entry.address, Held { size: entry.size, key });
+        let (mut start, mut end) = (entry.address, entry.address.saturating_add(entry.size));
+        if entry.action == Action::SegmentUnmap {
+            let of_same_stream = |held: &Held| held.key.stream == entry.stream;
+            let before = self.held.range(..start).next_back().map(|(at, held)| (*at, *held));
+            if let Some((at, held)) = before
+                && at.saturating_add(held.size) == start
+                && of_same_stream(&held)
+            {
+                (start, key) = (at, held.key);
+            }
+            if let Some(held) = self.held.get(&end).copied()
+                && of_same_stream(&held)
+                && (start == entry.address || held.key == key)
+            {
+                self.held.remove(&end);
+                end = end.saturating_add(held.size);
+                key = held.key;
+            }
         }
+        self.held.insert(start, Held { size: end - start, key });
     }
 
     /// Takes a range away that was not held yet, cutting the segment it lies in.
