@@ -3,8 +3,8 @@
 
 use std::io::{self, BufRead, Read};
 
-use base64::{DecodeError, DecodeSliceError, Engine as _};
 use base64::engine::general_purpose::STANDARD;
+use base64::{DecodeError, DecodeSliceError, Engine as _};
 use memchr::memmem;
 
 /// What stands before the data, white space apart.
@@ -110,7 +110,9 @@ impl<R: BufRead> Data<R> {
             self.is_over = piece.is_empty() || end.is_some();
             let text = &piece[..end.unwrap_or(piece.len())];
             // Whoever saves a page may wrap its lines; JSON may write `/` as `\/`.
-            let data = text.iter().filter(|byte| !byte.is_ascii_whitespace() && **byte != b'\\');
+            let data = text
+                .iter()
+                .filter(|byte| !byte.is_ascii_whitespace() && **byte != b'\\');
             self.encoded.extend(data);
             let taken = text.len();
             self.page.consume(taken);

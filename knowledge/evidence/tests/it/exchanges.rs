@@ -7,11 +7,14 @@ use std::path::Path;
 use whycrash_evidence::model::{Collectives, EntryState, Peers, Progress, Recorder, RecorderEntry, RecorderGroup};
 use whycrash_evidence::readers::flight_recorder::match_ranks;
 
-use crate::recorders::{FIXTURES, folder, said};
+use crate::recorders::{CORPUS, FIXTURES, folder, said};
 use EntryState::{Completed, Scheduled};
 
+/// The labelled cases among them are in the corpus.
 fn exchange(kind: &str) -> Collectives {
-    folder(&Path::new(FIXTURES).join("exchanges").join(kind), "")
+    let labelled = Path::new(CORPUS).join(format!("dist-exchange-{kind}-gloo"));
+    let other = Path::new(FIXTURES).join("exchanges").join(kind);
+    folder(if labelled.exists() { &labelled } else { &other }, "")
 }
 
 #[test]
@@ -27,7 +30,10 @@ fn healthy_exchanges_give_no_verdict() {
         let collectives = exchange(kind);
         assert_eq!(said(&collectives), [""; 0], "{kind}");
         assert_eq!(collectives.ranks, [0, 1, 2], "{kind}");
-        assert!(collectives.culprits.is_empty() && collectives.circle.is_empty(), "{kind}");
+        assert!(
+            collectives.culprits.is_empty() && collectives.circle.is_empty(),
+            "{kind}"
+        );
     }
 }
 
@@ -64,8 +70,15 @@ fn who_never_came_is_named() {
         let [verdict] = collectives.verdicts.as_slice() else {
             panic!("{kind}: {:?}", said(&collectives))
         };
-        assert_eq!((verdict.kind.as_str(), verdict.operation.as_str()), ("missing-rank", operation));
-        assert_eq!((&verdict.ranks, &verdict.entered), (&vec![peer], &vec![waiting]), "{kind}");
+        assert_eq!(
+            (verdict.kind.as_str(), verdict.operation.as_str()),
+            ("missing-rank", operation)
+        );
+        assert_eq!(
+            (&verdict.ranks, &verdict.entered),
+            (&vec![peer], &vec![waiting]),
+            "{kind}"
+        );
         assert!(verdict.point_to_point && verdict.time.is_some());
         assert_eq!(collectives.culprits, [peer], "{kind}");
     }
@@ -74,15 +87,39 @@ fn who_never_came_is_named() {
 #[test]
 fn a_circle_of_waiting_ranks_is_named_as_one() {
     for (kind, ranks, words) in [
-        ("both-receive", vec![0, 1], "they wait in a circle: rank 0 for rank 1 for rank 0"),
-        ("both-receive-untold", vec![0, 1], "they wait in a circle: rank 0 for rank 1 for rank 0"),
-        ("both-send", vec![0, 1], "they wait in a circle: rank 0 for rank 1 for rank 0"),
-        ("circle", vec![0, 1, 2], "they wait in a circle: rank 0 for rank 1 for rank 2 for rank 0"),
+        (
+            "both-receive",
+            vec![0, 1],
+            "they wait in a circle: rank 0 for rank 1 for rank 0",
+        ),
+        (
+            "both-receive-untold",
+            vec![0, 1],
+            "they wait in a circle: rank 0 for rank 1 for rank 0",
+        ),
+        (
+            "both-send",
+            vec![0, 1],
+            "they wait in a circle: rank 0 for rank 1 for rank 0",
+        ),
+        (
+            "circle",
+            vec![0, 1, 2],
+            "they wait in a circle: rank 0 for rank 1 for rank 2 for rank 0",
+        ),
     ] {
         let collectives = exchange(kind);
-        assert_eq!(collectives.verdicts.len(), ranks.len(), "{kind}: {:?}", said(&collectives));
+        assert_eq!(
+            collectives.verdicts.len(),
+            ranks.len(),
+            "{kind}: {:?}",
+            said(&collectives)
+        );
         assert!(
-            collectives.verdicts.iter().all(|verdict| verdict.detail.ends_with(words)),
+            collectives
+                .verdicts
+                .iter()
+                .all(|verdict| verdict.detail.ends_with(words)),
             "{kind}: {:?}",
             collectives.verdicts
         );
@@ -95,7 +132,11 @@ fn a_circle_of_waiting_ranks_is_named_as_one() {
 fn a_rank_without_a_recorder_may_be_the_one() {
     let with = |kind: &str, ranks: &[u32]| {
         let recorders = exchange(kind).recorders.into_iter();
-        match_ranks(recorders.filter(|recorder| ranks.contains(&recorder.rank.unwrap())).collect())
+        match_ranks(
+            recorders
+                .filter(|recorder| ranks.contains(&recorder.rank.unwrap()))
+                .collect(),
+        )
     };
     assert_eq!(said(&with("healthy", &[0, 2])), [""; 0]);
     assert_eq!(said(&with("no-receive", &[1, 2])), [""; 0]);
@@ -123,7 +164,11 @@ fn nccl(rank: u32, ranks: &[u32], made: &[Made], status: (u64, u64)) -> Recorder
         let (operation, between) = name.split_once(' ').unwrap_or((name, ""));
         let ends = between.split_once("->").or_else(|| between.split_once("<-"));
         let peers = ends.map(|(left, right)| {
-            let (source, destination) = if operation == "send" { (left, right) } else { (right, left) };
+            let (source, destination) = if operation == "send" {
+                (left, right)
+            } else {
+                (right, left)
+            };
             Peers {
                 source: source.parse().ok(),
                 destination: destination.parse().unwrap(),
@@ -199,7 +244,14 @@ fn parts_of_a_batch_end_with_it() {
 /// open. In a group of two the numbers tell.
 #[test]
 fn what_order_can_not_tell_is_not_said() {
-    let active = |status| nccl(0, &[0, 1, 2], &[(70, 31, "send 0->1", Scheduled), (90, 34, "send 0->1", Scheduled)], status);
+    let active = |status| {
+        nccl(
+            0,
+            &[0, 1, 2],
+            &[(70, 31, "send 0->1", Scheduled), (90, 34, "send 0->1", Scheduled)],
+            status,
+        )
+    };
     let peer: Vec<Made> = vec![(80, 21, "recv 1<-0", Scheduled)];
     let ranks = vec![
         active((34, 30)),
@@ -210,11 +262,17 @@ fn what_order_can_not_tell_is_not_said() {
 
     let ahead = nccl(0, &[4, 7], &[(70, 31, "send 0->1", Scheduled)], (31, 30));
     let ahead = Recorder { rank: Some(4), ..ahead };
-    let behind = Recorder { rank: Some(7), ..nccl(1, &[4, 7], &[], (30, 30)) };
+    let behind = Recorder {
+        rank: Some(7),
+        ..nccl(1, &[4, 7], &[], (30, 30))
+    };
     let collectives = match_ranks(vec![ahead.clone(), behind.clone()]);
     assert_eq!(said(&collectives), ["missing-rank 5:31 [7]"]);
     let further = nccl(1, &[4, 7], &[], (31, 31));
-    let further = Recorder { rank: Some(7), ..further };
+    let further = Recorder {
+        rank: Some(7),
+        ..further
+    };
     assert_eq!(said(&match_ranks(vec![ahead, further])), [""; 0]);
 }
 

@@ -62,13 +62,19 @@ fn what_was_unmapped_later_was_there_at_the_failure() {
         failed(200),
         entry("segment_unmap", 40, BASE + 30 * MIB),
     ];
-    let mut segments = [segment(BASE, &[(10, LIVE), (20, FREE)]), segment(BASE + 70 * MIB, &[(30, FREE)])];
+    let mut segments = [
+        segment(BASE, &[(10, LIVE), (20, FREE)]),
+        segment(BASE + 70 * MIB, &[(30, FREE)]),
+    ];
     for segment in &mut segments {
         segment["is_expandable"] = true.into();
     }
     let snapshot = only(&with(&segments, &trace));
     let oom = snapshot.oom.unwrap();
-    assert_eq!((oom.reserved, oom.usable_inactive, oom.largest_usable), (100 * MIB, 90 * MIB, 90 * MIB));
+    assert_eq!(
+        (oom.reserved, oom.usable_inactive, oom.largest_usable),
+        (100 * MIB, 90 * MIB, 90 * MIB)
+    );
     assert_eq!((snapshot.reserved, snapshot.largest_inactive), (60 * MIB, 30 * MIB));
     assert_eq!(snapshot.expandable_segments, Some(true));
 
@@ -80,7 +86,9 @@ fn what_was_unmapped_later_was_there_at_the_failure() {
 
     // Mapped after the failure: it was not there.
     let trace = [failed(200), entry("segment_map", 20, BASE + 20 * MIB)];
-    let oom = only(&with(&[segment(BASE, &[(10, LIVE), (30, FREE)])], &trace)).oom.unwrap();
+    let oom = only(&with(&[segment(BASE, &[(10, LIVE), (30, FREE)])], &trace))
+        .oom
+        .unwrap();
     assert_eq!((oom.reserved, oom.largest_usable), (20 * MIB, 10 * MIB));
 
     // Segments that happen to touch are not one, if they were allocated whole.
@@ -100,7 +108,10 @@ fn each_device_has_its_own() {
         .iter()
         .map(|one| (one.device, one.reserved, one.allocated, one.peak_allocated))
         .collect();
-    assert_eq!(said, [(0, 16 * MIB, 10 * MIB, 10 * MIB), (3, 30 * MIB, 30 * MIB, 30 * MIB)]);
+    assert_eq!(
+        said,
+        [(0, 16 * MIB, 10 * MIB, 10 * MIB), (3, 30 * MIB, 30 * MIB, 30 * MIB)]
+    );
     assert_eq!(snapshots.iter().map(|one| one.events).collect::<Vec<_>>(), [0, 1]);
 }
 
@@ -113,40 +124,76 @@ fn a_ring_that_forgot_the_beginning_is_replayed_from_the_end() {
         entry("free_completed", 20, BASE + 200 * MIB),
         entry("alloc", 5, BASE + 100 * MIB),
     ];
-    let snapshot = only(&with(&[segment(BASE, &[(10, LIVE)]), segment(BASE + 100 * MIB, &[(5, LIVE), (45, FREE)])], &trace));
-    assert_eq!((snapshot.allocated, snapshot.peak_allocated, snapshot.peak_active), (15 * MIB, 80 * MIB, 80 * MIB));
+    let snapshot = only(&with(
+        &[
+            segment(BASE, &[(10, LIVE)]),
+            segment(BASE + 100 * MIB, &[(5, LIVE), (45, FREE)]),
+        ],
+        &trace,
+    ));
+    assert_eq!(
+        (snapshot.allocated, snapshot.peak_allocated, snapshot.peak_active),
+        (15 * MIB, 80 * MIB, 80 * MIB)
+    );
     let usage = snapshot.usage.unwrap();
-    assert_eq!((usage.max.iter().max(), usage.min.last()), (Some(&(30 * MIB)), Some(&(15 * MIB))));
+    assert_eq!(
+        (usage.max.iter().max(), usage.min.last()),
+        (Some(&(30 * MIB)), Some(&(15 * MIB)))
+    );
     let peak = snapshot.peak.unwrap();
-    assert_eq!((peak.trace_event, peak.allocated), (None, 80 * MIB), "before recording began");
+    assert_eq!(
+        (peak.trace_event, peak.allocated),
+        (None, 80 * MIB),
+        "before recording began"
+    );
 }
 
 #[test]
 fn what_is_no_allocation_changes_nothing() {
-    let plain = [entry("alloc", 10, BASE), failed(70), entry("free_requested", 4, BASE + 10 * MIB)];
+    let plain = [
+        entry("alloc", 10, BASE),
+        failed(70),
+        entry("free_requested", 4, BASE + 10 * MIB),
+    ];
     let segments = [segment(BASE, &[(10, LIVE), (4, "active_awaiting_free"), (6, FREE)])];
     let expected = only(&with(&segments, &plain));
     let note = |action: &str| {
         json!({"action": action, "size": 0, "addr": 0, "stream": 0, "time_us": 7, "user_metadata": "{\"step\": 3}",
             "compile_context": "0/1", "pool_id": [0, 0]})
     };
-    for action in ["annotate", "user_defined", "snapshot", "workspace_snapshot", "something_new"] {
+    for action in [
+        "annotate",
+        "user_defined",
+        "snapshot",
+        "workspace_snapshot",
+        "something_new",
+    ] {
         let mut noted = Vec::new();
         for entry in &plain {
             noted.extend([note(action), entry.clone()]);
         }
         let mut snapshot = with(&segments, &noted);
-        snapshot["external_annotations"] =
-            json!([{"name": "step#1", "stage": "START", "device": 0, "time_us": 1}, {"name": "step#1", "stage": "END"}]);
+        snapshot["external_annotations"] = json!([{"name": "step#1", "stage": "START", "device": 0, "time_us": 1}, {"name": "step#1", "stage": "END"}]);
         let found = only(&snapshot);
         let totals = |one: &MemorySnapshot| {
             let oom = one.oom.clone().unwrap();
-            [one.allocated, one.active, one.pending_free, one.peak_allocated, one.peak_active, oom.largest_usable, oom.reserved]
+            [
+                one.allocated,
+                one.active,
+                one.pending_free,
+                one.peak_allocated,
+                one.peak_active,
+                oom.largest_usable,
+                oom.reserved,
+            ]
         };
         assert_eq!(totals(&found), totals(&expected), "{action}");
         assert_eq!(found.events, 2 * expected.events);
     }
-    assert_eq!((expected.allocated, expected.active, expected.pending_free), (10 * MIB, 14 * MIB, 4 * MIB));
+    assert_eq!(
+        (expected.allocated, expected.active, expected.pending_free),
+        (10 * MIB, 14 * MIB, 4 * MIB)
+    );
     assert_eq!(expected.peak_active, 14 * MIB);
 }
 
@@ -163,7 +210,11 @@ fn side_streams_hold_what_was_freed() {
     let snapshot = only(&with(&[segment(BASE, &[(10, LIVE), (20, FREE)])], &trace));
     assert_eq!((snapshot.peak_allocated, snapshot.pending_free), (30 * MIB, 0));
     let oom = snapshot.oom.unwrap();
-    assert_eq!((oom.allocated, oom.usable_inactive), (10 * MIB, 0), "it was not free at the failure");
+    assert_eq!(
+        (oom.allocated, oom.usable_inactive),
+        (10 * MIB, 0),
+        "it was not free at the failure"
+    );
 }
 
 /// Free memory serves its own pool and stream only; a pool's id has two parts.
@@ -218,7 +269,12 @@ fn long_traces_have_a_pyramid() {
         panic!("one device")
     };
     assert_eq!((curve.device, curve.artifact.as_str()), (0, "odd.pickle"));
-    let rows: Vec<usize> = curve.levels.iter().chain([&overview]).map(|level| level.len()).collect();
+    let rows: Vec<usize> = curve
+        .levels
+        .iter()
+        .chain([&overview])
+        .map(|level| level.len())
+        .collect();
     assert_eq!(rows, [3000, 1500, 750, 375]);
     for pair in curve.levels.iter().chain([&overview]).collect::<Vec<_>>().windows(2) {
         assert_eq!(&pair[0].halved(), pair[1]);
@@ -230,4 +286,24 @@ fn long_traces_have_a_pyramid() {
     // Little needs no more than the overview.
     let short = with(&[segment(BASE, &[(1000, FREE)])], &trace[..500]);
     assert!(self::evidence(&short).memory_curves.is_empty());
+}
+
+/// What was freed after the failure may have been larger than asked for: up to 1 MiB is not split off a large block.
+#[test]
+fn what_is_never_split_off_was_not_free() {
+    let trace = [
+        failed(200),
+        entry("free_requested", 9, BASE),
+        entry("free_completed", 9, BASE),
+    ];
+    let left = segment(BASE, &[(10, FREE), (20, LIVE), (5, FREE)]);
+    let oom = |segment: Value| only(&with(&[segment], &trace)).oom.unwrap();
+    assert_eq!(oom(left.clone()).usable_inactive, 5 * MIB);
+    let mut expandable = left;
+    expandable["is_expandable"] = true.into();
+    assert_eq!(
+        oom(expandable).usable_inactive,
+        6 * MIB,
+        "these are split to the last block"
+    );
 }

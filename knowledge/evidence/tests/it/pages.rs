@@ -29,12 +29,25 @@ fn reading(bytes: &[u8]) -> Reading {
 
 #[test]
 fn a_page_says_what_its_pickle_says() {
-    for name in ["torch_1_13", "torch_2_1", "torch_2_15", "bare_segments", "freed_after_oom"] {
+    for name in [
+        "torch_1_13",
+        "torch_2_1",
+        "torch_2_15",
+        "bare_segments",
+        "freed_after_oom",
+    ] {
         let pickle = fixture(name);
         let plain = reading(&pickle);
-        for before in ["\n<!DOCTYPE html>\n<html><body>", "<html>", &format!("<html><style>{}</style>", " ".repeat(40_000))] {
+        for before in [
+            "\n<!DOCTYPE html>\n<html><body>",
+            "<html>",
+            &format!("<html><style>{}</style>", " ".repeat(40_000)),
+        ] {
             let page = reading(page(&pickle, before).as_bytes());
-            assert_eq!((page.kind, &page.problems), (Some(ArtifactKind::MemorySnapshot), &plain.problems));
+            assert_eq!(
+                (page.kind, &page.problems),
+                (Some(ArtifactKind::MemorySnapshot), &plain.problems)
+            );
             assert_eq!(page.evidence, plain.evidence, "{name}");
         }
     }
@@ -61,7 +74,10 @@ fn torn_pages_give_what_they_have() {
     for length in (start + 4000..page.len() - 200).step_by(1777) {
         let reading = reading(&page.as_bytes()[..length]);
         let codes: Vec<&str> = reading.problems.iter().map(|problem| problem.code.as_str()).collect();
-        assert_eq!((reading.kind, codes), (Some(ArtifactKind::MemorySnapshot), vec!["truncated"]));
+        assert_eq!(
+            (reading.kind, codes),
+            (Some(ArtifactKind::MemorySnapshot), vec!["truncated"])
+        );
     }
     let mut damaged = page.into_bytes();
     let at = damaged.len() - 900;

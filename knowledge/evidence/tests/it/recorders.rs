@@ -7,7 +7,7 @@ use whycrash_evidence::model::{Collectives, EntryState, Evidence, Recorder, Reco
 use whycrash_evidence::readers::flight_recorder::{match_ranks, read as read_recorder};
 use whycrash_evidence::{Artifact, ArtifactKind, Limits, merge, read};
 
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus");
+pub(crate) const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus");
 pub(crate) const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/flight_recorder");
 
 /// The merged recorders of a folder's files with these names' endings.

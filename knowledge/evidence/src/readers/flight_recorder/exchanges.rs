@@ -106,8 +106,18 @@ impl<'a> Pair<'a> {
     /// other's operation is overdue, or if the numbers of a group of two say so: both count the same messages.
     fn unaligned(&self) -> Option<Judged> {
         let ends = [
-            (&self.channel.sends, &self.channel.receives, self.source, self.destination),
-            (&self.channel.receives, &self.channel.sends, self.destination, self.source),
+            (
+                &self.channel.sends,
+                &self.channel.receives,
+                self.source,
+                self.destination,
+            ),
+            (
+                &self.channel.receives,
+                &self.channel.sends,
+                self.destination,
+                self.source,
+            ),
         ];
         ends.into_iter().find_map(|(ends, others, rank, peer)| {
             let end = ends.iter().find(|end| end.state == State::Open)?;
@@ -127,7 +137,10 @@ impl<'a> Pair<'a> {
         };
         let alike = rank.status.completed.is_some() && rank.status.completed == peer.status.completed;
         let rests = peer.status.enqueued == peer.status.completed;
-        let beyond = peer.status.enqueued.is_some_and(|reach| reach < end.entry.point_to_point_sequence);
+        let beyond = peer
+            .status
+            .enqueued
+            .is_some_and(|reach| reach < end.entry.point_to_point_sequence);
         self.place.key.ranks.len() == 2 && alike && rests && beyond
     }
 
@@ -149,11 +162,12 @@ impl<'a> Pair<'a> {
             if was_survived || self.is_out_of_order(index, partner(index, shift)?) {
                 return None;
             }
-            return Some(self.verdict(kind, vec![self.source, self.destination], &[send, receive], format!(
-                "{}; {}",
-                said(send, self.source),
-                said(receive, self.destination)
-            )));
+            return Some(self.verdict(
+                kind,
+                vec![self.source, self.destination],
+                &[send, receive],
+                format!("{}; {}", said(send, self.source), said(receive, self.destination)),
+            ));
         }
         None
     }
@@ -168,7 +182,8 @@ impl<'a> Pair<'a> {
         let later_receives = receives.iter().skip(receive + 1);
         let later_sends = sends.iter().skip(send + 1);
         !is_nccl(&first.entry.backend)
-            && (later_receives.into_iter().any(|end| fits(first, end)) || later_sends.into_iter().any(|end| fits(end, second)))
+            && (later_receives.into_iter().any(|end| fits(first, end))
+                || later_sends.into_iter().any(|end| fits(end, second)))
     }
 
     /// Both ends came, and one of them at least has not got out.
@@ -198,8 +213,16 @@ impl<'a> Pair<'a> {
     /// One rank waits in an operation for a peer that has not come to its end of it.
     #[expect(clippy::unnecessary_wraps, reason = "every caller looks for one")]
     fn waits(&self, end: &End, peer: u32, is_silent: bool) -> Option<Judged> {
-        let waiting = if peer == self.source { self.destination } else { self.source };
-        let missing = if is_silent { "no recorder from" } else { "not entered by" };
+        let waiting = if peer == self.source {
+            self.destination
+        } else {
+            self.source
+        };
+        let missing = if is_silent {
+            "no recorder from"
+        } else {
+            "not entered by"
+        };
         let detail = format!("{}; {missing} {}", said(end, waiting), list(&[peer]));
         let mut judged = self.verdict("missing-rank", vec![peer], &[end], detail);
         judged.verdict.entered = vec![waiting];
@@ -213,7 +236,10 @@ impl<'a> Pair<'a> {
         entered.sort_unstable();
         entered.dedup();
         let time_ns = ends.iter().map(|end| end.entry.created_ns).min().unwrap_or(0);
-        let frames = ends.iter().map(|end| &end.entry.frames).find(|frames| !frames.is_empty());
+        let frames = ends
+            .iter()
+            .map(|end| &end.entry.frames)
+            .find(|frames| !frames.is_empty());
         let first = ends.first().map(|end| end.entry);
         let verdict = CollectiveVerdict {
             group: self.place.key.name.clone(),

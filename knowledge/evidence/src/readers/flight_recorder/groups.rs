@@ -122,8 +122,14 @@ fn past(recorder: &Recorder, exchanges: &[&RecorderEntry]) -> Past {
     if last.saturating_sub(first).saturating_add(1) != count {
         return Past::Gaps;
     }
-    let starts = exchanges.first().is_some_and(|entry| entry.point_to_point_sequence == 1);
-    if first == 0 || starts { Past::Whole } else { Past::Latest }
+    let starts = exchanges
+        .first()
+        .is_some_and(|entry| entry.point_to_point_sequence == 1);
+    if first == 0 || starts {
+        Past::Whole
+    } else {
+        Past::Latest
+    }
 }
 
 /// In `pg_config` the default group has no name; entries call it `0`.

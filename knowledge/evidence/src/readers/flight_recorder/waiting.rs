@@ -41,7 +41,11 @@ pub(super) fn waiting<'v>(verdicts: impl Iterator<Item = (&'v CollectiveVerdict,
         };
     }
     let culprits: Vec<u32> = missing.into_iter().filter(|rank| !held_up.contains_key(rank)).collect();
-    let circle = if culprits.is_empty() { circle(&held_up) } else { Vec::new() };
+    let circle = if culprits.is_empty() {
+        circle(&held_up)
+    } else {
+        Vec::new()
+    };
     Waiting { culprits, circle }
 }
 

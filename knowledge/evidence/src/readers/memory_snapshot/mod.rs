@@ -118,12 +118,7 @@ struct Shared<'a> {
 
 impl Shared<'_> {
     /// A device, and its usage curve in more detail than the overview has.
-    fn device(
-        &self,
-        device: u32,
-        segments: &[&Segment],
-        trace: Option<&Trace>,
-    ) -> (MemorySnapshot, Vec<UsageCurve>) {
+    fn device(&self, device: u32, segments: &[&Segment], trace: Option<&Trace>) -> (MemorySnapshot, Vec<UsageCurve>) {
         let totals = Totals::of(segments.iter().copied());
         let base = trace.map_or(0, |trace| signed(totals.allocated).saturating_sub(trace.level));
         let peak = trace.map(|trace| self.peak(segments, trace, base));

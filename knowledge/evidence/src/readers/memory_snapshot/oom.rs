@@ -45,19 +45,32 @@ struct Replay {
 struct Held {
     size: u64,
     key: PoolKey,
+    /// Free memory of less is part of the block before it: the allocator does not split that off (`should_split`).
+    smallest_gap: u64,
+}
+
+impl Held {
+    /// Only small and expandable segments are split to the last block.
+    fn new(size: u64, key: PoolKey, expandable: bool) -> Self {
+        let smallest_gap = if key.small || expandable {
+            BLOCK_BYTES
+        } else {
+            SMALL_REQUEST + 1
+        };
+        Self {
+            size,
+            key,
+            smallest_gap,
+        }
+    }
 }
 
 impl Replay {
     fn new(segments: &[&Segment]) -> Self {
         let mut state = Self::default();
         for segment in segments {
-            state.held.insert(
-                segment.address,
-                Held {
-                    size: segment.size,
-                    key: segment.key,
-                },
-            );
+            let held = Held::new(segment.size, segment.key, segment.expandable == Some(true));
+            state.held.insert(segment.address, held);
             let used = segment.blocks.iter().filter(|block| block.state != State::Inactive);
             state
                 .used
@@ -109,7 +122,8 @@ impl Replay {
                 key = held.key;
             }
         }
-        self.held.insert(start, Held { size: end - start, key });
+        let expandable = entry.action == Action::SegmentUnmap;
+        self.held.insert(start, Held::new(end - start, key, expandable));
     }
 
     /// Takes a range away that was not held yet, cutting the segment it lies in.
@@ -153,18 +167,21 @@ impl Replay {
         for (start, held) in &self.held {
             usable.reserved = usable.reserved.saturating_add(held.size);
             if held.key == key {
-                self.add_gaps(*start, held.size, &mut usable);
+                self.add_gaps(*start, held, &mut usable);
             }
         }
         usable
     }
 
     /// Adds what is free between the blocks in use of one segment.
-    fn add_gaps(&self, start: u64, size: u64, usable: &mut Usable) {
-        let end = start.saturating_add(size);
+    fn add_gaps(&self, start: u64, held: &Held, usable: &mut Usable) {
+        let end = start.saturating_add(held.size);
         let mut free_from = start;
         let mut gap = |from: u64, to: u64| {
             let gap = to.saturating_sub(from);
+            if gap < held.smallest_gap {
+                return;
+            }
             usable.inactive = usable.inactive.saturating_add(gap);
             usable.largest = usable.largest.max(gap);
         };

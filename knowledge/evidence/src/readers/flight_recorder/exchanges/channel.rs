@@ -138,10 +138,16 @@ fn ends<'a>(member: &Member<'a>) -> Vec<End<'a>> {
     let mut ends = Vec::new();
     for batch in member.exchanges.chunk_by(same) {
         let closing = batch.iter().find(|entry| &*entry.operation == "coalesced");
-        let parts = batch.iter().filter(|entry| matches!(&*entry.operation, "send" | "recv"));
+        let parts = batch
+            .iter()
+            .filter(|entry| matches!(&*entry.operation, "send" | "recv"));
         let is_torn = closing.is_none() && parts.clone().count() > 1;
         for entry in parts {
-            let state = if is_torn { State::Unknown } else { state(closing.unwrap_or(entry)) };
+            let state = if is_torn {
+                State::Unknown
+            } else {
+                state(closing.unwrap_or(entry))
+            };
             let is_latest = !is_torn && closing.unwrap_or(entry).record == member.latest_record;
             ends.push(End {
                 entry,

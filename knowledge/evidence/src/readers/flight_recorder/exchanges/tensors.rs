@@ -33,7 +33,10 @@ fn elements(sizes: &str) -> Option<u64> {
     let inner = sizes.strip_prefix('[')?.strip_suffix(']')?;
     let mut sum: u64 = 0;
     for tensor in inner.split_inclusive(']') {
-        let dimensions = tensor.trim_start_matches([',', ' ']).strip_prefix('[')?.strip_suffix(']')?;
+        let dimensions = tensor
+            .trim_start_matches([',', ' '])
+            .strip_prefix('[')?
+            .strip_suffix(']')?;
         let mut product: u64 = 1;
         for dimension in dimensions.split(',').map(str::trim).filter(|text| !text.is_empty()) {
             product = product.checked_mul(dimension.parse().ok()?)?;
