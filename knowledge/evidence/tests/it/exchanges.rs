@@ -293,3 +293,40 @@ fn groups_of_one_name_are_told_apart() {
     assert_eq!(said(&collectives), ["missing-rank 5:2 [2]"]);
     assert_eq!(collectives.culprits, [2]);
 }
+
+/// Rank 1 waits in a collective for rank 2, and rank 0 for rank 1 to take what it sent: rank 2 is to blame.
+#[test]
+fn who_waits_for_a_waiting_rank_is_told_last() {
+    let open: Vec<Made> = vec![(0, 1, "send 0->1", Scheduled)];
+    let mut ranks = vec![
+        nccl(0, &[0, 1], &open, (1, 0)),
+        nccl(1, &[0, 1], &[], (0, 0)),
+        nccl(2, &[2, 1], &[], (0, 0)),
+    ];
+    let others = RecorderGroup {
+        description: "tensor".to_owned(),
+        ranks: vec![1, 2],
+    };
+    for recorder in &mut ranks[1..] {
+        recorder.groups.insert("6".to_owned(), others.clone());
+        let reach = u64::from(recorder.rank == Some(1)) + 8;
+        let progress = Progress {
+            enqueued: Some(reach),
+            completed: Some(8),
+        };
+        recorder.progress.insert(3, progress);
+    }
+    ranks[1].entries.push(RecorderEntry {
+        group: "6".into(),
+        group_number: 3,
+        sequence: 9,
+        backend: "nccl".into(),
+        operation: "all_reduce".into(),
+        created_ns: 5_000_000,
+        seen_ns: 5_000_000,
+        ..RecorderEntry::default()
+    });
+    let collectives = match_ranks(ranks);
+    assert_eq!(said(&collectives), ["missing-rank 6:9 [2]", "missing-rank 5:1 [1]"]);
+    assert_eq!(collectives.culprits, [2]);
+}

@@ -6,8 +6,6 @@
 mod channel;
 mod tensors;
 
-use std::collections::BTreeSet;
-
 use super::alignment::{self, partner, shared};
 use super::groups::{Group, GroupKey};
 use super::matching::{Judged, is_nccl, is_overdue, list, time};
@@ -54,7 +52,7 @@ struct Pair<'a> {
     is_oversent: bool,
 }
 
-impl<'a> Pair<'a> {
+impl Pair<'_> {
     fn judge(&self) -> Option<Judged> {
         let members = &self.place.group.members;
         let (sends, receives) = (&self.channel.sends, &self.channel.receives);
@@ -196,14 +194,14 @@ impl<'a> Pair<'a> {
         if open.is_empty() || (open.len() == 1 && !is_overdue) {
             return None;
         }
-        let ranks: BTreeSet<u32> = open.iter().map(|(_, rank)| *rank).collect();
+        let ranks: Vec<u32> = open.iter().map(|(_, rank)| *rank).collect();
         let detail = format!(
             "{}; {}; not completed by {}",
             said(send, self.source),
             said(receive, self.destination),
-            list(&Vec::from_iter(ranks.iter().copied()))
+            list(&ranks)
         );
-        let judged = self.verdict("not-completed", ranks.into_iter().collect(), &[send, receive], detail);
+        let judged = self.verdict("not-completed", ranks, &[send, receive], detail);
         Some(Judged {
             only_pending: !is_overdue,
             ..judged

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::exchanges;
 use super::groups::{Group, GroupKey, Member, groups};
-use super::waiting::{circle_in_words, waiting};
+use super::waiting::{Waiting, circle_in_words, waiting};
 use crate::model::{CollectiveVerdict, Collectives, EntryState, Recorder, RecorderEntry};
 
 /// Verdicts reported. The first ones matter; what follows a divergence is its consequence.
@@ -41,6 +41,12 @@ pub fn match_ranks(recorders: Vec<Recorder>) -> Collectives {
     for judged in &mut verdicts {
         judged.verdict.detail += &circle_in_words(&waiting.circle, &judged.verdict);
     }
+    let told: Vec<Vec<u32>> = verdicts
+        .iter()
+        .filter(|judged| !judged.verdict.point_to_point && !judged.only_pending)
+        .map(|judged| judged.verdict.ranks.clone())
+        .collect();
+    verdicts.sort_by_key(|judged| turn(&judged.verdict, &waiting, &told));
     let decided = verdicts.iter().any(|judged| !judged.only_pending);
     verdicts.retain(|judged| !(decided && judged.only_pending));
     let verdicts = verdicts
@@ -55,6 +61,19 @@ pub fn match_ranks(recorders: Vec<Recorder>) -> Collectives {
         culprits: waiting.culprits,
         circle: waiting.circle,
         recorders,
+    }
+}
+
+/// Who waits in a send or receive often waits for a rank that waits itself: what names the ranks to blame comes first,
+/// and where a collective names them, that is enough.
+fn turn(verdict: &CollectiveVerdict, waiting: &Waiting, told: &[Vec<u32>]) -> u8 {
+    let is_in = |list: &[u32]| verdict.ranks.iter().all(|rank| list.contains(rank));
+    if !verdict.point_to_point {
+        0
+    } else if !is_in(&waiting.culprits) && !is_in(&waiting.circle) {
+        2
+    } else {
+        u8::from(told.iter().any(|ranks| is_in(ranks)))
     }
 }
 
