@@ -155,6 +155,14 @@ fn an_earlier_dump_of_a_rank_does_not_count() {
     assert_eq!(said(&match_ranks(recorders)), ["missing-rank 0:7 [1]"]);
 }
 
+/// A dump that was cut off lacks its latest entries: its rank is not to blame for that.
+#[test]
+fn a_rank_whose_dump_was_cut_off_is_not_blamed() {
+    let mut recorders = exchange("no-receive").recorders;
+    recorders[1].entries.truncate(3);
+    assert_eq!(said(&match_ranks(recorders)), [""; 0]);
+}
+
 /// One operation: its record, its number among sends and receives, what it is and how far it came.
 type Made = (u64, u64, &'static str, EntryState);
 

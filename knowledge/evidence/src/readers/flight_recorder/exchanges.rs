@@ -12,8 +12,8 @@ use super::matching::{Judged, is_nccl, is_overdue, list, time};
 use crate::model::CollectiveVerdict;
 use channel::{Channel, Channels, End, State};
 
-/// What does not match between any two ranks of a group: of each two the first thing.
-pub(super) fn judge(key: &GroupKey, group: &Group, now_ns: u64) -> Vec<Judged> {
+/// What does not match between any two ranks of a group, at most `cap` pairs: of each two the first thing.
+pub(super) fn judge(key: &GroupKey, group: &Group, now_ns: u64, cap: usize) -> Vec<Judged> {
     let channels = Channels::new(key, group);
     let place = Place { key, group, now_ns };
     let all = channels.by_ends.iter();
@@ -28,6 +28,7 @@ pub(super) fn judge(key: &GroupKey, group: &Group, now_ns: u64) -> Vec<Judged> {
         };
         pair.judge()
     })
+    .take(cap)
     .collect()
 }
 

@@ -107,22 +107,26 @@ fn add<'a>(groups: &mut BTreeMap<GroupKey, Group<'a>>, recorder: &'a Recorder, r
         member.reach = member.calls.keys().next_back().copied().max(progress.enqueued);
         member.completed = progress.completed;
         member.status = progress;
-        member.past = past(recorder, &member.exchanges);
+        member.past = past(recorder, member);
         member.latest_record = recorder.entries.last().map_or(0, |entry| entry.record);
     }
 }
 
-/// Records are numbered from nought in each process, sends and receives from one in each group.
-fn past(recorder: &Recorder, exchanges: &[&RecorderEntry]) -> Past {
+/// Records are numbered from nought in each process, sends and receives from one in each group. Where the status knows
+/// of more than the entries, the dump was cut off.
+fn past(recorder: &Recorder, member: &Member) -> Past {
     let records = recorder.entries.first().zip(recorder.entries.last());
     let Some((first, last)) = records.map(|(first, last)| (first.record, last.record)) else {
         return Past::Gaps;
     };
+    let exchanged = member.exchanges.iter().map(|entry| entry.point_to_point_sequence).max();
+    let known = exchanged.max(member.calls.keys().next_back().copied());
     let count = recorder.entries.len() as u64;
-    if last.saturating_sub(first).saturating_add(1) != count {
+    if last.saturating_sub(first).saturating_add(1) != count || member.status.enqueued > known {
         return Past::Gaps;
     }
-    let starts = exchanges
+    let starts = member
+        .exchanges
         .first()
         .is_some_and(|entry| entry.point_to_point_sequence == 1);
     if first == 0 || starts {

@@ -10,6 +10,9 @@ use crate::model::{CollectiveVerdict, Collectives, EntryState, Recorder, Recorde
 /// Verdicts reported. The first ones matter; what follows a divergence is its consequence.
 const VERDICTS: usize = 64;
 
+/// Sends and receives that do not match, of which the waiting ranks are followed.
+const EXCHANGES: usize = 4096;
+
 /// When the backend gives an operation up, where the dump does not say: ten minutes, the default for NCCL
 /// (`torch.distributed.init_process_group`).
 const TIMEOUT_MS: u64 = 600_000;
@@ -27,11 +30,14 @@ pub fn match_ranks(recorders: Vec<Recorder>) -> Collectives {
     let now_ns = entries.map(|entry| entry.seen_ns).max().unwrap_or(0);
     let mut verdicts: Vec<Judged> = groups
         .iter()
-        .flat_map(|(key, group)| {
-            let collectives = judge_group(key, group, now_ns);
-            collectives.into_iter().chain(exchanges::judge(key, group, now_ns))
-        })
+        .flat_map(|(key, group)| judge_group(key, group, now_ns))
         .collect();
+    let mut exchanges_left = EXCHANGES;
+    for (key, group) in &groups {
+        let exchanges = exchanges::judge(key, group, now_ns, exchanges_left);
+        exchanges_left -= exchanges.len();
+        verdicts.extend(exchanges);
+    }
     // Where nothing else went wrong, a rank that is a moment behind is no finding; where the job hangs, it is.
     if verdicts.iter().all(|judged| judged.only_pending || judged.may_be_lag) {
         verdicts.retain(|judged| !judged.may_be_lag);

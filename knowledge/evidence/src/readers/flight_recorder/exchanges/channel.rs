@@ -86,12 +86,13 @@ impl<'a> Channels<'a> {
             let member = group.members.get(rank);
             member.is_some_and(|member| member.past == Past::Whole)
         });
-        for (destination, pool) in &mut channels.pools {
-            let channels = channels.by_ends.iter().filter(|((_, to), _)| to == destination);
-            for (_, channel) in channels {
+        for ((_, destination), channel) in &channels.by_ends {
+            if let Some(pool) = channels.pools.get_mut(destination) {
                 pool.sends += channel.sends.len();
                 pool.receives += channel.receives.len();
             }
+        }
+        for pool in channels.pools.values_mut() {
             pool.is_whole = is_whole;
         }
         channels
@@ -103,7 +104,9 @@ impl<'a> Channels<'a> {
             return;
         };
         let Some(source) = peers.source else {
-            self.pools.entry(destination).or_default().receives += 1;
+            if destination == rank {
+                self.pools.entry(destination).or_default().receives += 1;
+            }
             return;
         };
         let Some(source) = global(key, source) else { return };
