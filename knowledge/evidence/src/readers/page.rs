@@ -9,8 +9,6 @@ use memchr::memmem;
 
 /// What stands before the data, white space apart.
 const MARK: &[u8] = b"\"base64\"";
-/// Bytes searched for the mark: more than a page's head of any browser's saving.
-const SEARCHED_BYTES: usize = 4 << 20;
 /// Base64 decoded at a time; whole groups of four.
 const PIECE_BYTES: usize = 32 << 10;
 
@@ -60,7 +58,7 @@ impl<R: BufRead> Data<R> {
         self.is_found = true;
         // Less than the mark is kept from one piece to the next, as it may lie across.
         let mut seen: Vec<u8> = Vec::new();
-        for _ in 0..SEARCHED_BYTES.div_ceil(PIECE_BYTES) {
+        loop {
             let before = seen.len();
             let piece = self.page.fill_buf()?;
             let piece = &piece[..piece.len().min(PIECE_BYTES)];

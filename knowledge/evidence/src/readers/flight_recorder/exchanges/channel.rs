@@ -6,9 +6,6 @@ use super::super::groups::{Group, GroupKey, Member, Past};
 use super::super::matching::is_nccl;
 use crate::model::{EntryState, RecorderEntry};
 
-/// Pairs of ranks looked at in one group: a pipeline has a few for each rank.
-const CHANNELS: usize = 1 << 16;
-
 /// All channels of a group, by source and destination.
 #[derive(Debug, Default)]
 pub(super) struct Channels<'a> {
@@ -113,11 +110,10 @@ impl<'a> Channels<'a> {
         let is_send = &*end.entry.operation == "send";
         // Whoever recorded it is one end of it; else the group's ranks are not what they seem.
         let own = if is_send { source } else { destination };
-        let ends = (source, destination);
-        if own != rank || (self.by_ends.len() >= CHANNELS && !self.by_ends.contains_key(&ends)) {
+        if own != rank {
             return;
         }
-        let channel = self.by_ends.entry(ends).or_default();
+        let channel = self.by_ends.entry((source, destination)).or_default();
         if is_send {
             channel.sends.push(end);
         } else {
