@@ -381,6 +381,8 @@ pub struct Verdict {
     pub detail: String,
     /// The operation as most ranks recorded it.
     pub operation: String,
+    /// True for a send or receive, which two ranks do and not all of the group.
+    pub point_to_point: bool,
 }
 
 /// A failed request as a memory snapshot recorded it. Sizes are exact bytes.

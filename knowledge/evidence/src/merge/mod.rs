@@ -35,6 +35,7 @@ pub fn merge(parts: Vec<Evidence>, metadata: Map<String, Value>) -> Evidence {
         merged.threads.append(&mut part.threads);
         merged.modules.append(&mut part.modules);
         merged.memory_snapshots.append(&mut part.memory_snapshots);
+        merged.memory_curves.append(&mut part.memory_curves);
         merged.gpu_cores.append(&mut part.gpu_cores);
         recorders.extend(part.collectives.take().into_iter().flat_map(|part| part.recorders));
     }

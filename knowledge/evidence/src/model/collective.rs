@@ -19,6 +19,10 @@ pub struct Collectives {
     /// Ranks that others wait for and that wait for nobody themselves: where to look first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub culprits: Vec<u32>,
+    /// Ranks that wait for each other in a circle, each for the next and the last for the first: nobody of them is to
+    /// blame more than the others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub circle: Vec<u32>,
     /// What the verdicts were made from; it does not leave the process.
     #[serde(skip)]
     pub recorders: Vec<Recorder>,
@@ -33,7 +37,8 @@ pub struct CollectiveVerdict {
     /// What the program calls the group, such as `TENSOR_MODEL_PARALLEL_GROUP`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub group_description: String,
-    /// Sequence number of the collective in its group.
+    /// Sequence number of the collective in its group; of a send or receive, its number among those of the rank that
+    /// waits, which other ranks do not share.
     pub sequence: u64,
     /// `op-mismatch`, `shape-mismatch`, `dtype-mismatch`, `missing-rank` or `not-completed`.
     pub kind: String,
@@ -51,6 +56,9 @@ pub struct CollectiveVerdict {
     /// When the first rank entered it: RFC 3339, by that rank's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
+    /// True for a send or receive: those that entered and those that are missing are the two ends of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub point_to_point: bool,
     /// Where the program called it, innermost first, as `function (file:line)`: a rank that differs if there is one
     /// that recorded its stack, else one that entered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -121,8 +129,12 @@ pub struct RecorderEntry {
     pub state: EntryState,
     /// True when nobody waits for it any more: it completed or was given up.
     pub retired: bool,
-    /// True for a send or receive.
+    /// True for a send or receive, and for the call that closes a batch of them.
     pub point_to_point: bool,
+    /// Sends and receives of this group so far; those of one batch may share a number.
+    pub point_to_point_sequence: u64,
+    /// Between whom, for a send or receive.
+    pub peers: Option<Peers>,
     /// Nanoseconds since the epoch at which it was handed to the backend.
     pub created_ns: u64,
     /// The latest time the recorder has for it: handed over, seen running or seen complete.
@@ -131,6 +143,15 @@ pub struct RecorderEntry {
     pub timeout_ms: Option<u64>,
     /// The stack that called it, innermost first; empty when not recorded.
     pub frames: Arc<[String]>,
+}
+
+/// The two ends of a send or receive, as ranks of the group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Peers {
+    /// Absent for a receive from whoever sends first.
+    pub source: Option<u32>,
+    /// See `source`.
+    pub destination: u32,
 }
 
 /// How far an operation came.

@@ -59,12 +59,29 @@ pub struct MemorySnapshot {
     /// The moment of `peak_allocated` and what was alive then, when a trace was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak: Option<Peak>,
-    /// Allocated bytes over the recorded trace.
+    /// Allocated bytes over the recorded trace, at a glance: at most 512 rows. [`MemoryCurve`] has more detail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageCurve>,
     /// The allocator's settings as written in the snapshot.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub settings: serde_json::Map<String, serde_json::Value>,
+}
+
+/// The allocated bytes of one device over the recorded trace in more detail than [`MemorySnapshot::usage`] has, for
+/// zooming in.
+///
+/// Together they are a pyramid: each level merges the rows of the finer one before it two by two, `usage` those of the
+/// last level here, and [`UsageCurve::pyramid`] goes on from there. A drawing takes the coarsest level that still has a
+/// row per pixel of the stretch it shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MemoryCurve {
+    /// The artifact this was read from.
+    pub artifact: String,
+    /// Device index.
+    pub device: u32,
+    /// Finest first, the first with at most 4096 rows.
+    pub levels: Vec<UsageCurve>,
 }
 
 /// An allocation that the allocator could not serve.

@@ -41,6 +41,9 @@ pub struct Evidence {
     /// One per CUDA memory snapshot and device.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub memory_snapshots: Vec<MemorySnapshot>,
+    /// Memory over time in detail, one for each of those snapshots that has more than fits in its overview.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub memory_curves: Vec<MemoryCurve>,
     /// The flight recorders of all ranks, matched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collectives: Option<Collectives>,

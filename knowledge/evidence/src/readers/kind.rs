@@ -2,6 +2,7 @@
 
 use memchr::memmem;
 
+use super::page::data_head;
 use crate::ArtifactKind;
 
 /// What the artifact is whose first decompressed bytes are `head`.
@@ -13,7 +14,8 @@ pub fn detect(head: &[u8]) -> ArtifactKind {
         [0x80, 2..=5, ..] => pickle(head),
         _ => {
             let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
-            json(text).unwrap_or_else(|| {
+            let known = json(text).or_else(|| page(text));
+            known.unwrap_or_else(|| {
                 if is_text(head) {
                     ArtifactKind::Log
                 } else {
@@ -79,6 +81,13 @@ fn pickle(head: &[u8]) -> ArtifactKind {
     } else {
         ArtifactKind::Unknown
     }
+}
+
+/// A page with a memory snapshot in it; any other page is text.
+fn page(text: &[u8]) -> Option<ArtifactKind> {
+    let data = data_head(text)?;
+    (matches!(data.as_slice(), [0x80, 2..=5, ..]) && pickle(&data) == ArtifactKind::MemorySnapshot)
+        .then_some(ArtifactKind::MemorySnapshot)
 }
 
 /// JSON formats with a reader of their own; any other JSON is text.

@@ -11,6 +11,7 @@ mod kind;
 pub mod lines;
 pub mod memory_snapshot;
 pub mod minidump;
+mod page;
 pub mod pickle;
 pub mod py_spy;
 pub mod text;
@@ -61,6 +62,9 @@ fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Lim
     match kind {
         ArtifactKind::ElfCore => elf_core::read(artifact, limits),
         ArtifactKind::Minidump => streamed(input, |stream| minidump::read(stream, input.name(), limits)),
+        ArtifactKind::MemorySnapshot if input.head().first() != Some(&0x80) => streamed(input, |stream| {
+            memory_snapshot::read(page::Data::new(stream), input.name(), limits)
+        }),
         ArtifactKind::MemorySnapshot => streamed(input, |stream| memory_snapshot::read(stream, input.name(), limits)),
         ArtifactKind::FlightRecorder => streamed(input, |stream| flight_recorder::read(stream, input.name(), limits)),
         ArtifactKind::Log if py_spy::is_dump(input.head()) => py_spy::read(input, limits),

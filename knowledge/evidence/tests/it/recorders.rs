@@ -7,11 +7,11 @@ use whycrash_evidence::model::{Collectives, EntryState, Evidence, Recorder, Reco
 use whycrash_evidence::readers::flight_recorder::{match_ranks, read as read_recorder};
 use whycrash_evidence::{Artifact, ArtifactKind, Limits, merge, read};
 
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus");
-const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/flight_recorder");
+pub(crate) const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus");
+pub(crate) const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/flight_recorder");
 
 /// The merged recorders of a folder's files with these names' endings.
-fn folder(folder: &Path, ending: &str) -> Collectives {
+pub(crate) fn folder(folder: &Path, ending: &str) -> Collectives {
     let mut files: Vec<PathBuf> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let name = |file: &Path| file.file_name().unwrap().to_string_lossy().into_owned();
@@ -29,7 +29,7 @@ fn folder(folder: &Path, ending: &str) -> Collectives {
     merge(parts, serde_json::Map::new()).collectives.unwrap()
 }
 
-fn said(collectives: &Collectives) -> Vec<String> {
+pub(crate) fn said(collectives: &Collectives) -> Vec<String> {
     let verdicts = collectives.verdicts.iter();
     verdicts
         .map(|verdict| {

@@ -33,12 +33,20 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         Some((index, verdict, cause))
     });
     if let Some((index, verdict, cause)) = mismatch {
-        let finding = Finding::new(cause, 0.94).because(format!(
-            "The ranks did not make the same call at position {} of {}: {}.",
-            verdict.sequence,
-            group(verdict),
-            verdict.detail
-        ));
+        let finding = Finding::new(cause, 0.94).because(if verdict.point_to_point {
+            format!(
+                "In {}, what one rank sent is not what the other asked for: {}.",
+                group(verdict),
+                verdict.detail
+            )
+        } else {
+            format!(
+                "The ranks did not make the same call at position {} of {}: {}.",
+                verdict.sequence,
+                group(verdict),
+                verdict.detail
+            )
+        });
         return Some(finding.cite_all(proof(report, index)).into());
     }
     let (index, verdict) = verdicts
@@ -66,9 +74,8 @@ fn missing(report: &Report, index: usize, verdict: &Verdict) -> Diagnosis {
     };
     Finding::new("dist-rank-branch", 0.85)
         .because(format!(
-            "At position {} of {} the others called {}, while {} was in `{function}`, which the others do not call or have left.",
-            verdict.sequence,
-            group(verdict),
+            "{} the others called {}, while {} was in `{function}`, which the others do not call or have left.",
+            place(verdict),
             verdict.operation,
             ranks(&verdict.ranks)
         ))
@@ -99,6 +106,15 @@ fn somebody_failed(report: &Report) -> bool {
     OWN_FAILURES
         .iter()
         .any(|kind| report.events(Some(kind), 0, 64).iter().any(counts))
+}
+
+/// Where in the job a verdict is about, to begin a sentence with.
+fn place(verdict: &Verdict) -> String {
+    if verdict.point_to_point {
+        format!("In {}", group(verdict))
+    } else {
+        format!("At position {} of {}", verdict.sequence, group(verdict))
+    }
 }
 
 fn group(verdict: &Verdict) -> String {

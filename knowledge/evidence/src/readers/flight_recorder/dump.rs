@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::node::{Node, cut};
 use crate::Problem;
-use crate::model::{EntryState, Progress, Recorder, RecorderEntry, RecorderGroup};
+use crate::model::{EntryState, Peers, Progress, Recorder, RecorderEntry, RecorderGroup};
 
 /// Frames kept of one stack.
 const FRAMES: usize = 32;
@@ -137,7 +137,7 @@ impl Pool {
         // A backend's name may hold colons itself.
         let profiling = name(entry.get("profiling_name"));
         let (backend, operation) = profiling.rsplit_once(':').unwrap_or(("", profiling));
-        let operation = operation.split(' ').next().unwrap_or(operation);
+        let (operation, between) = operation.split_once(' ').unwrap_or((operation, ""));
         let shown = |key, depth| {
             entry
                 .get(key)
@@ -162,6 +162,8 @@ impl Pool {
             },
             retired: flag("retired"),
             point_to_point: flag("is_p2p"),
+            point_to_point_sequence: number("p2p_seq_id"),
+            peers: peers(between),
             created_ns: number("time_created_ns"),
             seen_ns: number("time_created_ns")
                 .max(number("time_discovered_started_ns"))
@@ -202,6 +204,21 @@ impl Pool {
         self.stacks.insert(frames, stack.clone());
         stack
     }
+}
+
+/// `0->3` of a send, `3<-0` of a receive, `3<-?` of one from whoever sends first.
+fn peers(between: &str) -> Option<Peers> {
+    if let Some((source, destination)) = between.split_once("->") {
+        let (source, destination) = (Some(source.parse().ok()?), destination.parse().ok()?);
+        return Some(Peers { source, destination });
+    }
+    let (destination, source) = between.split_once("<-")?;
+    let source = match source {
+        "?" => None,
+        rank => Some(rank.parse().ok()?),
+    };
+    let destination = destination.parse().ok()?;
+    Some(Peers { source, destination })
 }
 
 fn frame(frame: Node) -> String {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::dump::GROUPS;
-use crate::model::{Recorder, RecorderEntry};
+use crate::model::{Progress, Recorder, RecorderEntry};
 
 /// What makes a group the same on two ranks. Names alone do not: the default group is `""` in one place of a dump and
 /// `"0"` in another, and two jobs' dumps may be in one folder.
@@ -22,6 +22,26 @@ pub(super) struct Member<'a> {
     pub reach: Option<u64>,
     /// The last one it is known to have completed.
     pub completed: Option<u64>,
+    /// Sends and receives that the ring still holds, oldest first, with the calls that close a batch of them.
+    pub exchanges: Vec<&'a RecorderEntry>,
+    /// How far the status says this rank is. In a group with sends and receives, their numbers are in it as well.
+    pub status: Progress,
+    /// How much of the rank's past its recorder holds.
+    pub past: Past,
+    /// Number of the latest operation that the rank recorded in any group.
+    pub latest_record: u64,
+}
+
+/// How much of what a rank did its recorder still tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Past {
+    /// Everything in this group since it was made.
+    Whole,
+    /// The latest operations without a gap: the ring is full.
+    Latest,
+    /// Some: only what was active has been listed.
+    #[default]
+    Gaps,
 }
 
 /// A group with the ranks whose recorders know it.
@@ -75,6 +95,7 @@ fn add<'a>(groups: &mut BTreeMap<GroupKey, Group<'a>>, recorder: &'a Recorder, r
             }
             if entry.point_to_point {
                 group.point_to_point = true;
+                member.exchanges.push(entry);
             } else {
                 member.calls.entry(entry.sequence).or_default().push(entry);
             }
@@ -85,6 +106,33 @@ fn add<'a>(groups: &mut BTreeMap<GroupKey, Group<'a>>, recorder: &'a Recorder, r
         let progress = recorder.progress.get(number).copied().unwrap_or_default();
         member.reach = member.calls.keys().next_back().copied().max(progress.enqueued);
         member.completed = progress.completed;
+        member.status = progress;
+        member.past = past(recorder, member);
+        member.latest_record = recorder.entries.last().map_or(0, |entry| entry.record);
+    }
+}
+
+/// Records are numbered from nought in each process, sends and receives from one in each group. Where the status knows
+/// of more than the entries, the dump was cut off.
+fn past(recorder: &Recorder, member: &Member) -> Past {
+    let records = recorder.entries.first().zip(recorder.entries.last());
+    let Some((first, last)) = records.map(|(first, last)| (first.record, last.record)) else {
+        return Past::Gaps;
+    };
+    let exchanged = member.exchanges.iter().map(|entry| entry.point_to_point_sequence).max();
+    let known = exchanged.max(member.calls.keys().next_back().copied());
+    let count = recorder.entries.len() as u64;
+    if last.saturating_sub(first).saturating_add(1) != count || member.status.enqueued > known {
+        return Past::Gaps;
+    }
+    let starts = member
+        .exchanges
+        .first()
+        .is_some_and(|entry| entry.point_to_point_sequence == 1);
+    if first == 0 || starts {
+        Past::Whole
+    } else {
+        Past::Latest
     }
 }
 

@@ -2,12 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::exchanges;
 use super::groups::{Group, GroupKey, Member, groups};
-use super::waiting::culprits;
+use super::waiting::{Waiting, circle_in_words, waiting};
 use crate::model::{CollectiveVerdict, Collectives, EntryState, Recorder, RecorderEntry};
 
 /// Verdicts reported. The first ones matter; what follows a divergence is its consequence.
 const VERDICTS: usize = 64;
+
+/// Sends and receives that do not match, of which the waiting ranks are followed.
+const EXCHANGES: usize = 4096;
 
 /// When the backend gives an operation up, where the dump does not say: ten minutes, the default for NCCL
 /// (`torch.distributed.init_process_group`).
@@ -15,7 +19,7 @@ const TIMEOUT_MS: u64 = 600_000;
 
 /// Matches the recorders of all ranks.
 ///
-/// Two dumps of one rank (a pickle and the JSON beside it) count once. A collective that left a rank's ring because it
+/// Of several dumps of one rank (a pickle and the JSON beside it, or one made later) the one that tells most counts. A collective that left a rank's ring because it
 /// is older than what the ring holds, or because the dump lists active ones only, counts as done there, not as missing.
 pub fn match_ranks(recorders: Vec<Recorder>) -> Collectives {
     let recorders = one_per_rank(recorders);
@@ -28,12 +32,27 @@ pub fn match_ranks(recorders: Vec<Recorder>) -> Collectives {
         .iter()
         .flat_map(|(key, group)| judge_group(key, group, now_ns))
         .collect();
+    let mut exchanges_left = EXCHANGES;
+    for (key, group) in &groups {
+        let exchanges = exchanges::judge(key, group, now_ns, exchanges_left);
+        exchanges_left -= exchanges.len();
+        verdicts.extend(exchanges);
+    }
     // Where nothing else went wrong, a rank that is a moment behind is no finding; where the job hangs, it is.
     if verdicts.iter().all(|judged| judged.only_pending || judged.may_be_lag) {
         verdicts.retain(|judged| !judged.may_be_lag);
     }
     verdicts.sort_by_key(|judged| (judged.time_ns, judged.verdict.sequence));
-    let culprits = culprits(&groups, verdicts.iter().map(|judged| &judged.verdict));
+    let waiting = waiting(verdicts.iter().map(|judged| (&judged.verdict, judged.members)));
+    for judged in &mut verdicts {
+        judged.verdict.detail += &circle_in_words(&waiting.circle, &judged.verdict);
+    }
+    let told: Vec<Vec<u32>> = verdicts
+        .iter()
+        .filter(|judged| !judged.verdict.point_to_point && !judged.only_pending)
+        .map(|judged| judged.verdict.ranks.clone())
+        .collect();
+    verdicts.sort_by_key(|judged| turn(&judged.verdict, &waiting, &told));
     let decided = verdicts.iter().any(|judged| !judged.only_pending);
     verdicts.retain(|judged| !(decided && judged.only_pending));
     let verdicts = verdicts
@@ -45,17 +64,32 @@ pub fn match_ranks(recorders: Vec<Recorder>) -> Collectives {
         ranks_without_recorder: named.difference(&ranks).copied().collect(),
         ranks: ranks.into_iter().collect(),
         verdicts,
-        culprits,
+        culprits: waiting.culprits,
+        circle: waiting.circle,
         recorders,
+    }
+}
+
+/// Who waits in a send or receive often waits for a rank that waits itself: what names the ranks to blame comes first,
+/// and where a collective names them, that is enough.
+fn turn(verdict: &CollectiveVerdict, waiting: &Waiting, told: &[Vec<u32>]) -> u8 {
+    let is_in = |list: &[u32]| verdict.ranks.iter().all(|rank| list.contains(rank));
+    if !verdict.point_to_point {
+        0
+    } else if !is_in(&waiting.culprits) && !is_in(&waiting.circle) {
+        2
+    } else {
+        u8::from(told.iter().any(|ranks| is_in(ranks)))
     }
 }
 
 fn one_per_rank(recorders: Vec<Recorder>) -> Vec<Recorder> {
     let mut best: BTreeMap<Option<u32>, Recorder> = BTreeMap::new();
-    // A pickle has the stacks that JSON lacks.
+    // The later dump tells how it ended. A pickle has the stacks that JSON lacks.
     let worth = |recorder: &Recorder| {
+        let latest = recorder.entries.iter().map(|entry| entry.seen_ns).max();
         let stacks = recorder.entries.iter().filter(|entry| !entry.frames.is_empty()).count();
-        (recorder.entries.len(), stacks)
+        (latest, recorder.entries.len(), stacks)
     };
     for recorder in recorders {
         match best.entry(recorder.rank) {
@@ -74,13 +108,15 @@ fn one_per_rank(recorders: Vec<Recorder>) -> Vec<Recorder> {
 
 /// A verdict with what orders it.
 #[derive(Debug)]
-struct Judged {
-    verdict: CollectiveVerdict,
-    time_ns: u64,
+pub(super) struct Judged {
+    pub verdict: CollectiveVerdict,
+    pub time_ns: u64,
+    /// Ranks of its group that left a recorder.
+    pub members: usize,
     /// Everybody entered and nobody completed: it may just have been under way, so anything else says more.
-    only_pending: bool,
+    pub only_pending: bool,
     /// Others got out, and those who did not are not overdue by what the dumps tell.
-    may_be_lag: bool,
+    pub may_be_lag: bool,
 }
 
 /// The first verdict of each kind: what follows in the same group is its consequence.
@@ -269,11 +305,7 @@ impl<'a> Call<'a> {
     fn is_overdue_in(&self, member: &Member) -> bool {
         let entries = member.calls.get(&self.sequence).into_iter().flatten();
         let mut open = entries.filter(|entry| !is_done(entry));
-        open.any(|entry| {
-            let age_ns = self.standing.now_ns.saturating_sub(entry.created_ns);
-            let timeout_ms = entry.timeout_ms.unwrap_or(TIMEOUT_MS);
-            entry.retired || (entry.created_ns > 0 && age_ns / 1_000_000 >= timeout_ms)
-        })
+        open.any(|entry| is_overdue(entry, self.standing.now_ns))
     }
 
     fn is_known_to(&self, member: &Member) -> bool {
@@ -295,9 +327,6 @@ impl<'a> Call<'a> {
             .flat_map(|entries| entries.iter())
             .min_by_key(|entry| entry.created_ns);
         let time_ns = first.map_or(0, |entry| entry.created_ns);
-        let time = jiff::Timestamp::from_nanosecond(time_ns.into())
-            .ok()
-            .filter(|_| time_ns > 0);
         let differing = ranks.iter().filter_map(|rank| self.entries.get(rank));
         let mut stacks = differing
             .chain(self.entries.values())
@@ -311,7 +340,8 @@ impl<'a> Call<'a> {
             detail,
             operation: first.map_or_else(String::new, |entry| format!("{}:{}", entry.backend, entry.operation)),
             entered: self.entries.keys().copied().collect(),
-            time: time.map(|time| time.to_string()),
+            time: time(time_ns),
+            point_to_point: false,
             frames: stacks
                 .find(|frames| !frames.is_empty())
                 .map_or_else(Vec::new, |frames| frames.to_vec()),
@@ -320,6 +350,7 @@ impl<'a> Call<'a> {
         Judged {
             verdict,
             time_ns,
+            members: self.group.members.len(),
             only_pending: false,
             may_be_lag: false,
         }
@@ -332,7 +363,20 @@ fn is_done(entry: &RecorderEntry) -> bool {
     entry.state == EntryState::Completed || (entry.retired && !is_nccl(&entry.backend))
 }
 
-fn is_nccl(backend: &str) -> bool {
+/// True when an operation was given up, or should have been at the time given.
+pub(super) fn is_overdue(entry: &RecorderEntry, now_ns: u64) -> bool {
+    let age_ns = now_ns.saturating_sub(entry.created_ns);
+    let timeout_ms = entry.timeout_ms.unwrap_or(TIMEOUT_MS);
+    entry.retired || (entry.created_ns > 0 && age_ns / 1_000_000 >= timeout_ms)
+}
+
+/// RFC 3339; nothing for a time that was not recorded.
+pub(super) fn time(time_ns: u64) -> Option<String> {
+    let time = jiff::Timestamp::from_nanosecond(time_ns.into()).ok();
+    time.filter(|_| time_ns > 0).map(|time| time.to_string())
+}
+
+pub(super) fn is_nccl(backend: &str) -> bool {
     ["nccl", "rccl", "xccl", "hccl", "mccl"]
         .iter()
         .any(|name| backend.contains(name))
@@ -412,7 +456,7 @@ fn said(values: &BTreeMap<u32, String>) -> String {
 }
 
 /// `rank 3`, `ranks 0, 1, 2`, or the first few of many.
-fn list(ranks: &[u32]) -> String {
+pub(super) fn list(ranks: &[u32]) -> String {
     const SHOWN: usize = 16;
     let shown: Vec<String> = ranks.iter().take(SHOWN).map(u32::to_string).collect();
     let more = if ranks.len() > SHOWN {

@@ -3,7 +3,9 @@
 //! Each rank writes what it handed to the collective library lately. One dump alone says where its rank stands; only
 //! together they say who is missing: [`read`] gives the recorder of one rank, [`match_ranks`] the verdicts of all.
 
+mod alignment;
 mod dump;
+mod exchanges;
 mod groups;
 mod matching;
 mod node;

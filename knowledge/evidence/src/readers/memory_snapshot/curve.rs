@@ -2,8 +2,10 @@
 
 use crate::model::UsageCurve;
 
-/// Rows a finished curve has at most.
-const ROWS: usize = 512;
+/// Rows the finest curve has at most.
+const ROWS: usize = 4096;
+/// Rows the curve has at most that gives the whole at a glance.
+const OVERVIEW_ROWS: usize = 512;
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
@@ -57,8 +59,23 @@ impl CurveBuilder {
         self.filled = 1;
     }
 
-    /// The curve, with `base` added to every level.
-    pub fn finish(&self, base: i64) -> UsageCurve {
+    /// Bytes held.
+    pub fn held(&self) -> usize {
+        self.rows.capacity() * size_of::<Row>()
+    }
+
+    /// The curve at a glance, and its finer levels, finest first, with `base` added to every value.
+    pub fn finish(&self, base: i64) -> (UsageCurve, Vec<UsageCurve>) {
+        let mut finer = Vec::new();
+        let mut overview = self.finest(base);
+        while overview.len() > OVERVIEW_ROWS {
+            let halved = overview.halved();
+            finer.push(std::mem::replace(&mut overview, halved));
+        }
+        (overview, finer)
+    }
+
+    fn finest(&self, base: i64) -> UsageCurve {
         let level = |level: i64| u64::try_from(level.saturating_add(base)).unwrap_or(0);
         let timed = self.rows.iter().all(|row| row.time_us.is_some());
         UsageCurve {

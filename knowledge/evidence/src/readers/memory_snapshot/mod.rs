@@ -16,7 +16,7 @@ mod trace;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
-use crate::model::{Event, Evidence, MemorySnapshot, OomRequest, Peak, SnapshotOom, What};
+use crate::model::{Event, Evidence, MemoryCurve, MemorySnapshot, OomRequest, Peak, SnapshotOom, UsageCurve, What};
 use crate::readers::Reading;
 use crate::readers::pickle::{self, Heap, Pickle, Value};
 use crate::{ArtifactKind, Hex, Limits, Problem};
@@ -69,7 +69,7 @@ pub fn read(input: impl Read, name: &str, limits: &Limits) -> Reading {
     }
     let mut evidence = Evidence::default();
     for (device, segments) in devices {
-        let snapshot = shared.device(device, &segments, traces.get(&device));
+        let (snapshot, levels) = shared.device(device, &segments, traces.get(&device));
         evidence.timeline.extend(
             snapshot
                 .oom
@@ -77,6 +77,14 @@ pub fn read(input: impl Read, name: &str, limits: &Limits) -> Reading {
                 .map(|oom| oom_event(&snapshot, oom, evidence.timeline.len())),
         );
         evidence.memory_snapshots.push(snapshot);
+        if !levels.is_empty() {
+            let artifact = name.to_owned();
+            evidence.memory_curves.push(MemoryCurve {
+                artifact,
+                device,
+                levels,
+            });
+        }
     }
     Reading {
         kind: Some(ArtifactKind::MemorySnapshot),
@@ -109,11 +117,13 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    fn device(&self, device: u32, segments: &[&Segment], trace: Option<&Trace>) -> MemorySnapshot {
+    /// A device, and its usage curve in more detail than the overview has.
+    fn device(&self, device: u32, segments: &[&Segment], trace: Option<&Trace>) -> (MemorySnapshot, Vec<UsageCurve>) {
         let totals = Totals::of(segments.iter().copied());
         let base = trace.map_or(0, |trace| signed(totals.allocated).saturating_sub(trace.level));
         let peak = trace.map(|trace| self.peak(segments, trace, base));
-        MemorySnapshot {
+        let (usage, levels) = trace.map(|trace| trace.curve.finish(base)).unwrap_or_default();
+        let snapshot = MemorySnapshot {
             artifact: self.name.to_owned(),
             device,
             reserved: totals.reserved,
@@ -142,11 +152,10 @@ impl Shared<'_> {
             clusters: clusters::alive(segments, trace, self.stacks, self.heap),
             pools: segments::pools(segments, POOLS),
             peak,
-            usage: trace
-                .map(|trace| trace.curve.finish(base))
-                .filter(|usage| !usage.is_empty()),
+            usage: (!usage.is_empty()).then_some(usage),
             settings: self.settings.clone(),
-        }
+        };
+        (snapshot, levels)
     }
 
     fn peak(&self, segments: &[&Segment], trace: &Trace, base: i64) -> Peak {

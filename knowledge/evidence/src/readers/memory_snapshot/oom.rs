@@ -45,19 +45,32 @@ struct Replay {
 struct Held {
     size: u64,
     key: PoolKey,
+    /// Free memory of less is part of the block before it: the allocator does not split that off (`should_split`).
+    smallest_gap: u64,
+}
+
+impl Held {
+    /// Only small and expandable segments are split to the last block.
+    fn new(size: u64, key: PoolKey, expandable: bool) -> Self {
+        let smallest_gap = if key.small || expandable {
+            BLOCK_BYTES
+        } else {
+            SMALL_REQUEST + 1
+        };
+        Self {
+            size,
+            key,
+            smallest_gap,
+        }
+    }
 }
 
 impl Replay {
     fn new(segments: &[&Segment]) -> Self {
         let mut state = Self::default();
         for segment in segments {
-            state.held.insert(
-                segment.address,
-                Held {
-                    size: segment.size,
-                    key: segment.key,
-                },
-            );
+            let held = Held::new(segment.size, segment.key, segment.expandable == Some(true));
+            state.held.insert(segment.address, held);
             let used = segment.blocks.iter().filter(|block| block.state != State::Inactive);
             state
                 .used
@@ -82,23 +95,35 @@ impl Replay {
     }
 
     /// Puts a range back that was given to the driver. A trace does not say which size class it was of: small
-    /// segments are 2 MiB, and no large one is.
+    /// segments are 2 MiB, and no large one is. A range that was unmapped belongs to the segment it was cut out of: with
+    /// what is left of that on either side it is one again.
     fn hold(&mut self, entry: &Entry) {
-        let small = entry.size <= 2 << 20;
-        let key = PoolKey {
+        let mut key = PoolKey {
             stream: entry.stream,
             pool: entry.pool,
-            small,
+            small: entry.size <= 2 << 20,
         };
-        let neighbour = self.held.range_mut(..entry.address).next_back();
-        if entry.action == Action::SegmentUnmap
-            && let Some((start, held)) = neighbour
-            && start.checked_add(held.size) == Some(entry.address)
-        {
-            held.size = held.size.saturating_add(entry.size);
-        } else {
-            self.held.insert(entry.address, Held { size: entry.size, key });
+        let (mut start, mut end) = (entry.address, entry.address.saturating_add(entry.size));
+        if entry.action == Action::SegmentUnmap {
+            let of_same_stream = |held: &Held| held.key.stream == entry.stream;
+            let before = self.held.range(..start).next_back().map(|(at, held)| (*at, *held));
+            if let Some((at, held)) = before
+                && at.saturating_add(held.size) == start
+                && of_same_stream(&held)
+            {
+                (start, key) = (at, held.key);
+            }
+            if let Some(held) = self.held.get(&end).copied()
+                && of_same_stream(&held)
+                && (start == entry.address || held.key == key)
+            {
+                self.held.remove(&end);
+                end = end.saturating_add(held.size);
+                key = held.key;
+            }
         }
+        let expandable = entry.action == Action::SegmentUnmap;
+        self.held.insert(start, Held::new(end - start, key, expandable));
     }
 
     /// Takes a range away that was not held yet, cutting the segment it lies in.
@@ -142,18 +167,21 @@ impl Replay {
         for (start, held) in &self.held {
             usable.reserved = usable.reserved.saturating_add(held.size);
             if held.key == key {
-                self.add_gaps(*start, held.size, &mut usable);
+                self.add_gaps(*start, held, &mut usable);
             }
         }
         usable
     }
 
     /// Adds what is free between the blocks in use of one segment.
-    fn add_gaps(&self, start: u64, size: u64, usable: &mut Usable) {
-        let end = start.saturating_add(size);
+    fn add_gaps(&self, start: u64, held: &Held, usable: &mut Usable) {
+        let end = start.saturating_add(held.size);
         let mut free_from = start;
         let mut gap = |from: u64, to: u64| {
             let gap = to.saturating_sub(from);
+            if gap < held.smallest_gap {
+                return;
+            }
             usable.inactive = usable.inactive.saturating_add(gap);
             usable.largest = usable.largest.max(gap);
         };

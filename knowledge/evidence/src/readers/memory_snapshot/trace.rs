@@ -106,13 +106,13 @@ impl Trace {
 
     /// What is held now, in the units of [`crate::readers::pickle::Heap::held`].
     pub fn held(&self) -> usize {
-        // A hash table holds a byte beside each place, and a curve has some 20 KiB of rows at most.
+        // A hash table holds a byte beside each place.
         let live = self.live.capacity() * (size_of::<(u64, Live)>() + 1);
         let pending = self.pending.capacity() * (size_of::<(u64, u64)>() + 1);
         let stacks = self.stacks.capacity() * size_of::<StackLevel>();
         let after = self.oom.as_ref().and_then(|oom| oom.after.as_ref());
         let after = after.map_or(0, |after| after.capacity() * size_of::<Entry>());
-        (live + pending + stacks + after + (20 << 10)) / 32
+        (live + pending + stacks + after + self.curve.held()) / 32
     }
 
     /// Takes the next entry.

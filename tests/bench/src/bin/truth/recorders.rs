@@ -50,8 +50,10 @@ pub fn compare(context: &Context) -> Result<Table> {
         let all = reports.len();
         reports.retain(|report| !report.is_point_to_point);
         if reports.len() < all {
+            let ours = found.verdicts.iter().filter(|verdict| verdict.point_to_point).count();
             table.note(format!(
-                "on purpose: {}: {} reports about sends and receives are left out; torchfrtrace asks all ranks of the group for them",
+                "on purpose: {}: {} reports about sends and receives are left out, and {ours} of ours: torchfrtrace asks all \
+                 ranks of the group for what two do, and takes a number for theirs that each rank counts for itself",
                 job.name,
                 all - reports.len()
             ));
@@ -163,7 +165,8 @@ fn verdicts(found: &Collectives) -> BTreeMap<Verdict, BTreeSet<u32>> {
             .chain([MISSING])
             .find(|kind| *kind == name)
     };
-    let verdicts = found.verdicts.iter().filter_map(|verdict| {
+    let collectives = found.verdicts.iter().filter(|verdict| !verdict.point_to_point);
+    let verdicts = collectives.filter_map(|verdict| {
         let key = (verdict.group.clone(), verdict.sequence, kind(&verdict.kind)?);
         Some((key, verdict.ranks.iter().copied().collect()))
     });
