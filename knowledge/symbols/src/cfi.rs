@@ -1,5 +1,6 @@
 //! Call frame information: how to get from a function's registers to its caller's.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use gimli::{
@@ -44,6 +45,8 @@ pub(crate) struct Row<'a> {
     pub(crate) return_address: gimli::Register,
     /// True for the code that a signal handler returns to.
     pub(crate) is_signal_trampoline: bool,
+    /// Bytes of the entries that the rules are from: what finding them costs.
+    pub(crate) length: u64,
 }
 
 impl CallFrames {
@@ -135,6 +138,7 @@ fn with_row<'a, S: UnwindSection<Slice<'a>>, T>(
         encoding: entry.cie().encoding(),
         return_address: entry.cie().return_address_register(),
         is_signal_trampoline: entry.is_signal_trampoline(),
+        length: (entry.entry_len() as u64).saturating_add(entry.cie().entry_len() as u64),
     }))
 }
 
@@ -145,9 +149,15 @@ where
 {
     let mut entries = section.entries(bases);
     let mut found = Vec::new();
+    // Thousands of entries have the same one before them, which may be as long as all of them together.
+    let mut common = HashMap::new();
     while let Ok(Some(entry)) = entries.next() {
         let gimli::CieOrFde::Fde(partial) = entry else { continue };
-        if let Ok(entry) = partial.parse(UnwindSection::cie_from_offset) {
+        let parsed = partial.parse(|section, bases, offset: S::Offset| {
+            let known = common.entry(gimli::UnwindOffset::into(offset)).or_insert_with(|| section.cie_from_offset(bases, offset));
+            known.clone()
+        });
+        if let Ok(entry) = parsed {
             found.push(Entry {
                 start: entry.initial_address(),
                 end: entry.end_address(),

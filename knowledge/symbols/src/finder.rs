@@ -11,6 +11,7 @@ use minidump_unwind::SymbolFile;
 use whycrash_evidence::readers::elf_core::{CoreDump, CoreModule};
 
 use crate::Sources;
+use crate::costs::{Cap, Caps, Costs};
 use crate::memory_image;
 use crate::modules::{LoadedModule, LoadedModules, Remote, Wants};
 use crate::object_file::{ObjectFile, SupplementaryLink};
@@ -47,6 +48,8 @@ struct FolderIndex {
     by_build_id: HashMap<String, Vec<PathBuf>>,
     /// Breakpad symbol files by the debug id of what they describe.
     symbol_files: HashMap<DebugId, PathBuf>,
+    /// Set when there are more files than are looked at.
+    is_cut: bool,
 }
 
 impl Finder {
@@ -60,9 +63,18 @@ impl Finder {
     }
 
     /// The files of every module of a core.
-    pub(crate) fn modules(&self, core: &CoreDump) -> LoadedModules {
+    pub(crate) fn modules(&self, core: &CoreDump, costs: &Costs) -> LoadedModules {
         self.next_artifact();
-        LoadedModules(core.modules.iter().map(|module| self.module(core, module)).collect())
+        self.look_at_folders(costs);
+        let modules = core.modules.iter();
+        LoadedModules(modules.map(|module| self.module(core, module, costs)).collect())
+    }
+
+    /// Lists the symbol folders, and says when they are too large for that.
+    pub(crate) fn look_at_folders(&self, costs: &Costs) {
+        if self.index().is_cut {
+            costs.caps.hit(Cap::SymbolFolders);
+        }
     }
 
     /// Gives the time that servers may cost anew.
@@ -72,8 +84,8 @@ impl Finder {
         }
     }
 
-    fn module(&self, core: &CoreDump, module: &CoreModule) -> LoadedModule {
-        let binary = self.binary(core, module);
+    fn module(&self, core: &CoreDump, module: &CoreModule, costs: &Costs) -> LoadedModule {
+        let binary = self.binary(core, module, costs);
         let build_id = module
             .build_id
             .as_ref()
@@ -139,8 +151,8 @@ impl Finder {
         LoadedModule { remote, ..module }
     }
 
-    /// The Breakpad symbol file for a debug id.
-    pub(crate) fn symbol_file(&self, id: DebugId) -> Option<Arc<SymbolFile>> {
+    /// The Breakpad symbol file for a debug id. Says so in `caps` when it is too large.
+    pub(crate) fn symbol_file(&self, id: DebugId, caps: &Caps) -> Option<Arc<SymbolFile>> {
         let index = self.index();
         let path = index.symbol_files.get(&id)?;
         let mut opened = self.symbol_files.lock().unwrap_or_else(PoisonError::into_inner);
@@ -151,10 +163,11 @@ impl Finder {
             opened.clear();
         }
         let is_small = std::fs::metadata(path).is_ok_and(|about| about.len() <= MAX_SYMBOL_FILE);
-        let file = is_small
-            .then(|| SymbolFile::from_file(path).ok())
-            .flatten()
-            .map(Arc::new);
+        if !is_small {
+            caps.hit(Cap::SymbolFile);
+            return None;
+        }
+        let file = SymbolFile::from_file(path).ok().map(Arc::new);
         tracing::debug!(path = %path.display(), found = file.is_some(), "opened a symbol file");
         opened.insert(path.clone(), file.clone());
         file
@@ -180,7 +193,7 @@ impl Finder {
         *self.folders.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn binary(&self, core: &CoreDump, module: &CoreModule) -> Option<Arc<ObjectFile>> {
+    fn binary(&self, core: &CoreDump, module: &CoreModule, costs: &Costs) -> Option<Arc<ObjectFile>> {
         if module.path == "[vdso]" {
             return in_memory(core, module);
         }
@@ -192,7 +205,7 @@ impl Finder {
             .chain(local)
             .filter_map(|path| self.open(&path))
             .find(|file| file.has_code() && is_same(core, module, file))
-            .or_else(|| memory_image::object_file(core, module).map(Arc::new))
+            .or_else(|| memory_image::object_file(core, module, costs).map(Arc::new))
     }
 
     /// The separate debug file of a binary that has no DWARF of its own: by build id, then by the name that the binary
@@ -294,6 +307,7 @@ impl FolderIndex {
                         limit = MAX_FOLDER_FILES,
                         "the symbol folders hold more files than are looked at"
                     );
+                    index.is_cut = true;
                     return index;
                 }
                 let path = entry.path();

@@ -1,11 +1,13 @@
 //! The binaries of a crashed process, each with the files that were found for it.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use whycrash_evidence::readers::elf_core::CoreDump;
 
 use crate::calls::Calls;
 use crate::cfi::Row;
+use crate::costs::Caps;
 use crate::debuginfod::{self, Debuginfod, Kind};
 use crate::dwarf::Function;
 use crate::object_file::ObjectFile;
@@ -50,6 +52,15 @@ impl LoadedModule {
     /// The file with the code, fetched if it must be.
     fn code(&self) -> Option<&Arc<ObjectFile>> {
         self.binary.as_ref().or_else(|| self.remote.as_ref()?.binary())
+    }
+
+    /// The caps that were hit in each of its files.
+    pub(crate) fn caps(&self) -> impl Iterator<Item = (&Path, &Caps)> {
+        let fetched = self.remote.iter().flat_map(|remote| remote.fetched_debug().into_iter().chain(remote.fetched_binary()));
+        let files = self.binary.iter().chain(&self.debug).chain(fetched);
+        let files = files.map(|file| &**file);
+        let all = files.flat_map(|file| std::iter::once(file).chain(file.supplementary()));
+        all.map(|file| (file.path.as_path(), &*file.caps))
     }
 
     fn symbol_tables(&self) -> impl Iterator<Item = &SymbolTable> {
