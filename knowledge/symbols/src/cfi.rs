@@ -154,7 +154,9 @@ where
     while let Ok(Some(entry)) = entries.next() {
         let gimli::CieOrFde::Fde(partial) = entry else { continue };
         let parsed = partial.parse(|section, bases, offset: S::Offset| {
-            let known = common.entry(gimli::UnwindOffset::into(offset)).or_insert_with(|| section.cie_from_offset(bases, offset));
+            let known = common
+                .entry(gimli::UnwindOffset::into(offset))
+                .or_insert_with(|| section.cie_from_offset(bases, offset));
             known.clone()
         });
         if let Ok(entry) = parsed {

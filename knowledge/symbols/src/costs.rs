@@ -64,7 +64,9 @@ impl Cap {
     fn message(self) -> &'static str {
         match self {
             Self::Work => "unwinding and naming took more work than one artifact is given; stacks may end early",
-            Self::Expression => "an expression in the unwinding rules has more steps than are taken; its stack ends there",
+            Self::Expression => {
+                "an expression in the unwinding rules has more steps than are taken; its stack ends there"
+            }
             Self::Inlining => "more functions are inlined at one address than are shown",
             Self::Python => "the interpreter has more threads or frames than are read; the rest is left out",
             Self::TailCalls => "more tail calls lead from one frame to another than are followed; some are left out",

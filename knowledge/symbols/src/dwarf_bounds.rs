@@ -87,7 +87,9 @@ impl Bounds {
     }
 
     fn count_ranges(&mut self, unit: &UnitRef<'_, Reader>, value: AttributeValue<Reader>) {
-        let Ok(Some(mut ranges)) = unit.attr_ranges(value) else { return };
+        let Ok(Some(mut ranges)) = unit.attr_ranges(value) else {
+            return;
+        };
         while let Ok(Some(_)) = ranges.next() {
             self.ranges += 1;
         }

@@ -35,6 +35,8 @@ const PAGE: u64 = 4096;
 #[derive(Debug)]
 pub(crate) struct Finder {
     sources: Sources,
+    /// Files of the symbol folders that are looked at.
+    max_files: usize,
     /// Listed when it is first asked for.
     folders: Mutex<Option<Arc<FolderIndex>>>,
     opened: Mutex<HashMap<PathBuf, Option<Arc<ObjectFile>>>>,
@@ -56,6 +58,7 @@ impl Finder {
     pub(crate) fn new(sources: Sources) -> Self {
         Self {
             sources,
+            max_files: MAX_FOLDER_FILES,
             folders: Mutex::default(),
             opened: Mutex::default(),
             symbol_files: Mutex::default(),
@@ -185,7 +188,7 @@ impl Finder {
 
     fn index(&self) -> Arc<FolderIndex> {
         let mut listed = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(listed.get_or_insert_with(|| Arc::new(FolderIndex::of(&self.sources.folders))))
+        Arc::clone(listed.get_or_insert_with(|| Arc::new(FolderIndex::of(&self.sources.folders, self.max_files))))
     }
 
     /// Has the symbol folders listed again when they are next asked for.
@@ -294,7 +297,7 @@ impl Finder {
 }
 
 impl FolderIndex {
-    fn of(folders: &[PathBuf]) -> Self {
+    fn of(folders: &[PathBuf], max_files: usize) -> Self {
         let mut index = Self::default();
         let mut pending = folders.to_vec();
         let mut seen = 0;
@@ -302,9 +305,9 @@ impl FolderIndex {
             let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
             for entry in entries {
                 seen += 1;
-                if seen > MAX_FOLDER_FILES {
+                if seen > max_files {
                     tracing::warn!(
-                        limit = MAX_FOLDER_FILES,
+                        limit = max_files,
                         "the symbol folders hold more files than are looked at"
                     );
                     index.is_cut = true;
@@ -414,4 +417,33 @@ fn bias(core: &CoreDump, module: &CoreModule, file: &ObjectFile) -> Option<u64> 
             .find(|segment| segment.offset / PAGE == mapping.file_offset / PAGE)?;
         Some(mapping.start.wrapping_sub(segment.address & !(PAGE - 1)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_beyond_the_cap_are_said() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for name in ["a", "b", "c"] {
+            std::fs::write(folder.path().join(name), name).expect("room");
+        }
+        let codes = |max_files| {
+            let sources = Sources {
+                folders: vec![folder.path().to_owned()],
+                ..Sources::default()
+            };
+            let finder = Finder {
+                max_files,
+                ..Finder::new(sources)
+            };
+            let costs = Costs::new(&whycrash_evidence::Limits::default());
+            finder.look_at_folders(&costs);
+            let problems = costs.problems(std::iter::empty());
+            problems.into_iter().map(|problem| problem.code).collect::<Vec<_>>()
+        };
+        assert_eq!(codes(3), [""; 0]);
+        assert_eq!(codes(2), ["limit-symbol-folders"]);
+    }
 }

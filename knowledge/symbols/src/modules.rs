@@ -56,7 +56,10 @@ impl LoadedModule {
 
     /// The caps that were hit in each of its files.
     pub(crate) fn caps(&self) -> impl Iterator<Item = (&Path, &Caps)> {
-        let fetched = self.remote.iter().flat_map(|remote| remote.fetched_debug().into_iter().chain(remote.fetched_binary()));
+        let fetched = self
+            .remote
+            .iter()
+            .flat_map(|remote| remote.fetched_debug().into_iter().chain(remote.fetched_binary()));
         let files = self.binary.iter().chain(&self.debug).chain(fetched);
         let files = files.map(|file| &**file);
         let all = files.flat_map(|file| std::iter::once(file).chain(file.supplementary()));

@@ -178,7 +178,9 @@ impl ObjectFile {
 
     /// Whether a section may be unpacked, that has `packed` bytes and says to have `size`.
     fn pay_for(&self, size: u64, packed: usize) -> Option<()> {
-        let allowed = (packed as u64).saturating_mul(MAX_RATIO).clamp(ALWAYS_UNPACKED, MAX_UNPACKED);
+        let allowed = (packed as u64)
+            .saturating_mul(MAX_RATIO)
+            .clamp(ALWAYS_UNPACKED, MAX_UNPACKED);
         let all = self.unpacked.fetch_add(size.min(MAX_UNPACKED), Relaxed);
         if size > allowed || all > MAX_UNPACKED {
             self.caps.hit(Cap::Section);

@@ -47,3 +47,33 @@ fn block(stream: &[u8], at: &mut usize) -> Option<u64> {
         *at += length as usize;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_the_decoder() {
+        for length in [0, 1, 100, 70_000, 300_000] {
+            let bytes: Vec<u8> = (0..length).map(|number: u32| (number >> 3) as u8).collect();
+            let mut packed = Vec::new();
+            lzma_rs::xz_compress(&mut bytes.as_slice(), &mut packed).expect("packs");
+            assert_eq!(unpacked_size(&packed), Some(u64::from(length)));
+            for end in 0..packed.len().min(100) {
+                unpacked_size(packed.get(..end).unwrap_or_default());
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_say_what_they_become() {
+        let mut stream = vec![0; STREAM_HEADER];
+        stream.extend([2; 12]);
+        // Chunks that reset everything, of 2 MiB from one byte each.
+        for _ in 0..40 {
+            stream.extend([0xff, 0xff, 0xff, 0, 0, 0x5d, 0]);
+        }
+        stream.extend([0; 8]);
+        assert_eq!(unpacked_size(&stream), Some(40 << 21));
+    }
+}

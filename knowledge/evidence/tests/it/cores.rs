@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use whycrash_evidence::readers::Input;
 use whycrash_evidence::readers::elf_core::{CoreDump, Machine};
-use whycrash_evidence::{Limits, Problem, read};
+use whycrash_evidence::{Artifact, Limits, Problem, read};
 
 use crate::core_builder::{Core, EM_AARCH64, EM_X86_64, Load, signal, words};
 use crate::support::{artifact, compressed};

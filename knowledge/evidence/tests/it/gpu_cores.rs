@@ -397,19 +397,40 @@ fn caps_are_named() {
         elf.bytes()
     };
     let default = Limits::default();
-    let few_warps = Limits { threads: 1, ..Limits::default() };
-    let few_bytes = Limits { resident_bytes: 2000, ..Limits::default() };
+    let few_warps = Limits {
+        threads: 1,
+        ..Limits::default()
+    };
+    let few_bytes = Limits {
+        resident_bytes: 2000,
+        ..Limits::default()
+    };
     for (code, bytes, limits) in [
         ("limit-devices", devices(), &default),
         ("limit-threads", sample(), &few_warps),
         ("limit-gpu-core", sample(), &few_bytes),
-        ("limit-gpu-functions", with_image(cubin_named(&[b'n'; 40_000], 1)), &default),
-        ("limit-gpu-functions", with_image(cubin_named(&[b'n'; 30_000], 2400)), &default),
-        ("limit-gpu-functions", with_image(cubin_named(b"n", (1 << 20) + 1)), &default),
+        (
+            "limit-gpu-functions",
+            with_image(cubin_named(&[b'n'; 40_000], 1)),
+            &default,
+        ),
+        (
+            "limit-gpu-functions",
+            with_image(cubin_named(&[b'n'; 30_000], 2400)),
+            &default,
+        ),
+        (
+            "limit-gpu-functions",
+            with_image(cubin_named(b"n", (1 << 20) + 1)),
+            &default,
+        ),
     ] {
         let (artifact, _keep) = artifact("core.cuda", &bytes);
         let problems = read(&artifact, limits).problems;
-        assert!(problems.iter().any(|problem| problem.code == code), "{code}: {problems:?}");
+        assert!(
+            problems.iter().any(|problem| problem.code == code),
+            "{code}: {problems:?}"
+        );
     }
 }
 
@@ -420,13 +441,17 @@ fn sections_without_end() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut header = Elf::new(ET_CORE).bytes();
     header[40..48].copy_from_slice(&64_u64.to_le_bytes());
-    header[60..64].fill(0);
+    header[60..64].copy_from_slice(&[0, 0, 1, 0]);
     header.truncate(64);
-    // With a count of 0 the first section's size is the count.
+    // With a count of 0 the first section's size is the count; the second has the names.
     header.extend(longs(&[0, 0, 0, 0, count, 0, 0, 0]));
+    header.extend(longs(&[3 << 32, 0, 0, 0, 1, 0, 0, 0]));
     std::fs::write(file.path(), &header).unwrap();
     file.as_file().set_len(64 + count * 64).unwrap();
-    let reading = read(&whycrash_evidence::Artifact::new("core.cuda", file.path()), &Limits::default());
+    let reading = read(
+        &whycrash_evidence::Artifact::new("core.cuda", file.path()),
+        &Limits::default(),
+    );
     assert_eq!(reading.problems[0].code, "limit-gpu-core");
 }
 

@@ -80,7 +80,11 @@ struct Walker<'a> {
 
 impl Walker<'_> {
     fn walk(&self, thread: &MinidumpThread<'_>, found: &mut Thread, limits: &Limits) {
-        let Some(context) = self.streams.context(thread).filter(|_| self.costs.spend(FRAME).is_some()) else {
+        let Some(context) = self
+            .streams
+            .context(thread)
+            .filter(|_| self.costs.spend(FRAME).is_some())
+        else {
             return;
         };
         let stack_memory = self.stack_memory(thread, &context);

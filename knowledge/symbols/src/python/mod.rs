@@ -86,8 +86,7 @@ impl<'a> Interpreter<'a> {
 
     /// The Python frames of a thread, by the calls of the interpreting function, innermost first.
     pub(crate) fn calls(&self, thread: &CoreThread) -> Vec<PythonCall> {
-        let by_handle =
-            |state: &&u64| self.member(**state, self.layout.thread_id) == Some(thread.thread_pointer);
+        let by_handle = |state: &&u64| self.member(**state, self.layout.thread_id) == Some(thread.thread_pointer);
         let state = match self.layout.native_thread_id {
             Some(_) => self.by_id.get(&u64::from(thread.id)),
             None => self.threads.iter().find(by_handle),
