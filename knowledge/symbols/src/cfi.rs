@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use gimli::{
-    BaseAddresses, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEntry, LittleEndian, UnwindContext,
-    UnwindSection, Vendor,
+    BaseAddresses, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEntry, LittleEndian, Pointer,
+    UnwindContext, UnwindSection, Vendor,
 };
 
 use crate::object_file::ObjectFile;
@@ -98,19 +98,13 @@ impl CallFrames {
         section: &EhFrame<Slice<'a>>,
         address: u64,
     ) -> Option<FrameDescriptionEntry<Slice<'a>>> {
-        if let Some(header) = &self.eh_frame_header {
-            let header = EhFrameHdr::new(header, LittleEndian).parse(&self.bases, 8).ok();
-            let entry = header
-                .as_ref()
-                .and_then(gimli::ParsedEhFrameHdr::table)
-                .and_then(|table| {
-                    table
-                        .fde_for_address(section, &self.bases, address, UnwindSection::cie_from_offset)
-                        .ok()
-                });
-            if entry.is_some() {
-                return entry;
-            }
+        let entry = self.in_search_table(address).and_then(|offset| {
+            section
+                .fde_from_offset(&self.bases, offset, UnwindSection::cie_from_offset)
+                .ok()
+        });
+        if let Some(entry) = entry.filter(|entry| entry.contains(address)) {
+            return Some(entry);
         }
         // Without a search table, or with one that a tool left stale, the section itself is the truth.
         find(
@@ -120,7 +114,25 @@ impl CallFrames {
             address,
         )
     }
+
+    /// Where the search table says that the entry for an address is. What the table says may be anything, and gimli
+    /// computes with it: a count of more than 32 bits, or an entry before the section's start, would overflow.
+    fn in_search_table(&self, address: u64) -> Option<gimli::EhFrameOffset> {
+        let header = self.eh_frame_header.as_ref()?;
+        if header.get(2) != Some(&COUNT_ENCODING) {
+            return None;
+        }
+        let header = EhFrameHdr::new(header, LittleEndian).parse(&self.bases, 8).ok()?;
+        let entry = header.table()?.lookup(address, &self.bases).ok()?;
+        let (Pointer::Direct(entry), Pointer::Direct(start)) = (entry, header.eh_frame_ptr()) else {
+            return None;
+        };
+        Some(gimli::EhFrameOffset(usize::try_from(entry.checked_sub(start)?).ok()?))
+    }
 }
+
+/// The encoding of the number of entries that linkers write: 32 bits without a sign.
+const COUNT_ENCODING: u8 = 3;
 
 fn with_row<'a, S: UnwindSection<Slice<'a>>, T>(
     section: &S,

@@ -10,7 +10,7 @@
 //! | steps of an expression in unwinding rules | 1000 | `limit-expression` |
 //! | functions inlined at one address | 256 | `limit-inlining` |
 //! | Python frames of a thread | 100 000 | `limit-python` |
-//! | Python interpreters and threads | 16 384 | `limit-python` |
+//! | Python interpreters and threads; characters of a name | 16 384; 4096 | `limit-python` |
 //! | tail calls followed between two frames | 4096 | `limit-tail-calls` |
 //! | bytes of a minidump's stack that are walked | 2 MiB | `limit-stack` |
 //! | a section unpacked; all of a file | 64 times its size, and 16 MiB always; 4 GiB | `limit-section` |
@@ -18,10 +18,11 @@
 //! | units of a file's debug information | 1 048 576 | `limit-units` |
 //! | files of the symbol folders | 100 000 | `limit-symbol-folders` |
 //! | bytes of a Breakpad symbol file | 4 GiB | `limit-symbol-file` |
+//! | headers, and bytes of a table, of a binary that is only in the core | 256; 256 MiB | `limit-memory-image` |
 //! | rows and names of the line tables of GPU code | 4 194 304; 64 MiB | `limit-gpu-lines` |
 //!
 //! Frames of a thread are those of [`whycrash_evidence::Limits::frames`]; what is left out in the middle is counted. A
-//! symbol's name beyond 64 KiB is shown mangled, beyond 1 MiB cut.
+//! symbol's name beyond 64 KiB is shown mangled, beyond 1 MiB cut; what a program said beyond 4096 bytes ends in `…`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -43,6 +44,7 @@ pub(crate) enum Cap {
     Units,
     SymbolFolders,
     SymbolFile,
+    Image,
 }
 
 impl Cap {
@@ -58,6 +60,7 @@ impl Cap {
             Self::Units => "limit-units",
             Self::SymbolFolders => "limit-symbol-folders",
             Self::SymbolFile => "limit-symbol-file",
+            Self::Image => "limit-memory-image",
         }
     }
 
@@ -75,6 +78,7 @@ impl Cap {
             Self::Units => "debug information has more units than are read; what it names is left out",
             Self::SymbolFolders => "the symbol folders hold more files than are looked at",
             Self::SymbolFile => "a symbol file is larger than is read; what it names is left out",
+            Self::Image => "a binary that is only in the core has more headers, or larger tables, than are read",
         }
     }
 }

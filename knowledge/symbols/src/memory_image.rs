@@ -10,7 +10,7 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, pod};
 use whycrash_evidence::readers::elf_core::{CoreDump, CoreModule};
 
-use crate::costs::Costs;
+use crate::costs::{Cap, Costs};
 use crate::object_file::ObjectFile;
 
 type Header = FileHeader64<Endianness>;
@@ -81,7 +81,14 @@ impl<'a> Image<'a> {
     fn find(core: &'a CoreDump, module: &CoreModule, costs: &'a Costs) -> Option<Self> {
         let bytes = core.bytes(module.start, size_of::<Header>())?;
         let header = *pod::from_bytes::<Header>(&bytes).ok()?.0;
-        let count = usize::from(header.e_phnum(ENDIAN)).min(MAX_SEGMENTS);
+        if !header.is_supported() {
+            return None;
+        }
+        let count = usize::from(header.e_phnum(ENDIAN));
+        if count > MAX_SEGMENTS {
+            costs.caps.hit(Cap::Image);
+        }
+        let count = count.min(MAX_SEGMENTS);
         let table = module.start.checked_add(header.e_phoff(ENDIAN))?;
         let table = core.bytes(table, count * size_of::<Segment>())?;
         let segments = pod::slice_from_bytes::<Segment>(&table, count).ok()?.0.to_vec();
@@ -100,7 +107,11 @@ impl<'a> Image<'a> {
 
     /// Bytes at an address of the file, when the core has them all.
     fn bytes(&self, address: u64, size: u64) -> Option<Vec<u8>> {
-        let size = usize::try_from(size).ok().filter(|_| size <= MAX_TABLE)?;
+        if size > MAX_TABLE {
+            self.costs.caps.hit(Cap::Image);
+            return None;
+        }
+        let size = usize::try_from(size).ok()?;
         self.costs.spend(size.saturating_mul(COPY) as u64)?;
         self.core.bytes(self.bias.wrapping_add(address), size)
     }

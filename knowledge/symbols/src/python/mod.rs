@@ -186,7 +186,11 @@ impl<'a> Interpreter<'a> {
         let length = self.memory.word(object.checked_add(UNICODE_LENGTH)?)?;
         let state = self.memory.number(object.checked_add(UNICODE_STATE)?, 4)? >> self.layout.unicode_kind_bit;
         let (width, is_compact, is_ascii) = (state & 7, state & 8 != 0, state & 16 != 0);
-        if !is_compact || !matches!(width, 1 | 2 | 4) || length > MAX_CHARACTERS {
+        if !is_compact || !matches!(width, 1 | 2 | 4) {
+            return None;
+        }
+        if length > MAX_CHARACTERS {
+            self.memory.costs.caps.hit(Cap::Python);
             return None;
         }
         let data = if is_ascii {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use object::{Object as _, ObjectSymbol as _};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use whycrash_evidence::{Artifact, Limits, Reading};
 use whycrash_symbols::{Sources, Symbols};
 
@@ -218,10 +218,39 @@ fn an_expression_that_never_ends() {
         .cfi_endproc
         .size f, . - f";
     let library = Library::new("loop.s", source, &[]);
-    check(
-        &library.read(library.core(library.address("f"), &[])),
-        "limit-expression",
-    );
+    let f = library.address("f");
+    let reading = library.read(library.core(f, &[]).thread(BASE + f).thread(BASE + f + 1));
+    // Once, however many threads are there.
+    let codes: Vec<_> = reading.problems.iter().map(|problem| problem.code.as_str()).collect();
+    assert_eq!((codes, reading.evidence.threads.len()), (vec!["limit-expression"], 3));
+}
+
+/// The search table may say that an entry is before the section that it is in, or that there are more than memory holds.
+#[test]
+fn a_search_table_that_lies() {
+    let source = "long g(void); __attribute__((noipa)) long f(long x) { return x; } long g(void) { return f(2) + 1; }";
+    let library = Library::new("table.c", source, &["-O0"]);
+    let bytes = std::fs::read(&library.path).expect("the library");
+    let file = object::File::parse(&*bytes).expect("an ELF file");
+    let section = file.section_by_name(".eh_frame_hdr").expect("a search table");
+    let at = section.file_range().expect("its place").0 as usize;
+    let frames = |bytes: &[u8]| {
+        std::fs::write(&library.path, bytes).expect("room");
+        let core = library.core(library.address("f"), &[BASE + library.address("g") + 13, 0, 0]);
+        library.read(core).evidence.threads.remove(0).frames.len()
+    };
+    let sound = frames(&bytes);
+    for (offset, damage) in [
+        (4, [0xff_u8, 0xff, 0xff, 0x7f].as_slice()),
+        (2, &[4]),
+        (2, &[0x0c]),
+        (8, &[0xff; 4]),
+    ] {
+        let mut damaged = bytes.clone();
+        damaged[at + offset..at + offset + damage.len()].copy_from_slice(damage);
+        // The section itself is still the truth.
+        assert_eq!(frames(&damaged), sound, "{damage:?} at {offset}");
+    }
 }
 
 #[test]
@@ -332,6 +361,20 @@ fn a_symbol_file_beyond_all_others() {
     let dump = Path::new(env!("CARGO_MANIFEST_DIR")).join("../evidence/tests/fixtures/minidumps/cpp_null_worker.dmp");
     let dump = std::fs::read(dump).expect("the dump");
     check(&read(folder.path(), &dump, &Limits::default()), "limit-symbol-file");
+}
+
+#[test]
+fn a_binary_in_memory_with_headers_without_end() {
+    let mut header = vec![0; 4096];
+    header[..20].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0");
+    header[32] = 64;
+    header[56..58].copy_from_slice(&300_u16.to_le_bytes());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let core = TinyCore::x86_64(BASE).map(BASE, 4096, 0, READ | EXECUTE, "/gone/libtrainer.so", header);
+    check(
+        &read(folder.path(), &core.bytes(), &Limits::default()),
+        "limit-memory-image",
+    );
 }
 
 #[test]
