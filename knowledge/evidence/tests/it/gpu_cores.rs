@@ -411,12 +411,12 @@ fn caps_are_named() {
         ("limit-gpu-core", sample(), &few_bytes),
         (
             "limit-gpu-functions",
-            with_image(cubin_named(&[b'n'; 40_000], 1)),
+            with_image(cubin_named(&b"n".repeat(40_000), 1)),
             &default,
         ),
         (
             "limit-gpu-functions",
-            with_image(cubin_named(&[b'n'; 30_000], 2400)),
+            with_image(cubin_named(&b"n".repeat(30_000), 2400)),
             &default,
         ),
         (

@@ -398,3 +398,46 @@ fn work_is_bounded() {
     let (some, is_cut) = frames(300_000);
     assert!(is_cut && 0 < some && some < all, "{some} of {all}");
 }
+
+/// A minidump of one thread, whose stack is nothing but frames of 64 bytes that lead to one another.
+fn minidump(stack_bytes: usize) -> Vec<u8> {
+    const HEADER: usize = 32;
+    const SYSTEM: usize = HEADER + 2 * 12;
+    const THREADS: usize = SYSTEM + 56;
+    const CONTEXT: usize = THREADS + 4 + 48;
+    const MEMORY: usize = CONTEXT + 1232;
+    let mut dump = vec![0; MEMORY];
+    let mut put = |at: usize, bytes: &[u8]| dump[at..at + bytes.len()].copy_from_slice(bytes);
+    let halves = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
+    put(0, b"MDMP");
+    put(4, &halves(&[0xa793, 2, HEADER as u32]));
+    put(HEADER, &halves(&[7, 56, SYSTEM as u32, 3, 52, THREADS as u32]));
+    // An amd64 processor, Linux.
+    put(SYSTEM, &[9, 0]);
+    put(SYSTEM + 20, &halves(&[0x8201]));
+    put(THREADS, &halves(&[1, 7]));
+    put(THREADS + 4 + 24, &words(&[STACK]));
+    put(
+        THREADS + 4 + 32,
+        &halves(&[stack_bytes as u32, MEMORY as u32, 1232, CONTEXT as u32]),
+    );
+    put(CONTEXT + 0x30, &halves(&[0x0010_000b]));
+    put(CONTEXT + 0x98, &words(&[STACK, STACK + 16]));
+    put(CONTEXT + 0xf8, &words(&[BASE]));
+    for frame in 0..stack_bytes as u64 / 64 {
+        let next = STACK + (frame + 1) * 64 + 16;
+        dump.extend(words(&[0, 0, next, BASE + 0x100, 0, 0, 0, 0]));
+    }
+    dump
+}
+
+#[test]
+fn a_minidump_of_a_stack_without_end() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (bytes, is_cut) in [(1 << 20, false), (4 << 20, true)] {
+        let reading = read(folder.path(), &minidump(bytes), &Limits::default());
+        let codes: Vec<_> = reading.problems.iter().map(|problem| problem.code.as_str()).collect();
+        assert_eq!(codes.contains(&"limit-stack"), is_cut, "{bytes}: {codes:?}");
+        assert!(reading.evidence.threads[0].frames_omitted.is_some(), "{bytes}");
+    }
+}
