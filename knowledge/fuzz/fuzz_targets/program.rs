@@ -17,12 +17,17 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     let size = (program.len() as u64).next_multiple_of(PAGE);
-    let told = places.chunks_exact(2).map(|place| u64::from(u16::from_le_bytes([place[0], place[1]])));
+    let told = places
+        .chunks_exact(2)
+        .map(|place| u64::from(u16::from_le_bytes([place[0], place[1]])));
     let even = (0..8).map(|part| size / 8 * part);
     let places: Vec<u64> = told.chain(even).map(|place| BASE + place % size).collect();
     let returns: Vec<u64> = places.iter().flat_map(|place| [*place, STACK + 128]).collect();
     let core = match program.get(18) {
-        Some(&AARCH64) => TinyCore::aarch64(BASE).register(31, STACK).register(29, STACK + 64).register(30, BASE + 64),
+        Some(&AARCH64) => TinyCore::aarch64(BASE)
+            .register(31, STACK)
+            .register(29, STACK + 64)
+            .register(30, BASE + 64),
         _ => TinyCore::x86_64(BASE).register(7, STACK).register(6, STACK + 64),
     };
     let core = places.into_iter().fold(core, TinyCore::thread);

@@ -7,7 +7,12 @@ mod heap;
 mod reading;
 
 /// Cores written by hand, as the tests of symbols have them.
-#[allow(dead_code, missing_docs, clippy::pedantic, reason = "written for tests, which use all of it")]
+#[allow(
+    dead_code,
+    missing_docs,
+    clippy::pedantic,
+    reason = "written for tests, which use all of it"
+)]
 #[path = "../../symbols/tests/it/tiny_core.rs"]
 pub mod tiny_core;
 
