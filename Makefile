@@ -58,7 +58,7 @@ score: build      ## diagnose the labelled corpus, one row a cause
 
 fuzz:             ## give every reader damaged input, FUZZ_SECONDS each
 	@.ci/setup fuzz
-	@knowledge/evidence/fuzz/run.sh $(FUZZ_SECONDS)
+	@knowledge/fuzz/run.sh $(FUZZ_SECONDS)
 
 clean:
 	cargo clean

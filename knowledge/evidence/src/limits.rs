@@ -22,13 +22,15 @@
 //! | nesting of JSON | 128 | `bad-json` |
 //! | segments of a core | 1 048 576 | `limit-segments` |
 //! | notes of a core | 1 048 576; 16 MiB of mapped files, 256 MiB in all | `limit-notes` |
-//! | binaries mapped | 16 384 | `limit-modules` |
+//! | binaries mapped; names of the dynamic linker | 16 384; 4 MiB | `limit-modules` |
 //! | entries and names of a minidump's lists | 65 536; 64 MiB | `limit-minidump` |
 //! | sections and tables of a GPU core | 1 048 576; [`Limits::resident_bytes`] | `limit-gpu-core` |
 //! | functions of a GPU core's images | 1 048 576; 64 MiB of names | `limit-gpu-functions` |
 //! | line tables of a GPU core's images | 4 194 304 rows; 64 MiB of names | `limit-gpu-lines` |
 //! | GPUs of one artifact | 64 | `limit-devices` |
 //! | groups, ranks and texts of a flight recorder | 4096; 1 048 576; 32 MiB | `limit-recorder` |
+//!
+//! What symbols cost has a table of its own, in `costs.rs` of the crate that finds them.
 //!
 //! Nesting of pickles costs heap, never stack, and counts as what is held. There is no clock: a reader does a bounded
 //! amount of work for each byte it reads, so that the caps on bytes bound its time, and the same artifact always gives
@@ -64,6 +66,10 @@ pub struct Limits {
     pub text_bytes: u64,
     /// Bytes of one JSON artifact, which is parsed as a whole.
     pub json_bytes: u64,
+    /// What unwinding and naming the stacks of one artifact may cost: bytes of memory, of unwinding rules and of
+    /// interpreter structures that are read, each read with a share for itself. A walk through a million frames takes
+    /// some thousand million; what a few seconds suffice for is the default.
+    pub symbol_work: u64,
 }
 
 impl Default for Limits {
@@ -80,6 +86,7 @@ impl Default for Limits {
             line_bytes: 64 << 10,
             text_bytes: 64 << 30,
             json_bytes: 64 << 20,
+            symbol_work: 16 << 30,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Call frame information: how to get from a function's registers to its caller's.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use gimli::{
-    BaseAddresses, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEntry, LittleEndian, UnwindContext,
-    UnwindSection, Vendor,
+    BaseAddresses, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEntry, LittleEndian, Pointer,
+    UnwindContext, UnwindSection, Vendor,
 };
 
 use crate::object_file::ObjectFile;
@@ -44,6 +45,8 @@ pub(crate) struct Row<'a> {
     pub(crate) return_address: gimli::Register,
     /// True for the code that a signal handler returns to.
     pub(crate) is_signal_trampoline: bool,
+    /// Bytes of the entries that the rules are from: what finding them costs.
+    pub(crate) length: u64,
 }
 
 impl CallFrames {
@@ -95,19 +98,13 @@ impl CallFrames {
         section: &EhFrame<Slice<'a>>,
         address: u64,
     ) -> Option<FrameDescriptionEntry<Slice<'a>>> {
-        if let Some(header) = &self.eh_frame_header {
-            let header = EhFrameHdr::new(header, LittleEndian).parse(&self.bases, 8).ok();
-            let entry = header
-                .as_ref()
-                .and_then(gimli::ParsedEhFrameHdr::table)
-                .and_then(|table| {
-                    table
-                        .fde_for_address(section, &self.bases, address, UnwindSection::cie_from_offset)
-                        .ok()
-                });
-            if entry.is_some() {
-                return entry;
-            }
+        let entry = self.in_search_table(address).and_then(|offset| {
+            section
+                .fde_from_offset(&self.bases, offset, UnwindSection::cie_from_offset)
+                .ok()
+        });
+        if let Some(entry) = entry.filter(|entry| entry.contains(address)) {
+            return Some(entry);
         }
         // Without a search table, or with one that a tool left stale, the section itself is the truth.
         find(
@@ -117,7 +114,25 @@ impl CallFrames {
             address,
         )
     }
+
+    /// Where the search table says that the entry for an address is. What the table says may be anything, and gimli
+    /// computes with it: a count of more than 32 bits, or an entry before the section's start, would overflow.
+    fn in_search_table(&self, address: u64) -> Option<gimli::EhFrameOffset> {
+        let header = self.eh_frame_header.as_ref()?;
+        if header.get(2) != Some(&COUNT_ENCODING) {
+            return None;
+        }
+        let header = EhFrameHdr::new(header, LittleEndian).parse(&self.bases, 8).ok()?;
+        let entry = header.table()?.lookup(address, &self.bases).ok()?;
+        let (Pointer::Direct(entry), Pointer::Direct(start)) = (entry, header.eh_frame_ptr()) else {
+            return None;
+        };
+        Some(gimli::EhFrameOffset(usize::try_from(entry.checked_sub(start)?).ok()?))
+    }
 }
+
+/// The encoding of the number of entries that linkers write: 32 bits without a sign.
+const COUNT_ENCODING: u8 = 3;
 
 fn with_row<'a, S: UnwindSection<Slice<'a>>, T>(
     section: &S,
@@ -135,6 +150,7 @@ fn with_row<'a, S: UnwindSection<Slice<'a>>, T>(
         encoding: entry.cie().encoding(),
         return_address: entry.cie().return_address_register(),
         is_signal_trampoline: entry.is_signal_trampoline(),
+        length: (entry.entry_len() as u64).saturating_add(entry.cie().entry_len() as u64),
     }))
 }
 
@@ -145,9 +161,17 @@ where
 {
     let mut entries = section.entries(bases);
     let mut found = Vec::new();
+    // Thousands of entries have the same one before them, which may be as long as all of them together.
+    let mut common = HashMap::new();
     while let Ok(Some(entry)) = entries.next() {
         let gimli::CieOrFde::Fde(partial) = entry else { continue };
-        if let Ok(entry) = partial.parse(UnwindSection::cie_from_offset) {
+        let parsed = partial.parse(|section, bases, offset: S::Offset| {
+            let known = common
+                .entry(gimli::UnwindOffset::into(offset))
+                .or_insert_with(|| section.cie_from_offset(bases, offset));
+            known.clone()
+        });
+        if let Ok(entry) = parsed {
             found.push(Entry {
                 start: entry.initial_address(),
                 end: entry.end_address(),

@@ -8,6 +8,8 @@ use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{Reader as _, SectionId};
 
 use crate::calls::{self, Calls};
+use crate::costs::Caps;
+use crate::dwarf_bounds::Bounds;
 use crate::dwarf_names::{Names, UnitKey, key_of};
 use crate::object_file::ObjectFile;
 use crate::shared::{Reader, Shared};
@@ -27,6 +29,8 @@ struct Splits {
     folder: PathBuf,
     /// The package of them (`.dwp`) that lies there.
     package: Option<gimli::DwarfPackage<Reader>>,
+    /// The caps that were hit, of the file.
+    caps: Arc<Caps>,
 }
 
 /// A function that an address is in.
@@ -52,10 +56,10 @@ impl Dwarf {
         let supplementary = file.supplementary().map(sections);
         let sections = Arc::new(sections(file).with_supplementary(supplementary));
         Self {
-            units: Units::new(Arc::clone(&sections)),
+            units: Units::new(Arc::clone(&sections), Arc::clone(&file.caps)),
             names: Names::new(&sections),
             calls: HashMap::new(),
-            splits: Splits::beside(&file.path),
+            splits: Splits::beside(file),
         }
     }
 
@@ -151,7 +155,8 @@ fn resolve<L: LookupContinuation<Buf = Reader>>(mut lookup: LookupResult<L>, spl
 }
 
 impl Splits {
-    fn beside(path: &Path) -> Self {
+    fn beside(file: &ObjectFile) -> Self {
+        let path = &file.path;
         let package = package_names(path).into_iter().find_map(|path| {
             let file = ObjectFile::open(&path)?;
             let empty = Shared::from(Vec::new()).reader();
@@ -164,11 +169,24 @@ impl Splits {
         Self {
             folder: path.parent().unwrap_or(Path::new("")).to_owned(),
             package,
+            caps: Arc::clone(&file.caps),
         }
     }
 
-    /// A split unit: from the package, or the file (`.dwo`) where its path says, or beside the binary under its name.
+    /// A split unit, when it is no more than its size.
     fn unit(&self, load: &SplitDwarfLoad<Reader>) -> Option<Arc<gimli::Dwarf<Reader>>> {
+        let unit = self.find(load)?;
+        match Bounds::default().check(&unit) {
+            Ok(()) => Some(unit),
+            Err(cap) => {
+                self.caps.hit(cap);
+                None
+            }
+        }
+    }
+
+    /// From the package, or the file (`.dwo`) where its path says, or beside the binary under its name.
+    fn find(&self, load: &SplitDwarfLoad<Reader>) -> Option<Arc<gimli::Dwarf<Reader>>> {
         let packed = self
             .package
             .as_ref()

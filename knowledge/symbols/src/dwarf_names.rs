@@ -11,6 +11,8 @@ use crate::units::Sections;
 
 /// How far abstract origins and specifications are followed; real chains have two links.
 const MAX_LINKS: usize = 16;
+/// Units of others that are kept.
+const MAX_KEPT_UNITS: usize = 256;
 /// Scopes that are nested at most.
 const MAX_NESTING: usize = 64;
 
@@ -81,6 +83,9 @@ impl Units {
         let headers = self.headers.get_or_insert_with(|| unit_headers(dwarf));
         let after = headers.partition_point(|(start, _)| *start <= offset);
         let (start, header) = headers.get(after.checked_sub(1)?)?;
+        if self.units.len() > MAX_KEPT_UNITS {
+            self.units.clear();
+        }
         let unit = self
             .units
             .entry(*start)

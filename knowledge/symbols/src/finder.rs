@@ -11,6 +11,7 @@ use minidump_unwind::SymbolFile;
 use whycrash_evidence::readers::elf_core::{CoreDump, CoreModule};
 
 use crate::Sources;
+use crate::costs::{Cap, Caps, Costs};
 use crate::memory_image;
 use crate::modules::{LoadedModule, LoadedModules, Place, Remote, Wants};
 use crate::object_file::{ObjectFile, SupplementaryLink};
@@ -34,6 +35,8 @@ const PAGE: u64 = 4096;
 #[derive(Debug)]
 pub(crate) struct Finder {
     sources: Sources,
+    /// Files of the symbol folders that are looked at.
+    max_files: usize,
     /// Listed when it is first asked for.
     folders: Mutex<Option<Arc<FolderIndex>>>,
     opened: Mutex<HashMap<PathBuf, Option<Arc<ObjectFile>>>>,
@@ -47,12 +50,15 @@ struct FolderIndex {
     by_build_id: HashMap<String, Vec<PathBuf>>,
     /// Breakpad symbol files by the debug id of what they describe.
     symbol_files: HashMap<DebugId, PathBuf>,
+    /// Set when there are more files than are looked at.
+    is_cut: bool,
 }
 
 impl Finder {
     pub(crate) fn new(sources: Sources) -> Self {
         Self {
             sources,
+            max_files: MAX_FOLDER_FILES,
             folders: Mutex::default(),
             opened: Mutex::default(),
             symbol_files: Mutex::default(),
@@ -60,9 +66,18 @@ impl Finder {
     }
 
     /// The files of every module of a core.
-    pub(crate) fn modules(&self, core: &CoreDump) -> LoadedModules {
+    pub(crate) fn modules(&self, core: &CoreDump, costs: &Costs) -> LoadedModules {
         self.next_artifact();
-        LoadedModules(core.modules.iter().map(|module| self.module(core, module)).collect())
+        self.look_at_folders(costs);
+        let modules = core.modules.iter();
+        LoadedModules(modules.map(|module| self.module(core, module, costs)).collect())
+    }
+
+    /// Lists the symbol folders, and says when they are too large for that.
+    pub(crate) fn look_at_folders(&self, costs: &Costs) {
+        if self.index().is_cut {
+            costs.caps.hit(Cap::SymbolFolders);
+        }
     }
 
     /// Gives the time that servers may cost anew.
@@ -72,8 +87,8 @@ impl Finder {
         }
     }
 
-    fn module(&self, core: &CoreDump, module: &CoreModule) -> LoadedModule {
-        let binary = self.binary(core, module);
+    fn module(&self, core: &CoreDump, module: &CoreModule, costs: &Costs) -> LoadedModule {
+        let binary = self.binary(core, module, costs);
         let build_id = module
             .build_id
             .as_ref()
@@ -135,8 +150,8 @@ impl Finder {
         LoadedModule { remote, ..module }
     }
 
-    /// The Breakpad symbol file for a debug id.
-    pub(crate) fn symbol_file(&self, id: DebugId) -> Option<Arc<SymbolFile>> {
+    /// The Breakpad symbol file for a debug id. Says so in `caps` when it is too large.
+    pub(crate) fn symbol_file(&self, id: DebugId, caps: &Caps) -> Option<Arc<SymbolFile>> {
         let index = self.index();
         let path = index.symbol_files.get(&id)?;
         let mut opened = self.symbol_files.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,10 +162,11 @@ impl Finder {
             opened.clear();
         }
         let is_small = std::fs::metadata(path).is_ok_and(|about| about.len() <= MAX_SYMBOL_FILE);
-        let file = is_small
-            .then(|| SymbolFile::from_file(path).ok())
-            .flatten()
-            .map(Arc::new);
+        if !is_small {
+            caps.hit(Cap::SymbolFile);
+            return None;
+        }
+        let file = SymbolFile::from_file(path).ok().map(Arc::new);
         tracing::debug!(path = %path.display(), found = file.is_some(), "opened a symbol file");
         opened.insert(path.clone(), file.clone());
         file
@@ -168,7 +184,7 @@ impl Finder {
 
     fn index(&self) -> Arc<FolderIndex> {
         let mut listed = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(listed.get_or_insert_with(|| Arc::new(FolderIndex::of(&self.sources.folders))))
+        Arc::clone(listed.get_or_insert_with(|| Arc::new(FolderIndex::of(&self.sources.folders, self.max_files))))
     }
 
     /// Has the symbol folders listed again when they are next asked for.
@@ -176,7 +192,7 @@ impl Finder {
         *self.folders.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn binary(&self, core: &CoreDump, module: &CoreModule) -> Option<Arc<ObjectFile>> {
+    fn binary(&self, core: &CoreDump, module: &CoreModule, costs: &Costs) -> Option<Arc<ObjectFile>> {
         if module.path == "[vdso]" {
             return in_memory(core, module);
         }
@@ -188,7 +204,7 @@ impl Finder {
             .chain(local)
             .filter_map(|path| self.open(&path))
             .find(|file| file.has_code() && is_same(core, module, file))
-            .or_else(|| memory_image::object_file(core, module).map(Arc::new))
+            .or_else(|| memory_image::object_file(core, module, costs).map(Arc::new))
     }
 
     /// The separate debug file of a binary that has no DWARF of its own: by build id, then by the name that the binary
@@ -277,7 +293,7 @@ impl Finder {
 }
 
 impl FolderIndex {
-    fn of(folders: &[PathBuf]) -> Self {
+    fn of(folders: &[PathBuf], max_files: usize) -> Self {
         let mut index = Self::default();
         let mut pending = folders.to_vec();
         let mut seen = 0;
@@ -285,11 +301,12 @@ impl FolderIndex {
             let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
             for entry in entries {
                 seen += 1;
-                if seen > MAX_FOLDER_FILES {
+                if seen > max_files {
                     tracing::warn!(
-                        limit = MAX_FOLDER_FILES,
+                        limit = max_files,
                         "the symbol folders hold more files than are looked at"
                     );
+                    index.is_cut = true;
                     return index;
                 }
                 let path = entry.path();
@@ -396,4 +413,33 @@ fn bias(core: &CoreDump, module: &CoreModule, file: &ObjectFile) -> Option<u64> 
             .find(|segment| segment.offset / PAGE == mapping.file_offset / PAGE)?;
         Some(mapping.start.wrapping_sub(segment.address & !(PAGE - 1)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_beyond_the_cap_are_said() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for name in ["a", "b", "c"] {
+            std::fs::write(folder.path().join(name), name).expect("room");
+        }
+        let codes = |max_files| {
+            let sources = Sources {
+                folders: vec![folder.path().to_owned()],
+                ..Sources::default()
+            };
+            let finder = Finder {
+                max_files,
+                ..Finder::new(sources)
+            };
+            let costs = Costs::new(&whycrash_evidence::Limits::default());
+            finder.look_at_folders(&costs);
+            let problems = costs.problems(std::iter::empty());
+            problems.into_iter().map(|problem| problem.code).collect::<Vec<_>>()
+        };
+        assert_eq!(codes(3), [""; 0]);
+        assert_eq!(codes(2), ["limit-symbol-folders"]);
+    }
 }

@@ -147,7 +147,8 @@ fn text_at(memory: Memory<'_>, address: u64) -> Option<String> {
         }
         bytes.push(byte);
     }
-    let text = String::from_utf8_lossy(&bytes).trim_end().to_owned();
+    let end = if bytes.len() == MAX_MESSAGE { "…" } else { "" };
+    let text = format!("{}{end}", String::from_utf8_lossy(&bytes).trim_end());
     let is_text = |character: char| !character.is_control() || matches!(character, '\n' | '\t');
     (!text.is_empty() && text.chars().all(is_text)).then_some(text)
 }

@@ -6,8 +6,10 @@
 mod aarch64;
 mod calls;
 mod cfi;
+mod costs;
 mod debuginfod;
 mod dwarf;
+mod dwarf_bounds;
 mod dwarf_names;
 mod expression;
 mod fault;
@@ -32,19 +34,21 @@ mod tail_calls;
 mod units;
 mod unpack;
 mod unwind;
-mod xz;
+mod xz_size;
 
 use std::path::PathBuf;
 
 use whycrash_evidence::readers::elf_core::{self, CoreDump};
 use whycrash_evidence::readers::{Input, detect, gpu_core, minidump, read_problem};
-use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Reading};
+use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Problem, Reading};
 
 pub use crate::debuginfod::{Debuginfod, DebuginfodLimits, Fetch, Fetched};
 pub use crate::symbol_file::{NotSymbols, SymbolIdentity, SymbolKind};
 
+use crate::costs::Costs;
 use crate::finder::Finder;
 use crate::memory::Memory;
+use crate::modules::LoadedModule;
 use crate::python::Interpreter;
 use crate::stacks::Namer;
 
@@ -95,7 +99,8 @@ impl Symbols {
     fn read_core(&self, input: &Input, limits: &Limits) -> Reading {
         let (mut reading, core) = elf_core::read_with_dump(input, limits);
         if let Some(core) = core {
-            self.name_stacks(&core, &mut reading.evidence, limits);
+            let problems = self.name_stacks(&core, &mut reading.evidence, limits);
+            reading.problems.extend(problems);
         }
         reading
     }
@@ -107,16 +112,19 @@ impl Symbols {
         };
         reading.bytes = input.stored_bytes();
         if let Some(dump) = dump {
-            minidumps::name_stacks(&self.finder, &dump, &mut reading.evidence, limits);
+            let problems = minidumps::name_stacks(&self.finder, &dump, &mut reading.evidence, limits);
+            reading.problems.extend(problems);
         }
         reading
     }
 
-    fn name_stacks(&self, core: &CoreDump, evidence: &mut Evidence, limits: &Limits) {
-        let modules = self.finder.modules(core);
+    fn name_stacks(&self, core: &CoreDump, evidence: &mut Evidence, limits: &Limits) -> Vec<Problem> {
+        let costs = Costs::new(limits);
+        let modules = self.finder.modules(core, &costs);
         let memory = Memory {
             core,
             modules: &modules,
+            costs: &costs,
         };
         if let Some(crash) = &mut evidence.crash {
             fault::refine(crash, memory);
@@ -134,6 +142,7 @@ impl Symbols {
         for (module, found) in modules.0.iter().zip(&mut evidence.modules) {
             found.symbols = module.symbol_source().map(str::to_owned);
         }
+        costs.problems(modules.0.iter().flat_map(LoadedModule::caps))
     }
 }
 

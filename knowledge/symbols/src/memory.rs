@@ -2,6 +2,7 @@
 
 use whycrash_evidence::readers::elf_core::CoreDump;
 
+use crate::costs::Costs;
 use crate::modules::LoadedModules;
 
 /// Memory of a process, as far as it is known.
@@ -27,10 +28,16 @@ pub(crate) trait Bytes {
 pub(crate) struct Memory<'a> {
     pub(crate) core: &'a CoreDump,
     pub(crate) modules: &'a LoadedModules,
+    /// What reading it is paid out of.
+    pub(crate) costs: &'a Costs,
 }
+
+/// What a read costs, whatever its length: finding the place takes longer than copying a word.
+const READ: u64 = 64;
 
 impl Bytes for Memory<'_> {
     fn read(&self, address: u64, buffer: &mut [u8]) -> Option<()> {
+        self.costs.spend(READ + buffer.len() as u64)?;
         let mut done = self.core.read(address, buffer);
         while done < buffer.len() {
             let at = address.checked_add(done as u64)?;

@@ -10,6 +10,7 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, pod};
 use whycrash_evidence::readers::elf_core::{CoreDump, CoreModule};
 
+use crate::costs::{Cap, Costs};
 use crate::object_file::ObjectFile;
 
 type Header = FileHeader64<Endianness>;
@@ -22,12 +23,14 @@ const MAX_SEGMENTS: usize = 256;
 const MAX_TABLE: u64 = 256 << 20;
 /// Bytes of the dynamic section at most; real ones have a few hundred.
 const MAX_DYNAMIC: u64 = 64 << 10;
+/// What copying a byte costs: the copies of all modules are held at once, and their tables may be one and the same.
+const COPY: usize = 16;
 /// Size of a symbol.
 const SYMBOL: u64 = 24;
 
 /// What the core holds of a module; nothing when that has neither unwinding rules nor symbols.
-pub(crate) fn object_file(core: &CoreDump, module: &CoreModule) -> Option<ObjectFile> {
-    let image = Image::find(core, module)?;
+pub(crate) fn object_file(core: &CoreDump, module: &CoreModule, costs: &Costs) -> Option<ObjectFile> {
+    let image = Image::find(core, module, costs)?;
     let mut sections = image.unwinding_rules().unwrap_or_default();
     sections.extend(image.symbols().unwrap_or_default());
     if sections.is_empty() {
@@ -43,6 +46,7 @@ pub(crate) fn object_file(core: &CoreDump, module: &CoreModule) -> Option<Object
 /// A binary as it is in memory.
 struct Image<'a> {
     core: &'a CoreDump,
+    costs: &'a Costs,
     bias: u64,
     header: Header,
     segments: Vec<Segment>,
@@ -74,15 +78,23 @@ impl Section {
 }
 
 impl<'a> Image<'a> {
-    fn find(core: &'a CoreDump, module: &CoreModule) -> Option<Self> {
+    fn find(core: &'a CoreDump, module: &CoreModule, costs: &'a Costs) -> Option<Self> {
         let bytes = core.bytes(module.start, size_of::<Header>())?;
         let header = *pod::from_bytes::<Header>(&bytes).ok()?.0;
-        let count = usize::from(header.e_phnum(ENDIAN)).min(MAX_SEGMENTS);
+        if !header.is_supported() {
+            return None;
+        }
+        let count = usize::from(header.e_phnum(ENDIAN));
+        if count > MAX_SEGMENTS {
+            costs.caps.hit(Cap::Image);
+        }
+        let count = count.min(MAX_SEGMENTS);
         let table = module.start.checked_add(header.e_phoff(ENDIAN))?;
         let table = core.bytes(table, count * size_of::<Segment>())?;
         let segments = pod::slice_from_bytes::<Segment>(&table, count).ok()?.0.to_vec();
         Some(Self {
             core,
+            costs,
             bias: module.bias?,
             header,
             segments,
@@ -95,7 +107,12 @@ impl<'a> Image<'a> {
 
     /// Bytes at an address of the file, when the core has them all.
     fn bytes(&self, address: u64, size: u64) -> Option<Vec<u8>> {
-        let size = usize::try_from(size).ok().filter(|_| size <= MAX_TABLE)?;
+        if size > MAX_TABLE {
+            self.costs.caps.hit(Cap::Image);
+            return None;
+        }
+        let size = usize::try_from(size).ok()?;
+        self.costs.spend(size.saturating_mul(COPY) as u64)?;
         self.core.bytes(self.bias.wrapping_add(address), size)
     }
 
@@ -180,7 +197,8 @@ impl<'a> Image<'a> {
             let bytes = self.bytes(address, 4)?;
             Some(u64::from(u32::from_le_bytes(bytes.try_into().ok()?)))
         };
-        let (buckets, first, blooms) = (number(hash)?, number(hash + 4)?, number(hash + 8)?);
+        let after_hash = |offset| hash.checked_add(offset);
+        let (buckets, first, blooms) = (number(hash)?, number(after_hash(4)?)?, number(after_hash(8)?)?);
         let table = hash.checked_add(16)?.checked_add(blooms * 8)?;
         let starts = self.bytes(table, buckets * 4)?;
         let starts = starts

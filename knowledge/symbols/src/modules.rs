@@ -1,12 +1,14 @@
 //! The binaries of a crashed process, each with the files that were found for it.
 
 use std::iter;
+use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use whycrash_evidence::readers::elf_core::CoreDump;
 
 use crate::calls::Calls;
 use crate::cfi::Row;
+use crate::costs::Caps;
 use crate::debuginfod::{self, Debuginfod, Kind};
 use crate::dwarf::Function;
 use crate::object_file::ObjectFile;
@@ -84,6 +86,18 @@ impl LoadedModule {
     /// The binary from a server, where what is here of it is not all.
     fn fetched_code(&self) -> impl Iterator<Item = &Arc<ObjectFile>> {
         iter::once_with(|| self.remote.as_ref()?.binary()).flatten()
+    }
+
+    /// The caps that were hit in each of its files.
+    pub(crate) fn caps(&self) -> impl Iterator<Item = (&Path, &Caps)> {
+        let fetched = self
+            .remote
+            .iter()
+            .flat_map(|remote| remote.fetched_debug().into_iter().chain(remote.fetched_binary()));
+        let files = self.binary.iter().chain(&self.debug).chain(fetched);
+        let files = files.map(|file| &**file);
+        let all = files.flat_map(|file| std::iter::once(file).chain(file.supplementary()));
+        all.map(|file| (file.path.as_path(), &*file.caps))
     }
 
     fn symbol_tables(&self) -> impl Iterator<Item = &SymbolTable> {

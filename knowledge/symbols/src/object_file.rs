@@ -1,6 +1,7 @@
 //! An ELF file with machine code, symbols, debug information, or all of them.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
@@ -8,11 +9,12 @@ use object::{CompressedData, CompressionFormat, LittleEndian, Object, ObjectSect
 use whycrash_evidence::readers::elf_core::build_id_text;
 
 use crate::cfi::CallFrames;
+use crate::costs::{Cap, Caps};
 use crate::dwarf::Dwarf;
 use crate::shared::Shared;
 use crate::symbol_table::{self, SymbolTable};
 use crate::unpack::Unpacker;
-use crate::xz;
+use crate::xz_size::unpacked_size;
 
 /// A section, by where it is.
 #[derive(Clone, Debug)]
@@ -53,6 +55,10 @@ pub(crate) struct ObjectFile {
     packed_symbols: OnceLock<SymbolTable>,
     call_frames: OnceLock<CallFrames>,
     dwarf: OnceLock<Option<Mutex<Dwarf>>>,
+    /// The caps that were hit in it.
+    pub(crate) caps: Arc<Caps>,
+    /// Bytes of all sections that were unpacked so far.
+    unpacked: AtomicU64,
     /// The file that [`Self::supplementary_link`] leads to, once somebody looked for it.
     supplementary: OnceLock<Arc<ObjectFile>>,
 }
@@ -132,6 +138,8 @@ impl ObjectFile {
             packed_symbols: OnceLock::new(),
             call_frames: OnceLock::new(),
             dwarf: OnceLock::new(),
+            caps: Arc::default(),
+            unpacked: AtomicU64::new(0),
             supplementary: OnceLock::new(),
             bytes: bytes.clone(),
         })
@@ -146,9 +154,7 @@ impl ObjectFile {
         let Some((format, size)) = section.compression else {
             return Some(section.data.clone());
         };
-        if size > MAX_SECTION {
-            return None;
-        }
+        self.pay_for(size, section.data.len())?;
         let compressed = CompressedData {
             format,
             data: &section.data,
@@ -166,8 +172,21 @@ impl ObjectFile {
         let (CompressionFormat::Zlib, size) = section.compression? else {
             return None;
         };
-        let size = usize::try_from(size).ok().filter(|_| size <= MAX_SECTION)?;
-        Some(Unpacker::new(section.data.clone(), size))
+        self.pay_for(size, section.data.len())?;
+        Some(Unpacker::new(section.data.clone(), usize::try_from(size).ok()?))
+    }
+
+    /// Whether a section may be unpacked, that has `packed` bytes and says to have `size`.
+    fn pay_for(&self, size: u64, packed: usize) -> Option<()> {
+        let allowed = (packed as u64)
+            .saturating_mul(MAX_RATIO)
+            .clamp(ALWAYS_UNPACKED, MAX_UNPACKED);
+        let all = self.unpacked.fetch_add(size.min(MAX_UNPACKED), Relaxed);
+        if size > allowed || all > MAX_UNPACKED {
+            self.caps.hit(Cap::Section);
+            return None;
+        }
+        Some(())
     }
 
     /// Address of a section, whether or not its bytes are here.
@@ -253,11 +272,22 @@ impl ObjectFile {
     pub(crate) fn symbol_tables(&self) -> impl Iterator<Item = &SymbolTable> {
         let own = || self.symbols.get_or_init(|| SymbolTable::parse(&self.bytes));
         let packed = || {
-            let unpacked = || self.section(".gnu_debugdata").and_then(|section| xz::unpack(&section));
+            let unpacked = || self.section(".gnu_debugdata").and_then(|section| self.unpack(&section));
             self.packed_symbols
                 .get_or_init(|| unpacked().map_or_else(SymbolTable::default, |bytes| SymbolTable::parse(&bytes)))
         };
         std::iter::once_with(own).chain(std::iter::once_with(packed))
+    }
+
+    /// `.gnu_debugdata`: an ELF file with a symbol table, compressed with xz.
+    fn unpack(&self, section: &Shared) -> Option<Shared> {
+        if unpacked_size(section)? > MAX_PACKED_SYMBOLS {
+            self.caps.hit(Cap::Section);
+            return None;
+        }
+        let mut unpacked = Vec::new();
+        lzma_rs::xz_decompress(&mut &**section, &mut unpacked).ok()?;
+        Some(unpacked.into())
     }
 
     /// Address of the variable with this name.
@@ -302,5 +332,12 @@ fn standard_name(name: &str) -> String {
     }
 }
 
-/// Longest section that is decompressed: debug information beyond this does not fit a machine that reads cores.
-const MAX_SECTION: u64 = 4 << 30;
+/// Longest unpacked `.gnu_debugdata`; libc's has a quarter of a MiB.
+const MAX_PACKED_SYMBOLS: u64 = 64 << 20;
+
+/// How many times its stored size a section may become; debug information shrinks to a third, its strings to a tenth.
+const MAX_RATIO: u64 = 64;
+/// What a section may become whatever its stored size.
+const ALWAYS_UNPACKED: u64 = 16 << 20;
+/// Bytes of all sections of a file, unpacked: debug information beyond this does not fit a machine that reads cores.
+const MAX_UNPACKED: u64 = 4 << 30;

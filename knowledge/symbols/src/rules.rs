@@ -3,7 +3,8 @@
 use gimli::{CfaRule, RegisterRule};
 
 use crate::cfi::Row;
-use crate::expression;
+use crate::costs::Costs;
+use crate::expression::{self, Place};
 use crate::memory::Bytes;
 use crate::registers::{Abi, FrameRegisters};
 
@@ -18,16 +19,36 @@ pub(crate) enum Caller {
 
 /// Applies the rules of a row. `bias` is what to add to an address of the file to get one of the process. The return
 /// address may still carry a pointer-authentication code.
-pub(crate) fn caller(row: &Row<'_>, abi: Abi, registers: &FrameRegisters, memory: &dyn Bytes, bias: u64) -> Caller {
-    try_caller(row, abi, registers, memory, bias).unwrap_or(Caller::Lost)
+pub(crate) fn caller(
+    row: &Row<'_>,
+    abi: Abi,
+    registers: &FrameRegisters,
+    memory: &dyn Bytes,
+    bias: u64,
+    costs: &Costs,
+) -> Caller {
+    try_caller(row, abi, registers, memory, bias, costs).unwrap_or(Caller::Lost)
 }
 
-fn try_caller(row: &Row<'_>, abi: Abi, registers: &FrameRegisters, memory: &dyn Bytes, bias: u64) -> Option<Caller> {
+fn try_caller(
+    row: &Row<'_>,
+    abi: Abi,
+    registers: &FrameRegisters,
+    memory: &dyn Bytes,
+    bias: u64,
+    costs: &Costs,
+) -> Option<Caller> {
     let evaluate = |expression: &gimli::UnwindExpression<usize>, start| {
         let bytes = row
             .section
             .get(expression.offset..expression.offset.checked_add(expression.length)?)?;
-        expression::evaluate(bytes, row.encoding, registers, memory, bias, start)
+        let place = Place {
+            registers,
+            memory,
+            bias,
+            costs,
+        };
+        expression::evaluate(bytes, row.encoding, &place, start)
     };
     let cfa = match row.rules.cfa() {
         CfaRule::RegisterAndOffset { register, offset } => registers.get(register.0)?.wrapping_add_signed(*offset),

@@ -1,13 +1,13 @@
 //! Whole stacks: unwound, named, cut to size.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use whycrash_evidence::model::{Frame, Trust};
 use whycrash_evidence::readers::elf_core::CoreThread;
 
 use crate::dwarf::Function;
 use crate::memory::Memory;
-use crate::python::{self, Interpreter};
+use crate::python::{self, Interpreter, PythonCall};
 use crate::tail_calls;
 use crate::unwind::{RawFrame, Unwinder};
 
@@ -18,6 +18,11 @@ pub(crate) struct Namer<'a> {
     /// By return address in the caller and address in the callee.
     tail_calls: HashMap<(u64, u64), Vec<u64>>,
 }
+
+/// What it costs to name an address that was not named before.
+const LOOKUP: u64 = 64 << 10;
+/// Addresses whose names are kept.
+const MAX_KNOWN: usize = 1 << 16;
 
 /// A thread's frames, innermost first.
 pub(crate) struct Stack {
@@ -37,7 +42,8 @@ impl<'a> Namer<'a> {
 
     /// The stack of a thread, its Python frames merged in, with at most `limit` frames.
     pub(crate) fn stack(&mut self, thread: &CoreThread, python: Option<&Interpreter<'_>>, limit: usize) -> Stack {
-        let mut frames = Vec::new();
+        let calls = python.map_or_else(Vec::new, |python| python.calls(thread));
+        let mut frames = Merged::new(calls, limit);
         let mut above: Option<RawFrame> = None;
         for raw in Unwinder::new(self.memory, &thread.registers) {
             if let Some(above) = above.filter(|_| raw.trust == Trust::Cfi && !raw.is_exact) {
@@ -54,8 +60,7 @@ impl<'a> Namer<'a> {
                 break;
             }
         }
-        let calls = python.map_or_else(Vec::new, |python| python.calls(thread));
-        cut_middle(python::merge(frames, calls), limit)
+        frames.finish()
     }
 
     /// The frames that tail calls erased between two others.
@@ -110,6 +115,9 @@ impl<'a> Namer<'a> {
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
+        if self.known.len() >= MAX_KNOWN {
+            self.known.clear();
+        }
         let mut functions = self.find(address);
         if let Some(function) = functions
             .last_mut()
@@ -125,6 +133,9 @@ impl<'a> Namer<'a> {
         let Some(module) = self.memory.modules.at(self.memory.core, address) else {
             return vec![Function::default()];
         };
+        if self.memory.costs.spend(LOOKUP).is_none() {
+            return vec![Function::default()];
+        }
         let mut functions = module.functions_at(address);
         if functions.is_empty() {
             functions.push(Function {
@@ -136,15 +147,85 @@ impl<'a> Namer<'a> {
     }
 }
 
-/// Keeps the first and the last frames of a stack that is too deep: a recursion says who started it and who ended it.
-pub(crate) fn cut_middle(mut frames: Vec<Frame>, limit: usize) -> Stack {
-    let Some(omitted) = frames.len().checked_sub(limit).filter(|omitted| *omitted > 0) else {
-        return Stack { frames, omitted: None };
-    };
-    let first = limit.div_ceil(2);
-    frames.drain(first..first + omitted);
-    Stack {
-        frames,
-        omitted: Some(omitted as u64),
+/// Puts the Python frames of a thread before the native frames of the C function that interpreted them.
+struct Merged {
+    calls: std::vec::IntoIter<PythonCall>,
+    kept: Ends,
+}
+
+impl Merged {
+    fn new(calls: Vec<PythonCall>, limit: usize) -> Self {
+        Self {
+            calls: calls.into_iter(),
+            kept: Ends::new(limit),
+        }
     }
+
+    fn finish(mut self) -> Stack {
+        // Without symbols for the interpreter, or with a native stack that ends early, they go below what is known.
+        self.kept.extend(self.calls.flatten());
+        self.kept.stack()
+    }
+}
+
+impl Extend<Frame> for Merged {
+    fn extend<T: IntoIterator<Item = Frame>>(&mut self, frames: T) {
+        for frame in frames {
+            if python::interprets(&frame) {
+                self.kept.extend(self.calls.next().unwrap_or_default());
+            }
+            self.kept.extend([frame]);
+        }
+    }
+}
+
+/// Keeps the first and the last frames of a stack that is too deep: a recursion says who started it and who ended it.
+struct Ends {
+    first: Vec<Frame>,
+    last: VecDeque<Frame>,
+    limit: usize,
+    omitted: u64,
+}
+
+impl Ends {
+    fn new(limit: usize) -> Self {
+        Self {
+            first: Vec::new(),
+            last: VecDeque::new(),
+            limit,
+            omitted: 0,
+        }
+    }
+
+    fn stack(self) -> Stack {
+        let mut frames = self.first;
+        frames.extend(self.last);
+        Stack {
+            frames,
+            omitted: Some(self.omitted).filter(|omitted| *omitted > 0),
+        }
+    }
+}
+
+impl Extend<Frame> for Ends {
+    fn extend<T: IntoIterator<Item = Frame>>(&mut self, frames: T) {
+        for frame in frames {
+            if self.first.len() < self.limit.div_ceil(2) {
+                self.first.push(frame);
+                continue;
+            }
+            self.last.push_back(frame);
+            if self.last.len() > self.limit / 2 {
+                self.last.pop_front();
+                self.omitted += 1;
+            }
+        }
+    }
+}
+
+/// The first and the last of these frames.
+pub(crate) fn cut_middle(frames: impl Iterator<Item = Frame>, limit: usize) -> Stack {
+    let mut ends = Ends::new(limit);
+    ends.extend(frames);
+    ends.stack()
 }

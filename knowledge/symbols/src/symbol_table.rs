@@ -34,7 +34,7 @@ impl SymbolTable {
         // Of several names of one function debuggers show the last in order: `nanosleep` rather than `__nanosleep`.
         // Names are only looked at where addresses are equal: libtorch has half a million of both.
         for same in symbols.chunk_by_mut(|a, b| a.address == b.address) {
-            same.sort_by(|a, b| name_at(bytes, a.name).cmp(name_at(bytes, b.name)));
+            same.sort_by(|a, b| start_of_name(bytes, a.name).cmp(start_of_name(bytes, b.name)));
         }
         Self {
             bytes: Some(bytes.clone()),
@@ -59,7 +59,7 @@ impl SymbolTable {
         let found = self
             .symbols
             .iter()
-            .find(|symbol| name_at(bytes, symbol.name) == name.as_bytes());
+            .find(|symbol| is_name_at(bytes, symbol.name, name.as_bytes()));
         found.map(|symbol| symbol.address)
     }
 
@@ -89,15 +89,30 @@ impl SymbolTable {
 }
 
 /// `$x`, `$d` and their like say where code and data start (aarch64); they name nothing.
-fn is_mapping_symbol(name: &[u8]) -> bool {
-    matches!(name, [b'$', b'x' | b'd'] | [b'$', b'x' | b'd', b'.', ..])
+fn is_mapping_symbol(bytes: &[u8], offset: usize) -> bool {
+    let name = bytes.get(offset..).unwrap_or_default();
+    matches!(name, [b'$', b'x' | b'd', b'.' | 0, ..])
+}
+
+/// Whether a NUL-terminated name stands at an offset of a file.
+fn is_name_at(bytes: &[u8], offset: usize, name: &[u8]) -> bool {
+    let rest = bytes.get(offset..).unwrap_or_default().strip_prefix(name);
+    rest.is_some_and(|rest| rest.first() == Some(&0))
+}
+
+/// As much of a name as order is made by: millions of symbols may share one long name.
+fn start_of_name(bytes: &[u8], offset: usize) -> &[u8] {
+    let bytes = bytes.get(offset..).unwrap_or_default();
+    let bytes = bytes.get(..MAX_COMPARED).unwrap_or(bytes);
+    let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
+    bytes.get(..end).unwrap_or_default()
 }
 
 /// The NUL-terminated name at an offset of a file.
 fn name_at(bytes: &[u8], offset: usize) -> &[u8] {
     let bytes = bytes.get(offset..).unwrap_or_default();
     let bytes = bytes.get(..MAX_NAME).unwrap_or(bytes);
-    let end = memchr::memchr(0, bytes).unwrap_or(0);
+    let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
     bytes.get(..end).unwrap_or_default()
 }
 
@@ -105,6 +120,8 @@ fn name_at(bytes: &[u8], offset: usize) -> &[u8] {
 const MAX_CANDIDATES: usize = 16;
 /// Longest symbol name; template names of tens of KiB occur.
 const MAX_NAME: usize = 1 << 20;
+/// Bytes of a name that are compared.
+const MAX_COMPARED: usize = 1024;
 
 /// Address of the variable with this name in an ELF file.
 pub(crate) fn find_data(bytes: &Shared, name: &str) -> Option<u64> {
@@ -112,12 +129,15 @@ pub(crate) fn find_data(bytes: &Shared, name: &str) -> Option<u64> {
     let sections = file.elf_header().sections(LittleEndian, &**bytes).ok()?;
     [elf::SHT_DYNSYM, elf::SHT_SYMTAB].into_iter().find_map(|kind| {
         let table = sections.symbols(LittleEndian, &**bytes, kind).ok()?;
+        let names = usize::try_from(sections.section(table.string_section()).ok()?.sh_offset(LittleEndian)).ok()?;
         let is_it = |symbol: &&elf::Sym64<LittleEndian>| {
             symbol.st_type() == elf::STT_OBJECT
                 && symbol.st_shndx(LittleEndian) != elf::SHN_UNDEF
-                && table
-                    .symbol_name(LittleEndian, symbol)
-                    .is_ok_and(|found| found == name.as_bytes())
+                && is_name_at(
+                    bytes,
+                    names.saturating_add(symbol.st_name(LittleEndian) as usize),
+                    name.as_bytes(),
+                )
         };
         Some(table.iter().find(is_it)?.st_value(LittleEndian))
     })
@@ -143,7 +163,7 @@ fn table(bytes: &Shared, kind: elf::SectionType) -> Option<Vec<Symbol>> {
                 size: symbol.st_size(LittleEndian),
                 name: names.saturating_add(symbol.st_name(LittleEndian) as usize),
             })
-            .filter(|symbol| !is_mapping_symbol(name_at(bytes, symbol.name)))
+            .filter(|symbol| !is_mapping_symbol(bytes, symbol.name))
             .collect(),
     )
 }

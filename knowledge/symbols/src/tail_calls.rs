@@ -4,11 +4,16 @@
 use std::collections::HashSet;
 
 use crate::calls::{CallSite, Calls, Target};
+use crate::costs::Cap;
 use crate::memory::Memory;
 use crate::modules::LoadedModule;
 
 /// Calls that are followed at most to find a path.
 const MAX_VISITS: usize = 4096;
+/// Calls of one path at most.
+const MAX_PATH: usize = 64;
+/// What following one costs: the calls of its function may have to be read.
+const VISIT: u64 = 16 << 10;
 
 /// The address after a call, in the process.
 type ReturnAddress = u64;
@@ -86,9 +91,11 @@ impl<'a> Search<'a> {
             return Some(());
         }
         self.visits += 1;
-        if self.visits > MAX_VISITS {
+        if self.visits > MAX_VISITS || self.path.len() > MAX_PATH {
+            self.memory.costs.caps.hit(Cap::TailCalls);
             return None;
         }
+        self.memory.costs.spend(VISIT)?;
         let module = self.memory.modules.at(self.memory.core, function)?;
         let bias = module.bias()?;
         let calls = module.calls_at(function.wrapping_sub(bias))?;

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use addr2line::Context;
 use gimli::SectionId;
 
+use crate::costs::Caps;
+use crate::dwarf_bounds::Bounds;
 use crate::shared::{Reader, Shared};
 use crate::unpack::Unpacker;
 
@@ -73,7 +75,11 @@ impl Sections {
 
     /// All of them.
     pub(crate) fn whole(&self) -> &Arc<gimli::Dwarf<Reader>> {
-        self.whole.get_or_init(|| Arc::new(self.dwarf()))
+        self.whole.get_or_init(|| {
+            let mut dwarf = self.dwarf();
+            dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+            Arc::new(dwarf)
+        })
     }
 
     /// All of them, for one owner.
@@ -188,6 +194,10 @@ pub(crate) struct Units {
     /// Whether the index lists every unit; known when an address is not in it.
     index_is_complete: OnceLock<bool>,
     parsed: HashMap<Place, Option<Context<Reader>>>,
+    /// What the units refer to that were parsed one by one.
+    bounds: Bounds,
+    /// The caps that were hit, of the file.
+    caps: Arc<Caps>,
 }
 
 /// A range of addresses, and where in `.debug_info` its unit starts.
@@ -216,7 +226,7 @@ pub(crate) struct Lookup<'a> {
 }
 
 impl Units {
-    pub(crate) fn new(sections: Arc<Sections>) -> Self {
+    pub(crate) fn new(sections: Arc<Sections>, caps: Arc<Caps>) -> Self {
         let (index, listed) = index(&sections).unwrap_or_default();
         Self {
             index,
@@ -224,6 +234,8 @@ impl Units {
             sections,
             index_is_complete: OnceLock::new(),
             parsed: HashMap::new(),
+            bounds: Bounds::default(),
+            caps,
         }
     }
 
@@ -266,17 +278,31 @@ impl Units {
 
     /// What is known at a place.
     fn lookup(&mut self, place: Place) -> Option<Lookup<'_>> {
-        let sections = &self.sections;
-        let parsed = self.parsed.entry(place).or_insert_with(|| {
-            let dwarf = match place {
-                Place::Unit(start) => sections.of_unit(start)?,
+        let Self {
+            sections,
+            parsed,
+            bounds,
+            caps,
+            ..
+        } = self;
+        let parsed = parsed.entry(place).or_insert_with(|| {
+            let (dwarf, bounded) = match place {
+                Place::Unit(start) => {
+                    let dwarf = Arc::new(sections.of_unit(start)?);
+                    let bounded = bounds.check(&dwarf);
+                    (dwarf, bounded)
+                }
                 Place::Anywhere => {
-                    let mut dwarf = sections.dwarf();
-                    dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-                    dwarf
+                    let dwarf = Arc::clone(sections.whole());
+                    let bounded = Bounds::default().check(&dwarf);
+                    (dwarf, bounded)
                 }
             };
-            Context::from_arc_dwarf(Arc::new(dwarf)).ok()
+            if let Err(cap) = bounded {
+                caps.hit(cap);
+                return None;
+            }
+            Context::from_arc_dwarf(dwarf).ok()
         });
         parsed.as_ref().map(|context| Lookup {
             context,

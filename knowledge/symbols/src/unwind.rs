@@ -8,8 +8,8 @@ use crate::registers::{Abi, FrameRegisters};
 use crate::rules::{self, Caller};
 use crate::signal_frame;
 
-/// Frames of a stack that are walked at most; an overflowed 8 MiB stack of the smallest frames has fewer.
-const MAX_STEPS: usize = 1 << 20;
+/// What a frame costs besides the memory that is read for it.
+const FRAME: u64 = 2048;
 /// Words of the stack that are searched for a return address.
 const MAX_SCAN_WORDS: u64 = 1024;
 /// Guesses in a row after which the stack is given up: what follows would be invention.
@@ -55,7 +55,6 @@ pub(crate) struct Unwinder<'a> {
     memory: Memory<'a>,
     abi: Abi,
     next: Option<RawFrame>,
-    steps: usize,
     scans: usize,
 }
 
@@ -72,7 +71,6 @@ impl<'a> Unwinder<'a> {
             memory,
             abi: Abi::of(memory.core.machine),
             next: Some(first),
-            steps: 0,
             scans: 0,
         }
     }
@@ -132,11 +130,14 @@ impl<'a> Unwinder<'a> {
         let bias = module.bias()?;
         let registers = frame.registers;
         let (caller, is_trampoline) = module.with_row(frame.lookup_address(), &mut |row| {
-            let caller = rules::caller(row, self.abi, &registers, &self.memory, bias);
+            let costs = self.memory.costs;
+            let caller = costs
+                .spend(row.length)
+                .map(|()| rules::caller(row, self.abi, &registers, &self.memory, bias, costs));
             (caller, row.is_signal_trampoline)
         })?;
         frame.is_signal_trampoline = is_trampoline;
-        Some(caller)
+        Some(caller.unwrap_or(Caller::Lost))
     }
 
     /// A call through a bad pointer has just pushed (or linked) its return address.
@@ -242,10 +243,9 @@ impl Iterator for Unwinder<'_> {
 
     fn next(&mut self) -> Option<RawFrame> {
         let mut frame = self.next.take()?;
-        if self.steps < MAX_STEPS {
+        if self.memory.costs.spend(FRAME).is_some() {
             self.next = self.caller(&mut frame);
         }
-        self.steps += 1;
         Some(frame)
     }
 }

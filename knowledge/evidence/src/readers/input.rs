@@ -19,7 +19,8 @@ pub enum Compression {
 }
 
 impl Compression {
-    fn detect(head: &[u8]) -> Self {
+    /// How what starts with these bytes is packed.
+    pub(crate) fn detect(head: &[u8]) -> Self {
         match head {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
             [0x1f, 0x8b, 0x08, ..] => Self::Gzip,

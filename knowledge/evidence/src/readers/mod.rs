@@ -103,6 +103,10 @@ fn empty(input: &Input) -> Reading {
 fn unknown(input: &Input) -> Reading {
     let head = input.head();
     let shown: Vec<String> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    if input.compression() != Compression::None && Compression::detect(head) != Compression::None {
+        let message = "what was compressed is compressed once more; unpack one layer, and give what is in it";
+        return Reading::problem(Problem::new("nested-compression", message));
+    }
     let message = if head.starts_with(b"\x7fELF") {
         "an ELF file that is no core dump; give its folder as a source of symbols instead".to_owned()
     } else {

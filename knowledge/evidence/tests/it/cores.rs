@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use whycrash_evidence::readers::Input;
 use whycrash_evidence::readers::elf_core::{CoreDump, Machine};
-use whycrash_evidence::{Limits, Problem, read};
+use whycrash_evidence::{Artifact, Limits, Problem, read};
 
 use crate::core_builder::{Core, EM_AARCH64, EM_X86_64, Load, signal, words};
 use crate::support::{artifact, compressed};
@@ -401,4 +401,64 @@ fn measured_apart(test: &str, kib: u64) {
     };
     assert!(ended.success());
     assert!((1..kib).contains(&peak), "{peak} KiB at most, {kib} allowed");
+}
+
+/// Where the test below reads a core from.
+const CORE_PATH: &str = "WHYCRASH_TEST_CORE";
+
+/// The temporary folder is one for a whole process, so another one runs what has none.
+#[test]
+fn a_full_disk_is_said() {
+    let mut core = Core::small(EM_X86_64);
+    core.loads.push(Load::new(0x20_0000, vec![7; 40 * 4096]));
+    let packed = zstd::encode_all(core.bytes().as_slice(), 1).expect("zstd");
+    let (artifact, _keep) = artifact("core", &packed);
+    let output = std::process::Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "cores::reads_without_a_temporary_folder", "--ignored"])
+        .env("TMPDIR", "/nonexistent/folder")
+        .env(CORE_PATH, &artifact.path)
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
+#[ignore = "run by the test above, in a process whose temporary folder does not exist"]
+fn reads_without_a_temporary_folder() {
+    let path = std::env::var_os(CORE_PATH).expect("the core");
+    let limits = Limits {
+        resident_bytes: 10 * 4096,
+        ..Limits::default()
+    };
+    let reading = read(&Artifact::new("core", path), &limits);
+    let codes: Vec<&str> = reading.problems.iter().map(|problem| problem.code.as_str()).collect();
+    assert_eq!(codes, ["no-room", "truncated"]);
+    assert_eq!(reading.evidence.threads.len(), 1, "what comes first is kept");
+}
+
+/// A core that lists no files; the dynamic linker's list names a library again and again, by a path of 4095 bytes.
+#[test]
+fn names_of_libraries_are_bounded() {
+    const AT: u64 = 0x40_0000;
+    const LIST: u64 = 0x50_0000;
+    let program_header = |kind: u64, address: u64| words(&[kind | 4 << 32, 0, address, address, 256, 256, 8]);
+    let mut core = Core::new(EM_X86_64);
+    core.thread(1, AT, LIST);
+    core.note("CORE", 6, &words(&[3, AT, 0, 0]));
+    let mut own = [program_header(6, AT), program_header(2, AT + 512)].concat();
+    own.resize(512, 0);
+    own.extend(words(&[21, AT + 1024]));
+    own.resize(1024, 0);
+    own.extend(words(&[1, LIST]));
+    core.loads.push(Load::new(AT, own));
+    let libraries = 1100;
+    let name_at = LIST + libraries * 32;
+    let mut list: Vec<u8> = (1..=libraries)
+        .flat_map(|library| words(&[library << 20, name_at, 0, LIST + library % libraries * 32]))
+        .collect();
+    list.extend([b'n'; 4095]);
+    list.push(0);
+    core.loads.push(Load::new(LIST, list));
+    assert_eq!(problems(&core.bytes()), ["limit-modules"]);
 }

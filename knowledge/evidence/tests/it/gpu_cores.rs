@@ -175,6 +175,11 @@ const R575: Version = Version {
 
 /// One device with two warps: one stopped with an illegal address, one idles.
 fn dump(version: Version) -> Vec<u8> {
+    build(version).bytes()
+}
+
+/// The same dump before it is written.
+fn build(version: Version) -> Elf {
     let Version {
         appended,
         multiprocessor_exception,
@@ -253,7 +258,12 @@ fn dump(version: Version) -> Vec<u8> {
         );
     }
     elf.table("relfimg.dev0.ctx0.0", 7, (0, 0), &[cubin()]);
-    elf.bytes()
+    elf
+}
+
+/// A sound dump, for tests of what damage does.
+pub fn sample() -> Vec<u8> {
+    dump(R575)
 }
 
 fn reading(bytes: &[u8]) -> Reading {
@@ -356,6 +366,93 @@ fn lengths_are_not_trusted() {
             reading(&damaged);
         }
     }
+}
+
+/// A cubin of one function with this name, which so many symbols have.
+fn cubin_named(name: &[u8], symbols: usize) -> Vec<u8> {
+    let mut elf = Elf::new(ET_EXEC);
+    let kernel = elf.add(".text.f", 1, (0, 0), 0, vec![0; 0x400]);
+    let strtab = elf.add(".strtab", 3, (0, 0), 0, [b"\0", name, b"\0"].concat());
+    let mut table = vec![0; 24];
+    for symbol in 0..symbols as u64 {
+        table.extend(words(&[1, 0x1012 | kernel << 16]));
+        table.extend(longs(&[KERNEL_AT + symbol, 1]));
+    }
+    elf.add(".symtab", 2, (strtab, 1), 24, table);
+    elf.bytes()
+}
+
+#[test]
+fn caps_are_named() {
+    let devices = || {
+        let mut elf = build(R575);
+        let device = elf.sections.iter_mut().find(|section| section.name == ".cudbg.devtbl");
+        let device = device.expect("the table of devices");
+        device.data = device.data.repeat(65);
+        elf.bytes()
+    };
+    let with_image = |image: Vec<u8>| {
+        let mut elf = build(R575);
+        elf.table("relfimg.dev0.ctx0.1", 7, (0, 0), &[image]);
+        elf.bytes()
+    };
+    let default = Limits::default();
+    let few_warps = Limits {
+        threads: 1,
+        ..Limits::default()
+    };
+    let few_bytes = Limits {
+        resident_bytes: 2000,
+        ..Limits::default()
+    };
+    for (code, bytes, limits) in [
+        ("limit-devices", devices(), &default),
+        ("limit-threads", sample(), &few_warps),
+        ("limit-gpu-core", sample(), &few_bytes),
+        (
+            "limit-gpu-functions",
+            with_image(cubin_named(&b"n".repeat(40_000), 1)),
+            &default,
+        ),
+        (
+            "limit-gpu-functions",
+            with_image(cubin_named(&b"n".repeat(30_000), 2400)),
+            &default,
+        ),
+        (
+            "limit-gpu-functions",
+            with_image(cubin_named(b"n", (1 << 20) + 1)),
+            &default,
+        ),
+    ] {
+        let (artifact, _keep) = artifact("core.cuda", &bytes);
+        let problems = read(&artifact, limits).problems;
+        assert!(
+            problems.iter().any(|problem| problem.code == code),
+            "{code}: {problems:?}"
+        );
+    }
+}
+
+/// More sections than any dump has: their headers alone, which are all the same and of no kind that is read.
+#[test]
+fn sections_without_end() {
+    let count = (1_u64 << 20) + 1;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut header = Elf::new(ET_CORE).bytes();
+    header[40..48].copy_from_slice(&64_u64.to_le_bytes());
+    header[60..64].copy_from_slice(&[0, 0, 1, 0]);
+    header.truncate(64);
+    // With a count of 0 the first section's size is the count; the second has the names.
+    header.extend(longs(&[0, 0, 0, 0, count, 0, 0, 0]));
+    header.extend(longs(&[3 << 32, 0, 0, 0, 1, 0, 0, 0]));
+    std::fs::write(file.path(), &header).unwrap();
+    file.as_file().set_len(64 + count * 64).unwrap();
+    let reading = read(
+        &whycrash_evidence::Artifact::new("core.cuda", file.path()),
+        &Limits::default(),
+    );
+    assert_eq!(reading.problems[0].code, "limit-gpu-core");
 }
 
 proptest! {

@@ -6,6 +6,7 @@ mod blocks;
 mod bombs;
 mod core_builder;
 mod cores;
+mod damage;
 mod exchanges;
 mod gpu_cores;
 mod grammars;

@@ -132,6 +132,13 @@ fn cut_dumps_are_named() {
     };
     let problems = read_minidump(bytes.as_slice(), "long", &limits).problems;
     assert_eq!(problems[0].code, "limit-resident-bytes");
+    let limits = Limits {
+        threads: 2,
+        ..Limits::default()
+    };
+    let reading = read(&Artifact::new("many", fixture("cpp_null_worker.dmp")), &limits);
+    assert_eq!(reading.problems[0].code, "limit-threads");
+    assert_eq!(reading.evidence.threads.len(), 2);
 }
 
 proptest! {

@@ -4,6 +4,7 @@ use minidump::{CpuContext as _, MinidumpContext, MinidumpRawContext};
 use minidump_unwind::FrameWalker;
 use whycrash_evidence::readers::elf_core::{Machine, Registers};
 
+use crate::costs::Costs;
 use crate::memory::Bytes;
 use crate::modules::LoadedModule;
 use crate::registers::{Abi, FrameRegisters};
@@ -44,7 +45,7 @@ impl Bytes for Stack<'_> {
 }
 
 /// Finds the caller of the walker's frame; nothing when the file has no rules for it.
-pub(super) fn walk(machine: Machine, module: &LoadedModule, walker: &mut dyn FrameWalker) -> Option<()> {
+pub(super) fn walk(machine: Machine, module: &LoadedModule, walker: &mut dyn FrameWalker, costs: &Costs) -> Option<()> {
     let names: &[&'static str] = match machine {
         Machine::X86_64 => &X86_64,
         Machine::Aarch64 => &AARCH64,
@@ -59,8 +60,10 @@ pub(super) fn walk(machine: Machine, module: &LoadedModule, walker: &mut dyn Fra
         registers.set(number as u16, walker.get_callee_register(name));
     }
     let caller = module.with_row(address, &mut |row| {
-        rules::caller(row, abi, &registers, &Stack(&*walker), module.bias().unwrap_or(0))
-    })?;
+        costs.spend(row.length)?;
+        let bias = module.bias().unwrap_or(0);
+        Some(rules::caller(row, abi, &registers, &Stack(&*walker), bias, costs))
+    })??;
     match caller {
         Caller::Found(caller) => {
             for (number, name) in names.iter().enumerate() {

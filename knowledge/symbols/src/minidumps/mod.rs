@@ -14,9 +14,10 @@ use minidump::{MinidumpContext, MinidumpMemory, MinidumpThread, UnifiedMemory, U
 use minidump_unwind::{CallStack, FrameTrust, InlineFrame, StackFrame, SystemInfo, walk_stack};
 use whycrash_evidence::model::{Crash, Frame, Thread, ThreadId, Trust};
 use whycrash_evidence::readers::minidump::{Dump, Streams};
-use whycrash_evidence::{Evidence, Limits};
+use whycrash_evidence::{Evidence, Limits, Problem};
 
 use self::symbols::DumpSymbols;
+use crate::costs::{Cap, Costs};
 use crate::fault;
 use crate::finder::Finder;
 use crate::memory::Bytes;
@@ -26,17 +27,26 @@ use crate::stacks::cut_middle;
 /// frames costs it a hundred times its size.
 const MAX_STACK: usize = 2 << 20;
 
+/// Whoever comes that near to the end of what is walked may have had further to go.
+const LAST_BYTES: u64 = 64 << 10;
+/// What a frame costs: it is named where it is met.
+const FRAME: u64 = 16 << 10;
+
 /// Unwinds the threads of a minidump and names their frames.
-pub(crate) fn name_stacks(finder: &Finder, dump: &Dump, evidence: &mut Evidence, limits: &Limits) {
-    let Some(streams) = dump.streams() else { return };
+pub(crate) fn name_stacks(finder: &Finder, dump: &Dump, evidence: &mut Evidence, limits: &Limits) -> Vec<Problem> {
+    let Some(streams) = dump.streams() else {
+        return Vec::new();
+    };
+    let costs = Costs::new(limits);
     finder.next_artifact();
     let memory = dump.memory();
-    let symbols = DumpSymbols::new(finder, &streams);
+    let symbols = DumpSymbols::new(finder, &streams, &costs);
     let walker = Walker {
         system: system_info(&streams),
         streams: &streams,
         memory: &memory,
         symbols: &symbols,
+        costs: &costs,
     };
     for found in &mut evidence.threads {
         let is_it = |thread: &&MinidumpThread<'_>| found.id == ThreadId::Os(thread.raw.thread_id);
@@ -56,6 +66,7 @@ pub(crate) fn name_stacks(finder: &Finder, dump: &Dump, evidence: &mut Evidence,
     for (found, source) in evidence.modules.iter_mut().zip(symbols.sources()) {
         found.symbols = source.map(str::to_owned);
     }
+    costs.problems(symbols.caps())
 }
 
 /// Walks the threads of one dump.
@@ -64,11 +75,16 @@ struct Walker<'a> {
     streams: &'a Streams<'a>,
     memory: &'a UnifiedMemoryList<'a>,
     symbols: &'a DumpSymbols<'a>,
+    costs: &'a Costs,
 }
 
 impl Walker<'_> {
     fn walk(&self, thread: &MinidumpThread<'_>, found: &mut Thread, limits: &Limits) {
-        let Some(context) = self.streams.context(thread) else {
+        let Some(context) = self
+            .streams
+            .context(thread)
+            .filter(|_| self.costs.spend(FRAME).is_some())
+        else {
             return;
         };
         let stack_memory = self.stack_memory(thread, &context);
@@ -82,8 +98,13 @@ impl Walker<'_> {
             &self.system,
             self.symbols,
         ));
-        let frames = stack.frames.iter().flat_map(|frame| self.frames(frame)).collect();
-        let cut = cut_middle(frames, limits.frames);
+        self.costs.spend(stack.frames.len() as u64 * FRAME);
+        let end = stack.frames.last().map(|frame| frame.context.get_stack_pointer());
+        let walked = stack_memory.map_or(0, |memory| end.unwrap_or(0).saturating_sub(memory.base_address));
+        if walked > MAX_STACK as u64 - LAST_BYTES {
+            self.costs.caps.hit(Cap::Stack);
+        }
+        let cut = cut_middle(stack.frames.iter().flat_map(|frame| self.frames(frame)), limits.frames);
         found.frames = cut.frames;
         found.frames_omitted = cut.omitted;
     }

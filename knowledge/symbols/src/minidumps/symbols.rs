@@ -1,7 +1,7 @@
 //! Names and unwinding rules for the modules of a minidump.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
@@ -13,6 +13,7 @@ use whycrash_evidence::readers::elf_core::Machine;
 use whycrash_evidence::readers::minidump::{Streams, build_id};
 
 use super::elf_rules;
+use crate::costs::{Caps, Costs};
 use crate::dwarf::Function;
 use crate::finder::Finder;
 use crate::modules::LoadedModule;
@@ -20,6 +21,7 @@ use crate::modules::LoadedModule;
 /// Where the modules of one dump get their symbols from.
 pub(super) struct DumpSymbols<'a> {
     finder: &'a Finder,
+    costs: &'a Costs,
     /// The processor, where ELF files of it can be read.
     machine: Option<Machine>,
     modules: Vec<SymbolSource>,
@@ -36,7 +38,8 @@ struct SymbolSource {
 }
 
 impl<'a> DumpSymbols<'a> {
-    pub(super) fn new(finder: &'a Finder, streams: &Streams<'_>) -> Self {
+    pub(super) fn new(finder: &'a Finder, streams: &Streams<'_>, costs: &'a Costs) -> Self {
+        finder.look_at_folders(costs);
         let machine = match streams.system.cpu {
             Cpu::X86_64 => Some(Machine::X86_64),
             Cpu::Arm64 => Some(Machine::Aarch64),
@@ -51,6 +54,7 @@ impl<'a> DumpSymbols<'a> {
         };
         Self {
             finder,
+            costs,
             machine,
             modules: streams.modules.iter().map(of).collect(),
             by_base: streams
@@ -73,12 +77,17 @@ impl<'a> DumpSymbols<'a> {
         })
     }
 
+    /// The caps that were hit in the files of the modules.
+    pub(super) fn caps(&self) -> impl Iterator<Item = (&Path, &Caps)> {
+        self.modules.iter().flat_map(|module| module.elf.caps())
+    }
+
     fn module(&self, module: &dyn Module) -> Option<&SymbolSource> {
         self.modules.get(*self.by_base.get(&module.base_address())?)
     }
 
     fn symbol_file(&self, source: &'a SymbolSource) -> Option<&'a SymbolFile> {
-        let open = || self.finder.symbol_file(source.debug_id?);
+        let open = || self.finder.symbol_file(source.debug_id?, &self.costs.caps);
         source.symbol_file.get_or_init(open).as_deref()
     }
 
@@ -125,7 +134,7 @@ impl<'a> DumpSymbols<'a> {
         let source = self.module(module)?;
         let by_elf = self
             .machine
-            .and_then(|machine| elf_rules::walk(machine, &source.elf, walker));
+            .and_then(|machine| elf_rules::walk(machine, &source.elf, walker, self.costs));
         by_elf.or_else(|| self.symbol_file(source)?.walk_frame(module, walker))
     }
 }

@@ -3,10 +3,13 @@
 mod layout;
 mod lines;
 
+use std::collections::HashMap;
+
 use whycrash_evidence::model::{Frame, FrameKind, Trust};
 use whycrash_evidence::readers::elf_core::CoreThread;
 
 use self::layout::{Entry, FrameRoot, Layout, Position};
+use crate::costs::Cap;
 use crate::memory::{Bytes, Memory};
 
 /// Interpreters, and threads of one, that are read at most.
@@ -30,6 +33,8 @@ pub(crate) struct Interpreter<'a> {
     layout: Layout,
     /// Thread states.
     threads: Vec<u64>,
+    /// Thread states by the kernel's thread id, of a version that has it.
+    by_id: HashMap<u64, u64>,
 }
 
 /// The Python frames that one call of the interpreting C function ran, innermost first.
@@ -47,20 +52,26 @@ impl<'a> Interpreter<'a> {
                 memory,
                 layout,
                 threads: Vec::new(),
+                by_id: HashMap::new(),
             };
             found.threads = found.thread_states(runtime);
+            let id = |state: &u64| Some((found.member(*state, found.layout.native_thread_id?)?, *state));
+            found.by_id = found.threads.iter().rev().filter_map(id).collect();
             Some(found)
         })
     }
 
     fn thread_states(&self, runtime: u64) -> Vec<u64> {
         let mut states = Vec::new();
-        for interpreter in self.list(runtime + self.layout.interpreters_head, self.layout.interpreter_next) {
+        let interpreters = runtime.wrapping_add(self.layout.interpreters_head);
+        for interpreter in self.list(interpreters, self.layout.interpreter_next) {
             states.extend(self.list(
                 interpreter.wrapping_add(self.layout.threads_head),
                 self.layout.thread_next,
             ));
-            if states.len() > MAX_STATES {
+            if states.len() >= MAX_STATES {
+                self.memory.costs.caps.hit(Cap::Python);
+                states.truncate(MAX_STATES);
                 break;
             }
         }
@@ -75,16 +86,17 @@ impl<'a> Interpreter<'a> {
 
     /// The Python frames of a thread, by the calls of the interpreting function, innermost first.
     pub(crate) fn calls(&self, thread: &CoreThread) -> Vec<PythonCall> {
-        let is_it = |state: &&u64| self.is_thread(**state, thread).unwrap_or(false);
-        let state = self.threads.iter().find(is_it);
+        let by_handle = |state: &&u64| self.member(**state, self.layout.thread_id) == Some(thread.thread_pointer);
+        let state = match self.layout.native_thread_id {
+            Some(_) => self.by_id.get(&u64::from(thread.id)),
+            None => self.threads.iter().find(by_handle),
+        };
         state.and_then(|state| self.calls_of(*state)).unwrap_or_default()
     }
 
-    fn is_thread(&self, state: u64, thread: &CoreThread) -> Option<bool> {
-        Some(match self.layout.native_thread_id {
-            Some(offset) => self.memory.word(state.checked_add(offset)?)? == u64::from(thread.id),
-            None => self.memory.word(state.checked_add(self.layout.thread_id)?)? == thread.thread_pointer,
-        })
+    /// A word of a structure.
+    fn member(&self, structure: u64, offset: u64) -> Option<u64> {
+        self.memory.word(structure.checked_add(offset)?)
     }
 
     fn calls_of(&self, state: u64) -> Option<Vec<PythonCall>> {
@@ -97,8 +109,11 @@ impl<'a> Interpreter<'a> {
         };
         let mut calls = Vec::new();
         let mut call = PythonCall::new();
-        for _ in 0..MAX_FRAMES {
-            if frame == 0 {
+        let mut frames_left = MAX_FRAMES;
+        while frame != 0 {
+            frames_left -= 1;
+            if frames_left == 0 {
+                self.memory.costs.caps.hit(Cap::Python);
                 break;
             }
             let (is_frame, ends_call) = self.role(frame).unwrap_or((true, false));
@@ -171,7 +186,11 @@ impl<'a> Interpreter<'a> {
         let length = self.memory.word(object.checked_add(UNICODE_LENGTH)?)?;
         let state = self.memory.number(object.checked_add(UNICODE_STATE)?, 4)? >> self.layout.unicode_kind_bit;
         let (width, is_compact, is_ascii) = (state & 7, state & 8 != 0, state & 16 != 0);
-        if !is_compact || !matches!(width, 1 | 2 | 4) || length > MAX_CHARACTERS {
+        if !is_compact || !matches!(width, 1 | 2 | 4) {
+            return None;
+        }
+        if length > MAX_CHARACTERS {
+            self.memory.costs.caps.hit(Cap::Python);
             return None;
         }
         let data = if is_ascii {
@@ -192,23 +211,8 @@ impl<'a> Interpreter<'a> {
     }
 }
 
-/// Puts the Python frames of a thread before the native frames of the C function that interpreted them.
-pub(crate) fn merge(native: Vec<Frame>, calls: Vec<PythonCall>) -> Vec<Frame> {
-    let mut calls = calls.into_iter();
-    let mut frames = Vec::with_capacity(native.len());
-    for frame in native {
-        if interprets(&frame) {
-            frames.extend(calls.next().unwrap_or_default());
-        }
-        frames.push(frame);
-    }
-    // Without symbols for the interpreter, or with a native stack that ends early, they go below what is known.
-    frames.extend(calls.flatten());
-    frames
-}
-
 /// True for a frame of the C function that interprets Python frames.
-fn interprets(frame: &Frame) -> bool {
+pub(crate) fn interprets(frame: &Frame) -> bool {
     let is_named = frame
         .function
         .as_deref()

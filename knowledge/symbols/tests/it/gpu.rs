@@ -1,7 +1,7 @@
 //! Source lines of GPU core dumps, built here table by table: the line tables are as ptxas writes them.
 
 use whycrash_evidence::model::GpuCore;
-use whycrash_evidence::{Artifact, Limits};
+use whycrash_evidence::{Artifact, Limits, Reading};
 use whycrash_symbols::{Sources, Symbols};
 
 const EM_CUDA: u16 = 190;
@@ -189,6 +189,16 @@ fn cubin(is_placed: bool, table: Table) -> Vec<u8> {
 
 /// A dump with one warp that stopped at [`FAULT`], and these images.
 fn core(images: Vec<(u32, Vec<u8>)>) -> GpuCore {
+    let mut reading = read(images);
+    assert_eq!(reading.problems, []);
+    let core = reading.evidence.gpu_cores.remove(0);
+    let frame = &reading.evidence.threads[0].frames[0];
+    assert_eq!((&frame.file, frame.line), (&core.file, core.line));
+    core
+}
+
+/// What is read of that dump.
+fn read(images: Vec<(u32, Vec<u8>)>) -> Reading {
     let table = |name: &str, number: u32, row: Vec<u8>| Section {
         name: format!(".cudbg.{name}"),
         kind: 0x8000_0000 + number,
@@ -228,12 +238,25 @@ fn core(images: Vec<(u32, Vec<u8>)>) -> GpuCore {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     std::fs::write(file.path(), elf(ET_CORE, sections)).expect("room");
     let symbols = Symbols::new(Sources::default());
-    let mut reading = symbols.read(&Artifact::new("core.cuda", file.path()), &Limits::default());
-    assert_eq!(reading.problems, []);
-    let core = reading.evidence.gpu_cores.remove(0);
-    let frame = &reading.evidence.threads[0].frames[0];
-    assert_eq!((&frame.file, frame.line), (&core.file, core.line));
-    core
+    symbols.read(&Artifact::new("core.cuda", file.path()), &Limits::default())
+}
+
+#[test]
+fn lines_without_end_are_cut() {
+    let (mut table, _) = line_table([KERNEL_AT + 0x1000, KERNEL_AT]);
+    // A sequence with a row for every byte.
+    table.extend([0, 9, 2].iter().chain(&KERNEL_AT.to_le_bytes()));
+    table.resize(table.len() + (4 << 20) + 1, 0x20);
+    let length = table.len() as u32 - 4;
+    table[..4].copy_from_slice(&length.to_le_bytes());
+    let sections = vec![Section {
+        name: ".debug_line".to_owned(),
+        kind: 1,
+        data: table,
+        ..Section::default()
+    }];
+    let reading = read(vec![(RELOCATED_IMAGE, elf(ET_EXEC, sections))]);
+    assert_eq!(reading.problems[0].code, "limit-gpu-lines");
 }
 
 #[test]

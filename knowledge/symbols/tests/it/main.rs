@@ -1,6 +1,7 @@
 //! Tests of `whycrash-symbols`.
 
 mod aarch64;
+mod caps;
 mod crashes;
 mod damage;
 mod debug_files;

@@ -12,6 +12,8 @@ pub struct TinyCore {
     pc: u64,
     /// The general registers by DWARF number.
     general: [u64; 32],
+    /// Where the threads are that did not crash; their general registers are the same.
+    others: Vec<u64>,
     mappings: Vec<(u64, u64, u64, String)>,
     segments: Vec<Segment>,
     notes: Vec<u8>,
@@ -24,6 +26,8 @@ struct Segment {
     bytes: Vec<u8>,
 }
 
+/// Kernel id of the crashed thread; the others count from it.
+pub const THREAD_ID: u32 = 4711;
 const X86_64: u16 = 62;
 const AARCH64: u16 = 183;
 pub const READ: u32 = 4;
@@ -48,6 +52,7 @@ impl TinyCore {
             machine,
             pc,
             general: [0; 32],
+            others: Vec::new(),
             mappings: Vec::new(),
             segments: Vec::new(),
             notes: Vec::new(),
@@ -56,6 +61,12 @@ impl TinyCore {
 
     pub fn register(mut self, number: usize, value: u64) -> Self {
         self.general[number] = value;
+        self
+    }
+
+    /// Another thread.
+    pub fn thread(mut self, pc: u64) -> Self {
+        self.others.push(pc);
         self
     }
 
@@ -95,20 +106,20 @@ impl TinyCore {
         self.notes.extend(padded(description));
     }
 
-    fn status(&self) -> Vec<u8> {
+    fn status(&self, id: u32, pc: u64) -> Vec<u8> {
         let mut status = vec![0; 112];
         status[12] = 11;
-        status[32..36].copy_from_slice(&4711_u32.to_le_bytes());
+        status[32..36].copy_from_slice(&id.to_le_bytes());
         let mut words = [0_u64; 34];
         if self.machine == X86_64 {
             for (slot, value) in X86_64_SLOTS.into_iter().zip(self.general) {
                 words[slot] = value;
             }
-            words[16] = self.pc;
+            words[16] = pc;
             status.extend(words[..27].iter().flat_map(|word| word.to_le_bytes()));
         } else {
             words[..32].copy_from_slice(&self.general);
-            words[32] = self.pc;
+            words[32] = pc;
             status.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         }
         status.extend([0; 8]);
@@ -144,9 +155,12 @@ impl TinyCore {
 
     /// The file.
     pub fn bytes(mut self) -> Vec<u8> {
-        let (status, files) = (self.status(), self.files());
+        let files = self.files();
         let later = std::mem::take(&mut self.notes);
-        self.push_note("CORE", 1, &status);
+        for (id, pc) in (THREAD_ID..).zip(std::iter::once(self.pc).chain(self.others.clone())) {
+            let status = self.status(id, pc);
+            self.push_note("CORE", 1, &status);
+        }
         self.notes.extend(later);
         if !self.mappings.is_empty() {
             self.push_note("CORE", 0x4649_4c45, &files);

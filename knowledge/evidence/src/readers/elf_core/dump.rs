@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use super::caps::{MODULES, PIECE_BYTES, SEGMENTS};
 use super::headers::{HEADER_SIZE, Header, Machine, PROGRAM_HEADER_SIZE, PT_LOAD, PT_NOTE, ProgramHeader};
 use super::image::Image;
-use super::modules::{CoreModule, modules};
+use super::modules::{CoreModule, Modules, modules};
 use super::note_reader::NoteReader;
 use super::notes::{CoreThread, Mapping, Notes, Process, SignalInfo};
 use crate::readers::Input;
@@ -118,12 +118,20 @@ impl CoreDump {
             image,
         };
         core.mappings.sort_by_key(|mapping| mapping.start);
-        let (found, modules_omitted) = modules(&core);
+        let Modules {
+            found,
+            omitted,
+            names_omitted,
+        } = modules(&core);
         core.modules = found;
-        if modules_omitted > 0 {
+        if names_omitted {
+            let message = "the dynamic linker's list has more names than are read; some binaries have none";
+            problems.push(Problem::new("limit-modules", message));
+        }
+        if omitted > 0 {
             problems.push(Problem::new(
                 "limit-modules",
-                format!("{modules_omitted} mapped binaries beyond the first {MODULES} were left out"),
+                format!("{omitted} mapped binaries beyond the first {MODULES} were left out"),
             ));
         }
         Ok((core, problems))

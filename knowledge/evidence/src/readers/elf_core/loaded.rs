@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::caps::{DYNAMIC_ENTRIES, LIBRARY_NAME_BYTES, MODULE_SEGMENTS, MODULES, PATH_BYTES};
 use super::dump::{Auxiliary, CoreDump};
 use super::headers::{PROGRAM_HEADER_SIZE, PT_LOAD, ProgramHeader};
-use super::modules::{CoreModule, module_at, program_headers};
+use super::modules::{CoreModule, Modules, module_at, program_headers};
 
 /// `PT_DYNAMIC` and `PT_PHDR`.
 const PT_DYNAMIC: u32 = 2;
@@ -18,9 +18,9 @@ const R_MAP: u64 = 8;
 const L_NAME: u64 = 8;
 const L_NEXT: u64 = 24;
 
-/// Every segment that starts with the header of a binary is one. The number is that of the segments beyond the cap,
-/// which were not looked at.
-pub(super) fn modules(core: &CoreDump) -> (Vec<CoreModule>, usize) {
+/// Every segment that starts with the header of a binary is one. Left out are segments beyond the cap, which were not
+/// looked at.
+pub(super) fn modules(core: &CoreDump) -> Modules {
     let mut names = Names::of(core);
     let mut segments = core.segments.iter();
     let with_headers = segments
@@ -32,8 +32,11 @@ pub(super) fn modules(core: &CoreDump) -> (Vec<CoreModule>, usize) {
         module.path = names.take(&module, module.bias?);
         Some(module)
     });
-    let modules = found.collect();
-    (modules, segments.filter(|segment| segment.executable).count())
+    Modules {
+        found: found.collect(),
+        omitted: segments.filter(|segment| segment.executable).count(),
+        names_omitted: names.are_cut,
+    }
 }
 
 /// What the process calls its binaries. Each name is given once: no two binaries share one.
@@ -44,16 +47,20 @@ struct Names {
     vdso: Option<u64>,
     /// By what was added to the addresses of each file.
     libraries: HashMap<u64, String>,
+    /// Set when the list of libraries is longer than is read.
+    are_cut: bool,
 }
 
 impl Names {
     fn of(core: &CoreDump) -> Self {
         let path = core.auxiliary(Auxiliary::Path).and_then(|at| text(core, at));
+        let (libraries, are_cut) = library_names(core);
         Self {
             executable: path.or_else(|| Some(core.process.as_ref()?.name.clone())),
             own_headers: core.auxiliary(Auxiliary::ProgramHeaders),
             vdso: core.auxiliary(Auxiliary::Vdso),
-            libraries: library_names(core),
+            libraries,
+            are_cut,
         }
     }
 
@@ -80,17 +87,19 @@ fn end(headers: &[ProgramHeader], start: u64) -> Option<u64> {
     start.checked_add(last.checked_sub(first)?)
 }
 
-/// The paths in the dynamic linker's list, by what was added to the addresses of each file.
-fn library_names(core: &CoreDump) -> HashMap<u64, String> {
+/// The paths in the dynamic linker's list, by what was added to the addresses of each file; and whether there were more
+/// than are read.
+fn library_names(core: &CoreDump) -> (HashMap<u64, String>, bool) {
     let mut names = HashMap::new();
-    let mut bytes = 0;
+    let (mut bytes, mut are_cut) = (0, false);
     let mut next = first_library(core);
-    while let Some(library) = next.filter(|library| *library != 0 && names.len() < MODULES) {
+    while let Some(library) = next.filter(|library| *library != 0) {
         let word = |offset: u64| core.word(library.checked_add(offset)?);
         let Some(bias) = word(0) else { break };
         let name = word(L_NAME).and_then(|at| text(core, at)).unwrap_or_default();
         bytes += name.len();
-        if bytes > LIBRARY_NAME_BYTES {
+        if bytes > LIBRARY_NAME_BYTES || names.len() >= MODULES {
+            are_cut = true;
             break;
         }
         // A list that leads back to itself ends here.
@@ -100,7 +109,7 @@ fn library_names(core: &CoreDump) -> HashMap<u64, String> {
         next = word(L_NEXT);
     }
     names.retain(|_, name| !name.is_empty());
-    names
+    (names, are_cut)
 }
 
 fn first_library(core: &CoreDump) -> Option<u64> {

@@ -36,9 +36,17 @@ pub fn build_id_text(id: &[u8]) -> String {
     })
 }
 
+/// The binaries of a core, as far as the caps allow.
+pub(super) struct Modules {
+    pub(super) found: Vec<CoreModule>,
+    /// How many binaries are beyond the cap.
+    pub(super) omitted: usize,
+    /// Whether there are names that were not read.
+    pub(super) names_omitted: bool,
+}
+
 /// Groups mapped files into binaries. A file none of whose mappings is executable or starts with an ELF header is data.
-/// The number is that of the binaries beyond the cap.
-pub(super) fn modules(core: &CoreDump) -> (Vec<CoreModule>, usize) {
+pub(super) fn modules(core: &CoreDump) -> Modules {
     if core.mappings.is_empty() {
         return loaded::modules(core);
     }
@@ -74,7 +82,11 @@ pub(super) fn modules(core: &CoreDump) -> (Vec<CoreModule>, usize) {
         .map(|(module, _)| module)
         .collect();
     modules.sort_by_key(|module| module.start);
-    (modules, omitted)
+    Modules {
+        found: modules,
+        omitted,
+        names_omitted: false,
+    }
 }
 
 /// The binary whose first page is at `start`; says too whether that page is in the core.

@@ -65,15 +65,17 @@ impl Images {
             .symbols()
             .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
         {
-            let Ok(name) = symbol.name() else { continue };
-            if name.len() > NAME_BYTES {
-                self.cut = true;
-                continue;
-            }
-            self.name_bytes += name.len();
+            let name = symbol.name();
+            // What is looked through for a name's end counts, whether or not there is one.
+            self.name_bytes += name.as_ref().map_or(image.len(), |name| name.len());
             if self.functions.len() + self.names.len() >= FUNCTIONS || self.name_bytes > ALL_NAME_BYTES {
                 self.cut = true;
                 return;
+            }
+            let Ok(name) = name else { continue };
+            if name.len() > NAME_BYTES {
+                self.cut = true;
+                continue;
             }
             if !relocated {
                 self.names.push(name.into());

@@ -71,6 +71,50 @@ pub(super) fn directory_fits(bytes: &[u8]) -> bool {
     u32::from_le_bytes(count).min(u32::from_be_bytes(count)) <= STREAMS
 }
 
+/// First byte behind everything that the dump says to hold: its streams, the threads' stacks and contexts, other memory.
+/// The parser leaves out in silence what is not there.
+pub(super) fn end(bytes: &[u8]) -> u64 {
+    let read = Numbers {
+        bytes,
+        little: bytes.starts_with(b"MDMP"),
+    };
+    let word = |at: usize| u64::from(read.u32(at).unwrap_or(0));
+    let (count, directory) = (word(8).min(STREAMS.into()) as usize, word(12) as usize);
+    let streams = (0..count).map(|index| directory.saturating_add(index * 12));
+    let ends = streams.map(|entry| {
+        let (kind, at) = (word(entry), word(entry.saturating_add(8)));
+        let stream = at as usize;
+        // From a word with a size and one with a place, in each entry of a list.
+        let listed = |start: usize, length: usize, sizes: &[usize]| {
+            let entries = (0..(word(stream) as usize).min(ENTRIES)).map(move |index| stream + start + index * length);
+            let ends = entries.flat_map(|entry| sizes.iter().map(move |size| entry + size));
+            ends.map(|size| extent(word(size), word(size + 4))).max().unwrap_or(0)
+        };
+        let named = match kind {
+            THREADS => listed(4, 48, &[32, 40]),
+            MEMORY => listed(4, 16, &[8]),
+            MEMORY_64 => {
+                let entries = (0..(word(stream) as usize).min(ENTRIES)).map(|index| stream + 16 + index * 16);
+                let sizes = entries.map(|entry| read.u64(entry + 8).unwrap_or(0));
+                sizes.fold(read.u64(stream.saturating_add(8)).unwrap_or(0), u64::saturating_add)
+            }
+            _ => 0,
+        };
+        named.max(extent(word(entry.saturating_add(4)), at))
+    });
+    ends.max().unwrap_or(0)
+}
+
+/// Streams that name memory.
+const THREADS: u64 = 3;
+const MEMORY: u64 = 5;
+const MEMORY_64: u64 = 9;
+
+/// Where something ends; what is empty is nowhere.
+fn extent(size: u64, at: u64) -> u64 {
+    if size == 0 { 0 } else { at + size }
+}
+
 /// The lists that take a bounded amount of memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Readable {

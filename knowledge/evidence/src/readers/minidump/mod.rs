@@ -56,8 +56,18 @@ pub fn read_with_dump(input: impl Read, name: &str, limits: &Limits) -> (Reading
         return (reading, None);
     }
     let readable = Readable::of(&bytes, &mut problems);
+    let (end, length) = (guard::end(&bytes), bytes.len() as u64);
     let dump = match Minidump::read(bytes) {
-        Ok(file) => Some(Dump { file, readable }),
+        Ok(file) => {
+            if end > length && length < limits.resident_bytes {
+                let message = format!(
+                    "the minidump says to hold {end} bytes and has {length}: it was cut off, and some memory or lists are \
+                     missing; fetch the whole file"
+                );
+                problems.push(Problem::new("truncated", message));
+            }
+            Some(Dump { file, readable })
+        }
         Err(error) => {
             problems.push(Problem::new(
                 "damaged-minidump",

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use whycrash_evidence::readers::pickle::{Heap, Keep, Value, load};
-use whycrash_evidence_fuzz::{bounded, limits};
+use whycrash_fuzz::{bounded, limits};
 
 fuzz_target!(|bytes: &[u8]| {
     let limits = limits();

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use whycrash_evidence::readers::Input;
 use whycrash_evidence::readers::elf_core::{self, Auxiliary, CoreDump};
-use whycrash_evidence_fuzz::{bounded, check, limits, with_artifact};
+use whycrash_fuzz::{bounded, check, limits, with_artifact};
 
 fuzz_target!(|bytes: &[u8]| {
     let limits = limits();

@@ -20,6 +20,7 @@ pub fn limits() -> Limits {
         line_bytes: 2048,
         text_bytes: 2 << 20,
         json_bytes: 1 << 20,
+        symbol_work: 1 << 28,
     }
 }
 

@@ -67,7 +67,7 @@ def program(kind, flags, offset, address, size, memory=None, align=PAGE):
     return struct.pack("<IIQQQQQQ", kind, flags, offset, address, address, size, size if memory is None else memory, align)
 
 
-def gpu_core():
+def gpu_core(image=None):
     """A GPU core of sections alone: device, context, grid, multiprocessor, block, warp, thread, call stack, image."""
     strings = b"\0GPU 0\0kernel(int*)\0sm_90\0570.0\0"
     rows = lambda size, *words: (struct.pack(f"<{len(words)}I", *words)).ljust(size, b"\0")
@@ -81,7 +81,7 @@ def gpu_core():
         ("lntbl.dev0.sm0.cta0.wp0", 15, 6, 0, rows(64, 0x1010, 0, 1, 0, 14, 0, 0, 0) * 2),
         ("bt.dev0.sm0.cta0.wp0.ln0", 8, 7, 0, rows(32, 1, 0x1010, 0, 0x1000, 0) * 2),
         ("meta", 22, 0, 0, rows(64, 1, 2, 3, 27)),
-        ("relfimg.dev0.ctx0", 7, 0, 0, header(2, 190, 0, 0)),
+        ("relfimg.dev0.ctx0", 7, 0, 0, image or header(2, 190, 0, 0)),
     ]
     names, body, headers = b"\0", b"", b"\0" * 64
     for name, kind, link, info, data in [*tables, (".strtab", 3, 0, 0, strings), (".shstrtab", 3, 0, 0, None)]:

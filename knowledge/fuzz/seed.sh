@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Gathers seeds for every target: the labelled corpus, the tests' fixtures, and what seeds.py makes. Nothing of it is
-# kept in git. Usage: seed.sh FOLDER (one folder a target below it).
+# Gathers seeds for every target: the labelled corpus, the tests' fixtures, and what seeds.py and symbol_seeds.py make.
+# Nothing of it is kept in git. Usage: seed.sh FOLDER (one folder a target below it).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../../.." && pwd)
+root=$(cd "$here/../.." && pwd)
 seeds=$1
 largest=200k
 
 mkdir -p "$seeds"
-python3 "$here/seeds.py" "$seeds"
+python3 -B "$here/seeds.py" "$seeds"
+python3 -B "$here/symbol_seeds.py" "$seeds"
 
 # gather TARGET FOLDER PATTERN…: copies small files, named by their content so that equal ones are one.
 gather() {
@@ -23,7 +24,7 @@ gather() {
   done
 }
 
-fixtures=$here/../tests/fixtures
+fixtures=$here/../evidence/tests/fixtures
 corpus=$root/tests/corpus
 gather text "$corpus" '*.log' '*.txt'
 gather text "$fixtures" '*.txt'

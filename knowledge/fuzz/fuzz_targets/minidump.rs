@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use whycrash_evidence::readers::minidump;
-use whycrash_evidence_fuzz::{bounded, check, limits};
+use whycrash_fuzz::{bounded, check, limits};
 
 fuzz_target!(|bytes: &[u8]| {
     let limits = limits();

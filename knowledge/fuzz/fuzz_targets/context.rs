@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use whycrash_evidence::readers::{Input, context};
-use whycrash_evidence_fuzz::{bounded, check, limits, with_artifact};
+use whycrash_fuzz::{bounded, check, limits, with_artifact};
 
 fuzz_target!(|bytes: &[u8]| {
     with_artifact("context.json", bytes, |artifact| {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use whycrash_evidence_fuzz::{bounded, check, limits, with_artifact};
+use whycrash_fuzz::{bounded, check, limits, with_artifact};
 
 fuzz_target!(|bytes: &[u8]| {
     with_artifact("artifact_0", bytes, |artifact| {

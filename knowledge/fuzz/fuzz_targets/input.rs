@@ -5,7 +5,7 @@ use std::io::Read;
 
 use libfuzzer_sys::fuzz_target;
 use whycrash_evidence::readers::{Compression, Input, detect};
-use whycrash_evidence_fuzz::{bounded, limits, with_artifact};
+use whycrash_fuzz::{bounded, limits, with_artifact};
 
 fuzz_target!(|bytes: &[u8]| {
     with_artifact("artifact", bytes, |artifact| {
