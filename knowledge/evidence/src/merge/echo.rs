@@ -165,7 +165,8 @@ fn cut(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
         .filter(same)
         .rfind(|earlier| earlier.primary && matches!(earlier.what, What::ElasticFailure(_)));
     let mut following = after.iter().filter(same).filter(|later| later.rank == event.rank);
-    let named = || following.find(|later| matches!(&later.what, What::PythonException(next) if !next.exception.is_empty()));
+    let named =
+        || following.find(|later| matches!(&later.what, What::PythonException(next) if !next.exception.is_empty()));
     reported.or_else(named).map(|found| found.event)
 }
 
@@ -186,7 +187,9 @@ fn dead_context(event: &Event, message: &str, before: &[Event], after: &[Event])
                 _ => false,
             }
     });
-    first.map(|first| first.event).or_else(|| asserted(event, message, after))
+    first
+        .map(|first| first.event)
+        .or_else(|| asserted(event, message, after))
 }
 
 /// The assertion's own lines come from the driver, and often only after the exception was printed.
@@ -203,7 +206,11 @@ fn asserted(event: &Event, message: &str, after: &[Event]) -> Option<usize> {
 /// torchelastic's report of the worker that its agent only named by its process id.
 fn reports_at_length(later: &Event, event: &Event) -> bool {
     let same = later.pid.is_some() && later.pid == event.pid && later.artifact == event.artifact;
-    same && event.rank.is_none() && later.rank.is_some() && matches!(later.what, What::ElasticFailure(_))
+    let says_why = |event: &Event| match &event.what {
+        What::ElasticFailure(failure) => Some(!failure.message.is_empty()),
+        _ => None,
+    };
+    same && says_why(event) == Some(false) && says_why(later) == Some(true)
 }
 
 /// Whether the kernel killed this process, as far as the scheduler's words tell.
@@ -327,7 +334,7 @@ fn elastic(event: &Event, root: bool, signal: Option<&str>, before: &[Event], af
     if root {
         // Untagged output of the worker that died: there is nothing else it can be about.
         return failures()
-            .find(|earlier| earlier.rank.is_none() && !matches!(earlier.what, What::Xid(_)))
+            .find(|earlier| (earlier.rank.is_none() || event.rank.is_none()) && !matches!(earlier.what, What::Xid(_)))
             .map(|f| f.event);
     }
     if signal == Some("SIGTERM") {

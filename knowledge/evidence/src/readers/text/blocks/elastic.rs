@@ -27,8 +27,9 @@ pub const FAILED_RULE: Rule = Rule {
 
 /// `failed (exitcode: -11) local_rank: 0 (pid: 4711) of binary: /usr/bin/python`.
 fn read_failed(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
-    let found = regex!(r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<rank>\d+) \(pid: (?P<pid>\d+)\) of binary")
-        .captures(line.text)?;
+    let found =
+        regex!(r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<rank>\d+) \(pid: (?P<pid>\d+)\) of binary")
+            .captures(line.text)?;
     let number = |name| found.name(name)?.as_str().parse::<i64>().ok();
     let exit_code = number("code").and_then(|code| i32::try_from(code).ok());
     let failure = Failure {

@@ -56,11 +56,11 @@ struct Drawn {
 impl Drawn {
     /// A line between the borders: a frame, or source code and local variables.
     fn inside(&mut self, content: &str, number: u64) {
-        let joined = match self.folded.take() {
-            Some(begun) => format!("{begun} {content}"),
-            None => content.to_owned(),
-        };
-        if let Some(frame) = parse_frame(&joined, number) {
+        let begun = self.folded.take().unwrap_or_default();
+        // Folded between words, and where there is no space to fold at, anywhere.
+        let joined = format!("{begun}{content}");
+        let frame = parse_frame(&joined, number).or_else(|| parse_frame(&format!("{begun} {content}"), number));
+        if let Some(frame) = frame {
             self.frames.push(frame);
         } else if joined.starts_with(['/', '<']) && joined.len() < 1024 && !content.is_empty() {
             self.folded = Some(joined);
@@ -74,7 +74,11 @@ impl Drawn {
                 return Next::Ended;
             };
             self.exception = found.get(1).map_or("", |name| name.as_str()).to_owned();
-            self.message = found.get(2).map_or("", |message| message.as_str()).trim_end().to_owned();
+            self.message = found
+                .get(2)
+                .map_or("", |message| message.as_str())
+                .trim_end()
+                .to_owned();
         } else {
             // A line is folded where its next word did not fit.
             let word = text.split_whitespace().next().map_or(0, |word| word.chars().count());

@@ -374,9 +374,18 @@ impl Raised {
 
 /// Whether a name is that of an exception's class, going by the name alone.
 fn is_named_like_an_error(exception: &str) -> bool {
-    ["Error", "Exception", "Interrupt", "Exit", "Failed", "Failure", "Timeout", "Expired"]
-        .iter()
-        .any(|ending| exception.ends_with(ending))
+    [
+        "Error",
+        "Exception",
+        "Interrupt",
+        "Exit",
+        "Failed",
+        "Failure",
+        "Timeout",
+        "Expired",
+    ]
+    .iter()
+    .any(|ending| exception.ends_with(ending))
 }
 
 fn link(text: &str) -> Option<&'static str> {

@@ -370,7 +370,9 @@ fn wrapped(text: &str) -> Option<CudaError> {
         ),
         text,
     ) {
-        let message = ["a", "b", "c", "d", "e", "f"].iter().find_map(|name| parts.text(name))?;
+        let message = ["a", "b", "c", "d", "e", "f"]
+            .iter()
+            .find_map(|name| parts.text(name))?;
         let error = by_text("cuda", &message);
         // The words around it are weak: only a text that CUDA has counts.
         return error.code.is_some().then(|| CudaError {
@@ -379,7 +381,10 @@ fn wrapped(text: &str) -> Option<CudaError> {
             ..error
         });
     }
-    let parts = Parts::of(regex!(r"\b(?P<name>cudaError[A-Z]\w+|CUDA_ERROR_[A-Z_]+)\b(?::| \(\d+\)|\s*$)"), text)?;
+    let parts = Parts::of(
+        regex!(r"\b(?P<name>cudaError[A-Z]\w+|CUDA_ERROR_[A-Z_]+)\b(?::| \(\d+\)|\s*$)"),
+        text,
+    )?;
     by_name(&parts.text("name")?)
 }
 

@@ -288,7 +288,11 @@ fn rendezvous(text: &str) -> Option<Rendezvous> {
         regex!(r"\] (?P<call>Read error|writev) \[(?P<peer>[^\]]+\]:\d+): (?P<reason>.+?)\s*$"),
         text,
     ) {
-        let operation = if parts.text("call")? == "writev" { "send" } else { "receive" };
+        let operation = if parts.text("call")? == "writev" {
+            "send"
+        } else {
+            "receive"
+        };
         let peer = parts.text("peer").map(|peer| peer.replace(']', ""));
         return found(operation, peer, parts.text("reason")?);
     }

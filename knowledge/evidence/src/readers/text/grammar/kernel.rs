@@ -198,9 +198,8 @@ fn oom_kill(text: &str) -> Option<(Option<u32>, Kernel)> {
 /// The kernel's kill as a scheduler passes it on, without the process: `slurmstepd: error: Detected 1 oom-kill event(s) in
 /// StepId=…` (`oom_kill` since Slurm 23), Kubernetes' `Reason: OOMKilled`. Both watch the memory cgroup.
 fn oom_kill_told(text: &str) -> Option<(Option<u32>, Kernel)> {
-    let told = regex!(
-        r#"Detected \d+ oom[-_]kill event|(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s"#
-    );
+    let told =
+        regex!(r#"Detected \d+ oom[-_]kill event|(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s"#);
     let kernel = Kernel {
         cgroup: Some(true),
         ..of("oom-kill", text)

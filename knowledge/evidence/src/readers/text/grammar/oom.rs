@@ -42,8 +42,8 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         sink.event(What::CudaOom(oom), &line.origin, [line.number, line.number], line.text);
         return None;
     }
-    let oom = short(line.text)?;
-    if regex!(r"\(GPU \d|\. GPU \d|Tried to allocate [\d.]+ \w+ ?\.?$").is_match(line.text) {
+    let oom = short(line.text);
+    if regex!(r"Tried to allocate(?:$| [\d.]*(?:$| \w*\.?(?:$| \(GPU| GPU)))").is_match(line.text) {
         return Some(Box::new(Folded {
             line: line.number,
             origin: line.origin.clone(),
@@ -52,7 +52,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
             last: line.number,
         }));
     }
-    sink.event(What::CudaOom(oom), &line.origin, [line.number, line.number], line.text);
+    sink.event(What::CudaOom(oom?), &line.origin, [line.number, line.number], line.text);
     None
 }
 
@@ -67,7 +67,7 @@ struct Folded {
     line: u64,
     origin: Origin,
     /// What is known so far.
-    oom: CudaOom,
+    oom: Option<CudaOom>,
     lines: Vec<String>,
     /// The line at which the message was whole.
     last: u64,
@@ -79,7 +79,11 @@ const FOLDED_LINES: usize = 12;
 impl Block for Folded {
     fn next(&mut self, line: &Line) -> Next {
         let text = line.text.trim();
-        if text.is_empty() || text.starts_with("Traceback") || text.starts_with("File ") || self.lines.len() > FOLDED_LINES {
+        if text.is_empty()
+            || text.starts_with("Traceback")
+            || text.starts_with("File ")
+            || self.lines.len() > FOLDED_LINES
+        {
             return Next::Ended;
         }
         self.lines.push(line.text.to_owned());
@@ -88,7 +92,7 @@ impl Block for Folded {
         let Some(oom) = whole(&words.join(" ")).or_else(|| whole(&self.lines.concat())) else {
             return Next::More;
         };
-        self.oom = oom;
+        self.oom = Some(oom);
         self.last = line.number;
         Next::Last
     }
@@ -96,7 +100,14 @@ impl Block for Folded {
     fn finish(self: Box<Self>, sink: &mut Sink) {
         let kept = usize::try_from(self.last - self.line).map_or(1, |more| more + 1);
         let text: Vec<&str> = self.lines.iter().take(kept).map(|line| line.trim()).collect();
-        sink.event(What::CudaOom(self.oom), &self.origin, [self.line, self.last], &text.join(" "));
+        if let Some(oom) = self.oom {
+            sink.event(
+                What::CudaOom(oom),
+                &self.origin,
+                [self.line, self.last],
+                &text.join(" "),
+            );
+        }
     }
 }
 
