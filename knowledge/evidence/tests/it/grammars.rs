@@ -369,6 +369,8 @@ fn cuda_errors_in_the_words_of_other_libraries() {
         "wrote the results at line 12 in file /data/out.csv",
         "Error rates at line 4 in file /data/rates.csv",
         "CUDA_ERROR_POLICY is not set",
+        "failed to allocate 2.00G (2147483648 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+        "failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected",
         "caught cudaErrorNotReady, polling on",
     ] {
         assert_eq!(events(text), Vec::<Value>::new(), "{text}");

@@ -388,12 +388,11 @@ fn wrapped(text: &str) -> Option<CudaError> {
     by_name(&parts.text("name")?)
 }
 
-/// The driver's names of what the runtime has other names for (CUDA driver API, `CUresult`).
-const DRIVER_NAMES: [(&str, u32); 14] = [
+/// The driver's names of what the runtime has other names for (CUDA driver API, `CUresult`). `CUDA_ERROR_OUT_OF_MEMORY` and
+/// `CUDA_ERROR_NO_DEVICE` are left out: `TensorFlow` prints them while it tries smaller pieces, or goes on without a GPU.
+const DRIVER_NAMES: [(&str, u32); 12] = [
     ("CUDA_ERROR_INVALID_VALUE", 1),
-    ("CUDA_ERROR_OUT_OF_MEMORY", 2),
     ("CUDA_ERROR_NOT_INITIALIZED", 3),
-    ("CUDA_ERROR_NO_DEVICE", 100),
     ("CUDA_ERROR_INVALID_DEVICE", 101),
     ("CUDA_ERROR_NO_BINARY_FOR_GPU", 209),
     ("CUDA_ERROR_ECC_UNCORRECTABLE", 214),
