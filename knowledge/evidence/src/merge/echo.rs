@@ -77,13 +77,18 @@ fn is_ignored(event: &Event) -> bool {
 fn origin(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
     let failures = || before.iter().filter(|earlier| earlier.primary);
     let number = |found: Option<&Event>| found.map(|found| found.event);
+    if let Some(of) = retold(event, before) {
+        return Some(of);
+    }
     match &event.what {
         What::PythonException(exception) if is_launcher(&exception.exception) => {
             number(failures().next()).or_else(|| number(after.iter().find(|later| is_elastic_root(later))))
         }
+        What::PythonException(exception) if exception.exception.is_empty() => cut(event, before, after),
         What::PythonException(exception) => chained(event, before)
             .or_else(|| brought_from_worker(event, after))
             .or_else(|| lost_worker(event, exception, before, after))
+            .or_else(|| dead_context(event, &exception.message, before, after))
             .or_else(|| lost_peer(event, &exception.message, before, after)),
         What::FatalPythonError(error) if error.signal.as_deref() == Some("SIGABRT") => number(
             failures().rfind(|earlier| same_process(earlier, event) && matches!(earlier.what, What::NativeAbort(_))),
@@ -106,13 +111,17 @@ fn origin(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
                     What::GpuException(_) => error.sticky,
                     _ => false,
                 }
-        })),
+        }))
+        .or_else(|| asserted(event, &error.message, after)),
         What::Watchdog(watchdog) => match watchdog.family.as_str() {
             "timeout" => another_ranks_failure(event, before, after),
             _ => number(before.iter().rfind(|earlier| matches!(earlier.what, What::Watchdog(_))))
                 .or_else(|| another_ranks_failure(event, before, after)),
         },
         What::NcclError(error) => lost_peer(event, &error.message, before, after),
+        What::NcclWarning(warning) if warning.family == "path" => number(failures().rfind(|earlier| {
+            matches!(earlier.what, What::NcclWarning(_)) && earlier.pid.is_some() && earlier.pid == event.pid
+        })),
         What::NcclWarning(warning) => lost_peer(event, &warning.message, before, after),
         What::Rendezvous(rendezvous) => lost_peer(event, &rendezvous.reason, before, after),
         What::DataloaderWorker(worker) => number(before.iter().find(|earlier| match &earlier.what {
@@ -120,8 +129,12 @@ fn origin(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
             What::Kernel(kernel) => kernel.family == "oom-kill" && earlier.pid == worker.pid && worker.pid.is_some(),
             _ => false,
         })),
-        What::ElasticFailure(failure) => elastic(event, failure.root, failure.signal.as_deref(), before, after),
-        What::ProcessExit(_) => number(failures().find(|earlier| same_process(earlier, event))),
+        What::ElasticFailure(failure) => elastic(event, failure.root, failure.signal.as_deref(), before, after)
+            .or_else(|| number(after.iter().find(|later| reports_at_length(later, event)))),
+        What::ProcessExit(exit) => number(failures().find(|earlier| same_process(earlier, event))).or_else(|| {
+            let killed = exit.signal.as_deref() == Some("SIGKILL");
+            number(after.iter().find(|later| killed && is_oom_kill_of(later, event)))
+        }),
         What::Xid(xid) if [43, 45, 154].contains(&xid.code) => number(failures().next_back()),
         // compute-sanitizer reports the failed call after the access that made it fail.
         What::Sanitizer(report) if report.error.starts_with("Program hit ") => number(failures().rfind(|earlier| {
@@ -129,6 +142,83 @@ fn origin(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
         })),
         _ => None,
     }
+}
+
+/// What stands in the lines of torchelastic's report is as much an echo as the report itself.
+fn retold(event: &Event, before: &[Event]) -> Option<usize> {
+    let line = first_line(event)?;
+    let report = before.iter().rfind(|earlier| {
+        matches!(earlier.what, What::ElasticFailure(_))
+            && earlier.artifact == event.artifact
+            && first_line(earlier) < Some(line)
+            && last_line(earlier).is_some_and(|last| last >= line)
+    })?;
+    report.echo_of
+}
+
+/// A traceback that was cut, or that another process wrote into: the launcher's where a worker's failure was reported
+/// already, else one of those that follow.
+fn cut(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
+    let same = |other: &&Event| other.artifact == event.artifact;
+    let reported = before
+        .iter()
+        .filter(same)
+        .rfind(|earlier| earlier.primary && matches!(earlier.what, What::ElasticFailure(_)));
+    let mut following = after.iter().filter(same).filter(|later| later.rank == event.rank);
+    let named =
+        || following.find(|later| matches!(&later.what, What::PythonException(next) if !next.exception.is_empty()));
+    reported.or_else(named).map(|found| found.event)
+}
+
+/// An exception that brings the news of a dead CUDA context: of an assertion in a kernel, or of an error that an earlier call
+/// reported already.
+fn dead_context(event: &Event, message: &str, before: &[Event], after: &[Event]) -> Option<usize> {
+    let is_cuda = ["CUDA error: ", "cuda runtime error (", "cuDNN error: "]
+        .iter()
+        .any(|words| message.contains(words));
+    if !is_cuda {
+        return None;
+    }
+    let first = before.iter().filter(|earlier| earlier.primary).rfind(|earlier| {
+        same_process(earlier, event)
+            && match &earlier.what {
+                What::CudaError(error) => error.sticky,
+                What::DeviceAssert(_) => message.contains("device-side assert"),
+                _ => false,
+            }
+    });
+    first
+        .map(|first| first.event)
+        .or_else(|| asserted(event, message, after))
+}
+
+/// The assertion's own lines come from the driver, and often only after the exception was printed.
+fn asserted(event: &Event, message: &str, after: &[Event]) -> Option<usize> {
+    if !message.contains("device-side assert") {
+        return None;
+    }
+    let assert = after.iter().find(|later| {
+        matches!(later.what, What::DeviceAssert(_)) && later.artifact == event.artifact && same_process(later, event)
+    });
+    assert.map(|assert| assert.event)
+}
+
+/// torchelastic's report of the worker that its agent only named by its process id.
+fn reports_at_length(later: &Event, event: &Event) -> bool {
+    let same = later.pid.is_some() && later.pid == event.pid && later.artifact == event.artifact;
+    let says_why = |event: &Event| match &event.what {
+        What::ElasticFailure(failure) => Some(!failure.message.is_empty()),
+        _ => None,
+    };
+    same && says_why(event) == Some(false) && says_why(later) == Some(true)
+}
+
+/// Whether the kernel killed this process, as far as the scheduler's words tell.
+fn is_oom_kill_of(later: &Event, event: &Event) -> bool {
+    let of_it = later.pid.is_none_or(|pid| event.pid == Some(pid));
+    of_it
+        && later.artifact == event.artifact
+        && matches!(&later.what, What::Kernel(kernel) if kernel.family == "oom-kill")
 }
 
 /// The exceptions with which torchrun and `torch.multiprocessing.spawn` tell that a worker died.
@@ -244,7 +334,7 @@ fn elastic(event: &Event, root: bool, signal: Option<&str>, before: &[Event], af
     if root {
         // Untagged output of the worker that died: there is nothing else it can be about.
         return failures()
-            .find(|earlier| earlier.rank.is_none() && !matches!(earlier.what, What::Xid(_)))
+            .find(|earlier| (earlier.rank.is_none() || event.rank.is_none()) && !matches!(earlier.what, What::Xid(_)))
             .map(|f| f.event);
     }
     if signal == Some("SIGTERM") {
@@ -259,12 +349,11 @@ fn same_lines(event: &Event, before: &[Event]) -> Option<usize> {
     let line = first_line(event)?;
     let holder = before.iter().rfind(|earlier| {
         earlier.artifact == event.artifact
-            && earlier.primary
             && first_line(earlier) < Some(line)
             && last_line(earlier).is_some_and(|last| last >= line)
             && matches!(earlier.what, What::NativeAbort(_))
     });
-    holder.map(|holder| holder.event)
+    holder.map(|holder| holder.echo_of.unwrap_or(holder.event))
 }
 
 fn same_process(a: &Event, b: &Event) -> bool {

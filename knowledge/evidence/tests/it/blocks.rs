@@ -204,6 +204,15 @@ fn every_launchers_tags_are_taken_off() {
         ("[default0]:", None, None),
         ("[trainer1]:", None, None),
         ("[1,5]<stderr>:", Some(5), None),
+        ("[prterun-gpu01-511@1,6]<stderr>: ", Some(6), None),
+        ("gpu-17: [rank22]: ", Some(22), None),
+        ("gpu-17: ", None, None),
+        ("3: ", None, None),
+        (" 3: ", None, None),
+        ("rank7: ", Some(7), None),
+        ("10:21:07.250 [rank4]: ", Some(4), None),
+        ("[pod/train-worker-0/pytorch] ", None, None),
+        ("trainer-1  | ", None, None),
         ("(RayTrainWorker pid=77, ip=10.0.0.1) ", None, Some(77)),
         (
             "(EngineCore_DP0 pid=78) ERROR 08-06 12:00:00 [core.py:700] ",
@@ -228,6 +237,95 @@ fn every_launchers_tags_are_taken_off() {
         );
         assert_eq!(functions(&evidence.threads[0]), ["f"], "{tag:?}");
     }
+}
+
+#[test]
+fn a_traceback_whose_header_is_lost_is_one_when_it_names_an_error() {
+    let body =
+        "  File \"/a/train.py\", line 9, in main\n    step()\n  File \"/a/train.py\", line 7, in step\n    x / 0\n";
+    for tag in ["", "[rank2]: "] {
+        let text: String = format!("{body}ZeroDivisionError: division by zero\nbye\n")
+            .lines()
+            .map(|line| format!("{tag}{line}\n"))
+            .collect();
+        let evidence = evidence(&text);
+        let [exception] = exceptions(&evidence)[..] else {
+            panic!("{evidence:#?}")
+        };
+        assert_eq!(exception.message.lines().next(), Some("division by zero"));
+        assert_eq!(functions(&evidence.threads[0]), ["step", "main"]);
+        assert!(evidence.threads[0].crashed);
+    }
+    for after in ["", "Epoch: 3\n", "saved the stack above\n"] {
+        let evidence = evidence(&format!("{body}{after}"));
+        assert!(
+            exceptions(&evidence).is_empty() && evidence.threads.is_empty(),
+            "{after}"
+        );
+    }
+}
+
+#[test]
+fn a_message_that_ends_in_a_colon_goes_on() {
+    let evidence = evidence(
+        "Traceback (most recent call last):\n  File \"t.py\", line 1, in f\n    g()\nacme.CompilerFailed: backend='fast' raised:\nImportError: cannot import name 'key'\nall done\n",
+    );
+    let [exception] = exceptions(&evidence)[..] else {
+        panic!("{evidence:#?}")
+    };
+    assert_eq!(
+        exception.message,
+        "backend='fast' raised:\nImportError: cannot import name 'key'"
+    );
+}
+
+#[test]
+fn a_traceback_as_a_message_is_the_workers_own() {
+    let evidence = evidence(
+        "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    for batch in loader:\nKeyError: Traceback (most recent call last):\n  File \"loader.py\", line 8, in worker\n    fetch(1)\nKeyError: 'mask'\n",
+    );
+    let [brought, own] = exceptions(&evidence)[..] else {
+        panic!("{evidence:#?}")
+    };
+    assert_eq!(brought.relation.as_deref(), Some("original"));
+    assert_eq!((own.message.as_str(), own.relation.as_deref()), ("'mask'", None));
+}
+
+#[test]
+fn tracebacks_drawn_in_a_box_are_stacks() {
+    let text = "\
+╭──────────────── Traceback (most recent call last) ────────────────╮
+│ /home/ada/run.py:41 in <module>                                   │
+│                                                                   │
+│   38                                                              │
+│ ❱ 41 │   main()                                                   │
+│                                                                   │
+│ /home/ada/.venv/lib/python3.12/site-packages/acme/loops/train.py: │
+│ 209 in fit                                                        │
+│                                                                   │
+│ ❱ 209 │   loss = self.model(batch)                                │
+╰───────────────────────────────────────────────────────────────────╯
+OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU
+1; 23.50 GiB total capacity; 20.00 GiB already allocated; 1.00 GiB
+free; 21.00 GiB reserved in total by PyTorch)
+epoch 3 was the last
+";
+    let evidence = evidence(text);
+    let [exception] = exceptions(&evidence)[..] else {
+        panic!("{evidence:#?}")
+    };
+    assert_eq!(exception.exception, "OutOfMemoryError");
+    assert!(
+        exception.message.ends_with("21.00 GiB reserved in total by PyTorch)"),
+        "{exception:?}"
+    );
+    assert_eq!(evidence.timeline[0].at, Some(Place::Line([1, 14])));
+    let What::CudaOom(oom) = &evidence.timeline[1].what else {
+        panic!("{evidence:#?}")
+    };
+    assert_eq!((oom.gpu, oom.free), (Some(1), Some(1 << 30)));
+    assert_eq!(evidence.timeline[1].at, Some(Place::Line([12, 14])));
+    assert_eq!(functions(&evidence.threads[0]), ["fit", "<module>"]);
 }
 
 #[test]

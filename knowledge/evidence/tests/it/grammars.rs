@@ -232,6 +232,27 @@ fn processes_that_ended() {
             "Process trainer exited with code 137",
             json!({"exit_code": 137, "signal": "SIGKILL"}),
         ),
+        (
+            "Process finished with exit code 139 (interrupted by signal 11:SIGSEGV)",
+            json!({"exit_code": 139, "signal": "SIGSEGV"}),
+        ),
+        (
+            "command terminated with exit code 137",
+            json!({"exit_code": 137, "signal": "SIGKILL"}),
+        ),
+        ("      Exit Code:    137", json!({"exit_code": 137})),
+        (
+            "[2026-11-21 10:00:00,120] [ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python3', '-u', 'train.py'] exits with return code = -11",
+            json!({"exit_code": -11, "signal": "SIGSEGV"}),
+        ),
+        (
+            "srun: error: gpu17: task 3: Out Of Memory",
+            json!({"signal": "SIGKILL"}),
+        ),
+        (
+            "slurmstepd: error: *** JOB 4711 ON gpu17 CANCELLED AT 2026-11-21T10:00:00 DUE TO TIME LIMIT ***",
+            json!({"signal": "SIGTERM"}),
+        ),
     ] {
         check(text, "process-exit", &expected);
     }
@@ -295,6 +316,88 @@ fn cuda_and_its_libraries() {
     ] {
         check(text, "cuda-error", &expected);
     }
+}
+
+#[test]
+fn cuda_errors_in_the_words_of_other_libraries() {
+    for (text, expected) in [
+        (
+            "CUDA error (csrc/attention/forward.cpp:88): an illegal memory access was encountered",
+            json!({"code": 700, "file": "csrc/attention/forward.cpp", "line": 88, "sticky": true}),
+        ),
+        (
+            "RuntimeError: Triton Error [CUDA]: misaligned address",
+            json!({"code": 716}),
+        ),
+        (
+            "RuntimeError: /src/engine/kernels.cu:31 in function launch: CUDA Error: unspecified launch failure",
+            json!({"code": 719}),
+        ),
+        (
+            "Error invalid device ordinal at line 61 in file /src/csrc/ops.cu",
+            json!({"code": 101, "file": "/src/csrc/ops.cu", "line": 61}),
+        ),
+        (
+            "CUDA error at scan.cu:12 code=700(cudaErrorIllegalAddress) \"cudaDeviceSynchronize()\"",
+            json!({"code": 700, "file": "scan.cu", "line": 12, "call": "cudaDeviceSynchronize()"}),
+        ),
+        (
+            "GPUassert: device-side assert triggered scan.cu 12",
+            json!({"code": 710, "file": "scan.cu", "line": 12}),
+        ),
+        (
+            "acme.CUDARuntimeError: cudaErrorLaunchFailure: unspecified launch failure",
+            json!({"code": 719}),
+        ),
+        (
+            "XlaRuntimeError: INTERNAL: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered",
+            json!({"api": "driver", "code": 700, "sticky": true}),
+        ),
+        (
+            "[11/21/2026-10:00:00] [TRT] [E] 1: [runner.cpp::run::12] Error Code 1: Cuda Runtime (an illegal instruction was encountered)",
+            json!({"code": 715}),
+        ),
+        (
+            "Memory access fault by GPU node-2 (Agent handle: 0x55d0) on address 0x7f1200000000. Reason: Page not present or supervisor privilege.",
+            json!({"api": "hip", "sticky": true}),
+        ),
+    ] {
+        check(text, "cuda-error", &expected);
+    }
+    for text in [
+        "Search for `cudaErrorAssert' in the documentation for more information.",
+        "wrote the results at line 12 in file /data/out.csv",
+        "Error rates at line 4 in file /data/rates.csv",
+        "CUDA_ERROR_POLICY is not set",
+        "failed to allocate 2.00G (2147483648 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+        "failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected",
+        "caught cudaErrorNotReady, polling on",
+    ] {
+        assert_eq!(events(text), Vec::<Value>::new(), "{text}");
+    }
+}
+
+#[test]
+fn a_folded_message_is_read_whole() {
+    let message = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total capacity of 79.00 GiB of which 1.00 GiB is free. Including non-PyTorch memory, this process has 78.00 GiB memory in use. Of the allocated memory 70.00 GiB is allocated by PyTorch, and 6.00 GiB is reserved by PyTorch but unallocated. If reserved";
+    let expected = json!({"gpu": 3, "this_process": 78 * GIB, "reserved_unallocated": 6 * GIB});
+    for width in [64, 80, 116] {
+        let letters: Vec<char> = message.chars().collect();
+        let anywhere: Vec<String> = letters.chunks(width).map(|line| line.iter().collect()).collect();
+        check(&anywhere.join("\n"), "cuda-oom", &expected);
+        let mut between = vec![String::new()];
+        for word in message.split(' ') {
+            let last = between.last_mut().expect("a line");
+            if last.len() + 1 + word.len() > width {
+                between.push(word.to_owned());
+            } else {
+                *last = format!("{last} {word}").trim_start().to_owned();
+            }
+        }
+        check(&between.join("\n"), "cuda-oom", &expected);
+    }
+    let cut = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total\nstep 4\nstep 5\n";
+    check(cut, "cuda-oom", &json!({"requested": 2 * GIB, "capacity": null}));
 }
 
 #[test]
@@ -446,6 +549,101 @@ fn process_groups() {
         ),
     ] {
         check(text, "rendezvous", &expected);
+    }
+}
+
+#[test]
+fn log_lines_of_every_month_have_a_time() {
+    let said = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600012 milliseconds before timing out.";
+    for (head, time) in [
+        (
+            "[rank2]:[E704 13:48:58.260494728 ProcessGroupNCCL.cpp:616] ",
+            "0000-07-04T13:48:58.260494728Z",
+        ),
+        (
+            "[rank2]:[E1103 13:48:58.25 ProcessGroupNCCL.cpp:616] ",
+            "0000-11-03T13:48:58.25Z",
+        ),
+        ("E0205 13:48:58.250000 4711 acme/api.py:12] ", "0000-02-05T13:48:58.25Z"),
+    ] {
+        check(
+            &format!("{head}[Rank 2] {said}"),
+            "watchdog",
+            &json!({"rank": 2, "time": time}),
+        );
+    }
+    check(
+        &format!("[rank2]:[E ProcessGroupNCCL.cpp:607] [Rank 2] {said}"),
+        "watchdog",
+        &json!({"rank": 2, "time": null, "family": "timeout"}),
+    );
+    check(
+        "[rank1]:[E ProcessGroupNCCL.cpp:1316] [PG 5 Rank 1] Heartbeat monitor timed out! Process will be terminated after dumping debug info. workMetaList_.size()=3",
+        "watchdog",
+        &json!({"rank": 1, "family": "stuck", "group": "5"}),
+    );
+    check(
+        "RuntimeError: [/src/gloo/transport/tcp/unbound_buffer.cc:84] Timed out waiting 1800000ms for recv operation to complete",
+        "watchdog",
+        &json!({"family": "timeout", "operation": "recv", "timeout_ms": 1_800_000}),
+    );
+    check(
+        "[Sat Nov 21 09:53:46 2026] NVRM: Xid (PCI:0000:07:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+        "xid",
+        &json!({"code": 79, "time": "2026-11-21T09:53:46Z"}),
+    );
+}
+
+#[test]
+fn stores_of_older_versions_and_gloo() {
+    for (text, expected) in [
+        (
+            "RuntimeError: connect() timed out. Original timeout was 60000 ms.",
+            json!({"operation": "connect", "reason": "connect() timed out. Original timeout was 60000 ms."}),
+        ),
+        (
+            "RuntimeError: Address already in use",
+            json!({"operation": "listen", "reason": "Address already in use"}),
+        ),
+        (
+            "torch.distributed.DistNetworkError: Connection reset by peer",
+            json!({"operation": "receive"}),
+        ),
+        (
+            "RuntimeError: Timed out initializing process group in store based barrier on rank: 3, for key: store_based_barrier_key:1 (world_size=8, worker_count=7, timeout=0:30:00)",
+            json!({"operation": "join"}),
+        ),
+        (
+            "RuntimeError: [/src/gloo/transport/tcp/pair.cc:589] Read error [10.0.0.7]:25266: Connection reset by peer",
+            json!({"operation": "receive", "peer": "10.0.0.7:25266", "reason": "Connection reset by peer"}),
+        ),
+        (
+            "[E ProcessGroupGloo.cpp:144] Gloo connectFullMesh failed with [/src/gloo/transport/tcp/pair.cc:144] no error",
+            json!({"operation": "connect"}),
+        ),
+        (
+            "torch.distributed.elastic.rendezvous.api.RendezvousClosedError",
+            json!({"operation": "connect"}),
+        ),
+    ] {
+        check(text, "rendezvous", &expected);
+    }
+    assert!(events("ConnectionResetError: Connection reset by peer, will try again").is_empty());
+}
+
+#[test]
+fn schedulers_pass_the_kernels_kill_on() {
+    for text in [
+        "slurmstepd: error: Detected 2 oom-kill event(s) in StepId=4711.0 cgroup. Some of your processes may have been killed.",
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks have been OOM Killed.",
+        "    Reason:       OOMKilled",
+        "        \"reason\": \"OOMKilled\",",
+        "train-worker-0   0/1     OOMKilled   3 (2m ago)   41m",
+    ] {
+        check(text, "kernel", &json!({"family": "oom-kill", "cgroup": true}));
+    }
+    for text in ["only pods that were OOMKilled are started again", "Exit Code:    0"] {
+        assert!(events(text).is_empty(), "{text}");
     }
 }
 

@@ -141,6 +141,96 @@ fn what_follows_in_one_process_is_an_echo() {
 }
 
 #[test]
+fn what_the_launcher_logs_before_its_report_is_an_echo_of_that() {
+    let agent = "E1121 10:00:31.5 99 site-packages/torch/distributed/elastic/multiprocessing/api.py:882] failed (exitcode: -9) local_rank: 1 (pid: 101) of binary: /usr/bin/python3\n";
+    let both = merged(&[("out.log", &format!("{agent}{ELASTIC}"))]);
+    let root = both
+        .timeline
+        .iter()
+        .find(|event| event.primary)
+        .expect("a first failure");
+    assert_eq!((root.rank, root.pid), (Some(1), Some(101)));
+    assert_eq!(both.timeline[0].echo_of, Some(root.event));
+    let cut = merged(&[(
+        "out.log",
+        &format!(
+            "{agent}Traceback (most recent call last):\n  File \"/bin/torchrun\", line 8, in <module>\n    sys.exit(main())\n"
+        ),
+    )]);
+    assert_eq!(
+        echoes(&cut),
+        [
+            ("elastic-failure".to_owned(), None),
+            ("python-exception".to_owned(), Some(0))
+        ]
+    );
+    assert_eq!(cut.crash.and_then(|crash| crash.signal).as_deref(), Some("SIGKILL"));
+}
+
+#[test]
+fn the_launchers_report_is_read_where_the_worker_left_nothing_else() {
+    let report = "Failures:\n  <NO_OTHER_FAILURES>\n----\nRoot Cause (first observed failure):\n[0]:\n  time      : 2026-11-21_10:00:30\n  rank      : 3 (local_rank: 1)\n  exitcode  : 1 (pid: 101)\n  error_file: /tmp/e/error.json\n  traceback : Traceback (most recent call last):\n    File \"t.py\", line 1, in main\n      dist.monitored_barrier()\n  RuntimeError: Rank 2 failed to pass monitoredBarrier in 3000 ms\n  \n====\n";
+    let alone = merged(&[("out.log", report)]);
+    let found = alone
+        .timeline
+        .iter()
+        .find(|event| kind(event) == "collective-mismatch")
+        .expect("what the exception says");
+    assert_eq!((found.rank, found.pid, found.primary), (Some(3), Some(101), true));
+    let own = traceback(
+        "[rank3]: ",
+        "RuntimeError: Rank 2 failed to pass monitoredBarrier in 3000 ms",
+    );
+    let both = merged(&[("out.log", &format!("{own}{report}"))]);
+    let told: Vec<bool> = both
+        .timeline
+        .iter()
+        .filter(|event| kind(event) == "collective-mismatch")
+        .map(|event| event.primary)
+        .collect();
+    assert_eq!(told, [true, false]);
+}
+
+#[test]
+fn an_assertion_in_a_kernel_is_the_failure_even_if_printed_last() {
+    let assert =
+        "/src/Loss.cu:250: nll_loss: block: [0,0,0], thread: [3,0,0] Assertion `t >= 0 && t < n_classes` failed.\n";
+    let raised = traceback("[rank0]: ", "RuntimeError: CUDA error: device-side assert triggered");
+    for text in [format!("{assert}{raised}"), format!("{raised}{assert}")] {
+        let evidence = merged(&[("out.log", &text)]);
+        let primary: Vec<String> = evidence
+            .timeline
+            .iter()
+            .filter(|event| event.primary)
+            .map(kind)
+            .collect();
+        assert_eq!(primary, ["device-assert"], "{text}");
+    }
+}
+
+#[test]
+fn a_scheduler_tells_who_killed_a_process() {
+    let text = "/var/spool/slurmd/job7/slurm_script: line 9:  8156 Killed                  python3 train.py\nslurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.batch cgroup.\nsrun: error: gpu17: task 0: Out Of Memory\n";
+    let evidence = merged(&[("slurm.out", text)]);
+    assert_eq!(
+        echoes(&evidence),
+        [
+            ("process-exit".to_owned(), Some(1)),
+            ("kernel".to_owned(), None),
+            ("process-exit".to_owned(), Some(1))
+        ]
+    );
+}
+
+#[test]
+fn nccls_way_out_is_an_echo_of_its_warning() {
+    let text = "gpu1:7:9 [0] transport/net_ib.cc:12 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<5> with status=12 opcode=0 len=0 vendor err 129 (Recv)\ngpu1:7:9 [0] NCCL INFO transport/net.cc:13 -> 6\ngpu1:7:9 [0] NCCL INFO proxy.cc:14 -> 6 [Progress Thread]\n";
+    let evidence = merged(&[("out.log", text)]);
+    let of: Vec<Option<usize>> = evidence.timeline.iter().map(|event| event.echo_of).collect();
+    assert_eq!(of, [None, Some(0), Some(0)]);
+}
+
+#[test]
 fn the_kernels_log_is_about_the_whole_machine() {
     let dmesg = "[1.0] other[55]: segfault at 0 ip 0000000000401234 sp 00007 error 4 in a.out[400000+2000]\n[2.0] Memory cgroup out of memory: Killed process 7 (python) total-vm:1kB, anon-rss:1kB\n";
     let log = "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed. \n";

@@ -81,7 +81,7 @@ fn raw(report: &Report) -> Option<Finding> {
     let errors: Vec<Told<CudaError>> = report.told();
     let told = errors
         .iter()
-        .find(|told| ended(&told.event) && is_out_of_memory(&told.detail))?;
+        .find(|told| ended(&told.event) && is_out_of_memory(&told.detail) && !is_of_old_allocator(&told.event))?;
     let what = match (&told.detail.call, &told.detail.name) {
         (Some(call), Some(name)) => format!("`{call}` failed with {name}"),
         (_, Some(name)) => format!("A call failed with {name}"),
@@ -106,6 +106,13 @@ fn is_out_of_memory(error: &CudaError) -> bool {
             .name
             .as_deref()
             .is_some_and(|name| name.ends_with("STATUS_ALLOC_FAILED"))
+}
+
+/// Up to torch 0.4 the caching allocator itself said no more than the driver.
+fn is_of_old_allocator(event: &Event) -> bool {
+    ["THCStorage", "THCCachingAllocator", "THCTensor"]
+        .iter()
+        .any(|file| event.text.contains(file))
 }
 
 /// Whether an event ended its process, and by itself.

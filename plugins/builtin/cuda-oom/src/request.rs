@@ -97,6 +97,7 @@ impl Request {
             proof: vec![report.cite(&told.event)],
             setting: None,
         };
+        request.find_own_process();
         for variable in ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"] {
             let value = report.context_text(&format!("environment.{variable}"));
             if value.is_some_and(|value| {
@@ -110,6 +111,24 @@ impl Request {
             }
         }
         request
+    }
+
+    /// In a container the driver knows this process by another number than the process itself does: torch then lists it among
+    /// the others. It is the one that holds what the allocator holds, and the context's memory beside that.
+    fn find_own_process(&mut self) {
+        if self.this_process.is_some() {
+            return;
+        }
+        let reserved = self.reserved();
+        let candidates = self
+            .others
+            .iter()
+            .enumerate()
+            .filter(|(_, process)| process.bytes >= reserved);
+        let own = candidates
+            .min_by_key(|(_, process)| process.bytes)
+            .map(|(index, _)| index);
+        self.this_process = own.map(|index| self.others.remove(index).bytes);
     }
 
     fn from_snapshot(report: &Report, position: usize, snapshot: MemorySnapshot) -> Self {

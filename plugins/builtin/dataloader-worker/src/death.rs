@@ -48,7 +48,9 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
 fn killed(report: &Report, death: &Death) -> Diagnosis {
     let kills: Vec<Told<Kernel>> = report.told();
     let kill = kills.iter().find(|told| {
-        told.detail.family == "oom-kill" && (death.detail.pid.is_none() || told.event.pid == death.detail.pid)
+        // A scheduler that passes the kernel's kill on does not say which process it was.
+        let is_of_it = death.detail.pid.is_none() || told.event.pid.is_none() || told.event.pid == death.detail.pid;
+        told.detail.family == "oom-kill" && is_of_it
     });
     let worker = worker(death);
     let Some(kill) = kill else {

@@ -69,12 +69,26 @@ fn said(report: &Report, told: &Told<PythonException>, words: &str) -> Citation 
 
 /// Too many open files can be anybody's, and is the loader's only where it says so.
 fn is_unrelated(exception: &PythonException) -> bool {
-    exception.message.contains("Too many open files") && !exception.message.contains("workers")
+    let of_loader = ["workers", "shared memory object"]
+        .iter()
+        .any(|words| exception.message.contains(words));
+    exception.message.contains("Too many open files") && !of_loader
 }
 
 /// Shared memory that could not be had, other than by a worker's bus error.
 fn shared_memory(report: &Report) -> Option<Diagnosis> {
     let troubles: Vec<Told<SharedMemory>> = report.told();
+    // torch's own object, so the descriptors are those of tensors.
+    let exhausted = troubles.iter().find(|told| {
+        let trouble = &told.detail;
+        ended(&told.event) && trouble.operation == "descriptors" && trouble.object.is_some()
+    });
+    if let Some(told) = exhausted {
+        let finding = Finding::new("dl-fd-exhausted", 0.9).because(
+            "A tensor could not be shared between processes, because the process has as many files open as it may.",
+        );
+        return Some(finding.cite(report.cite(&told.event)).into());
+    }
     let told = troubles
         .iter()
         .find(|told| ended(&told.event) && is_full(&told.detail))?;

@@ -6,7 +6,7 @@ use whycrash_plugin::{Citation, Diagnosis, Event, Finding, Report};
 use crate::counts;
 
 /// Words of NCCL that name a cause: all must occur. Those that stand first win.
-const NCCL: [(&[&str], &str, f64, &str); 9] = [
+const NCCL: [(&[&str], &str, f64, &str); 11] = [
     (
         &["Duplicate GPU detected"],
         "nccl-dup-gpu",
@@ -48,6 +48,19 @@ const NCCL: [(&[&str], &str, f64, &str); 9] = [
         "nccl-ib-retry-exceeded",
         0.88,
         "The InfiniBand card sent again until its retries were used up, and got no answer.",
+    ),
+    (
+        // The same before NCCL 2.15.
+        &["with error 12,", "vendor err"],
+        "nccl-ib-retry-exceeded",
+        0.88,
+        "The InfiniBand card sent again until its retries were used up, and got no answer.",
+    ),
+    (
+        &["Connect to", "Connection timed out"],
+        "nccl-socket-refused",
+        0.8,
+        "NCCL's socket connection to another rank got no answer: it chose the wrong network interface, or a firewall is between.",
     ),
     (
         &["Connection refused"],

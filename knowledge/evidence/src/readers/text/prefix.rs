@@ -41,10 +41,20 @@ pub fn split(line: &str) -> (Origin, &str) {
 }
 
 fn strip_one(text: &str, origin: &mut Origin) -> Option<usize> {
-    for (pattern, apply) in candidates(*text.as_bytes().first()?) {
+    let first = *text.as_bytes().first()?;
+    // What the kernel writes starts with the name of a driver or of a device.
+    let may_have_host = !origin.kernel && !text.starts_with("nvidia-");
+    let host = may_have_host.then_some((host_pattern(), stream_tag as Apply));
+    for (pattern, apply) in candidates(first)
+        .into_iter()
+        .chain(host.filter(|_| first.is_ascii_lowercase()))
+    {
         if let Some(found) = pattern.captures(text) {
             apply(&found, origin);
-            return found.get(0).map(|whole| whole.end()).filter(|end| *end > 0);
+            // Some prefixes are only told apart by what follows them: that stays.
+            let rest = found.name("rest").map(|rest| rest.start());
+            let whole = found.get(0).map(|whole| whole.end());
+            return rest.or(whole).filter(|end| *end > 0);
         }
     }
     None
@@ -58,10 +68,15 @@ fn candidates(first: u8) -> Vec<(&'static Regex, Apply)> {
             (regex!(r"^\[rank(\d+)\]:[ ]?"), rank_tag),
             // torchrun's tee: `[default0]:`, `[trainer3]:` (role and local rank), with no space behind.
             (regex!(r"^\[[a-z_]+\d+\]:"), stream_tag),
-            // mpirun --tag-output: `[1,3]<stderr>:`.
+            // mpirun --tag-output: `[1,3]<stderr>:`, since Open MPI 5 `[job-4711@1,3]<stderr>: `.
             (regex!(r"^\[\d+,(\d+)\]<(?:stderr|stdout)>:"), rank_tag),
+            (regex!(r"^\[[^\s@\]]+@\d+,(\d+)\]<(?:stderr|stdout)>: ?"), rank_tag),
+            // kubectl logs --prefix: `[pod/train-0/main] `.
+            (regex!(r"^\[pod/[^\s\]]+\] "), stream_tag),
             (regex!(GLOG), glog),
             (regex!(DATED), dated),
+            // dmesg -T: `[Sat Nov 21 09:53:46 2026] `.
+            (regex!(CTIME), ctime),
             // Kernel ring buffer: seconds since boot.
             (regex!(r"^\[ *(\d+\.\d{3,6})\] ?(?:\[ *[TC]\d+\] ?)?"), uptime),
         ],
@@ -82,6 +97,10 @@ fn candidates(first: u8) -> Vec<(&'static Regex, Apply)> {
         b'A'..=b'Z' => vec![(regex!(SYSLOG), syslog)],
         b'0'..=b'9' => vec![
             (regex!(DATED), dated),
+            // srun --label: the task's number.
+            (regex!(r"^\d{1,5}: "), stream_tag),
+            // A clock that a log viewer puts before lines that have a rank's tag.
+            (regex!(r"^\d\d:\d\d:\d\d(?:[.,]\d{1,9})? (?P<rest>\[)"), nothing),
             // /dev/kmsg: `pri,sequence,microseconds,flags;`.
             (regex!(r"^\d+,\d+,(\d+),[^;]{1,20};"), kmsg),
         ],
@@ -89,12 +108,27 @@ fn candidates(first: u8) -> Vec<(&'static Regex, Apply)> {
         b'k' | b'u' | b'd' => vec![(regex!(r"^(?:kern|user|daemon) *:[a-z]+ *: ?"), kernel_facility)],
         // What follows a date in Kubernetes' log files: `stderr F `.
         b's' => vec![(regex!(r"^std(?:out|err) [FP] "), nothing)],
+        // Some loggers: `rank3: `.
+        b'r' => vec![(regex!(r"^rank[ _]?(\d{1,6}): "), rank_tag)],
+        // srun --label pads the numbers to the width of the highest. Rust's backtraces have four columns.
+        b' ' => vec![(regex!(r"^(?: {1,2}\d| \d\d): "), stream_tag)],
         _ => Vec::new(),
     }
 }
 
-/// `[E1003 18:37:01.832146912 File.cpp:607] `, `W1121 09:53:46.407000 29074 path/api.py:1028] `.
-const GLOG: &str = r"^\[?[IWEF](?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{1,9})\s+(?:(?P<pid>\d+)\s+)?(?P<file>[^\s\]]+:\d+)\] ?";
+/// `[E1003 18:37:01.832146912 File.cpp:607] `, `W1121 09:53:46.407000 29074 path/api.py:1028] `. c10 does not pad the
+/// month: `[E626 …` is of June. Before torch 2.4 it left the time out: `[E File.cpp:607] `.
+const GLOG: &str = r"^(?:\[?[IWEF](?P<month>\d{1,2})(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{1,9})\s+(?:(?P<pid>\d+)\s+)?|\[[IWEF] )(?P<file>[^\s\]]+:\d+)\] ?";
+/// `[Sat Nov 21 09:53:46 2026] `.
+const CTIME: &str =
+    r"^\[[A-Z][a-z]{2} (?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d) (?P<year>\d{4})\] ?";
+
+/// The host, as pdsh (and so `DeepSpeed`) puts it before every line, `worker-5: `; the container, as Docker Compose does,
+/// `trainer-1  | `. A name that ends in a number, so that it is not taken for `error: `.
+fn host_pattern() -> &'static Regex {
+    regex!(r"^[a-z][a-z0-9_-]{0,62}\d(?:: | {1,16}\| )")
+}
+
 /// ISO 8601 and Python logging: `2026-11-21 09:53:46,123 `, `[2026-11-21T09:53:46.123+00:00] `.
 const DATED: &str = r"^\[?(?P<date>\d{4}-\d\d-\d\d)[T_ ](?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(?P<zone>Z|[+-]\d\d:?\d\d))?\]?(?: -| \||,|:)? ?";
 /// `Nov 21 09:53:46 host kernel: `, `Nov 21 09:53:46 host python[123]: `.
@@ -132,7 +166,9 @@ fn worker_tag(found: &Captures, origin: &mut Origin) {
 
 fn glog(found: &Captures, origin: &mut Origin) {
     origin.pid = number(found, "pid").or(origin.pid);
-    origin.stamp = Stamp::without_year(number(found, "month"), number(found, "day"), text(found, "clock"));
+    if found.name("clock").is_some() {
+        origin.stamp = Stamp::without_year(number(found, "month"), number(found, "day"), text(found, "clock"));
+    }
     // A line of its own: it never continues what the same rank printed before it.
     tag(origin, "glog");
 }
@@ -150,11 +186,24 @@ fn dated(found: &Captures, origin: &mut Origin) {
     );
 }
 
+/// The kernel's own lines, with the clock of the machine that `dmesg -T` ran on.
+fn ctime(found: &Captures, origin: &mut Origin) {
+    let Some(month) = month(text(found, "month")) else {
+        return;
+    };
+    let day = number(found, "day").unwrap_or_default();
+    let date = format!("{}-{month:02}-{day:02}", text(found, "year"));
+    origin.stamp = Stamp::dated(&date, text(found, "clock"), None);
+    origin.kernel = true;
+}
+
+fn month(name: &str) -> Option<u32> {
+    let index = MONTHS.iter().position(|month| *month == name)?;
+    u32::try_from(index + 1).ok()
+}
+
 fn syslog(found: &Captures, origin: &mut Origin) {
-    let month = MONTHS
-        .iter()
-        .position(|name| *name == text(found, "month"))
-        .map(|index| index as u32 + 1);
+    let month = month(text(found, "month"));
     origin.stamp = Stamp::without_year(month, number(found, "day"), text(found, "clock"));
     origin.kernel = text(found, "program") == "kernel";
     origin.pid = number(found, "pid").or(origin.pid);

@@ -156,7 +156,7 @@ impl Report {
         if let Some(found) = regex!(r"^by thread \((.*?)\) in block \((.*?)\)").captures(text) {
             self.what.thread = found.get(1).and_then(|part| triple(part.as_str()));
             self.what.block = found.get(2).and_then(|part| triple(part.as_str()));
-        } else if let Some(found) = regex!(r"^Address 0x([0-9a-f]+) is (.+)$").captures(text) {
+        } else if let Some(found) = regex!(r"^(?:Address|Access (?:to|at)) 0x([0-9a-f]+) is (.+)$").captures(text) {
             self.what.address = found
                 .get(1)
                 .and_then(|part| u64::from_str_radix(part.as_str(), 16).ok())

@@ -7,7 +7,7 @@ use crate::model::{ElasticFailure, What};
 use crate::readers::text::grammar::exit::signal_of_exit;
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
-use crate::readers::text::rules::Rule;
+use crate::readers::text::rules::{Rule, Rules};
 use crate::readers::text::sink::Sink;
 use crate::readers::text::time::Stamp;
 use crate::readers::text::{Block, Next, regex};
@@ -17,6 +17,39 @@ pub const RULE: Rule = Rule {
     literals: &["Root Cause (first observed failure):", "Failures:"],
     read,
 };
+
+/// What the agent logs about the worker that failed first, before it prints the report: in a log that was cut, or where the
+/// agent was killed as well, that is all there is.
+pub const FAILED_RULE: Rule = Rule {
+    literals: &["failed (exitcode: "],
+    read: read_failed,
+};
+
+/// `failed (exitcode: -11) local_rank: 0 (pid: 4711) of binary: /usr/bin/python`.
+fn read_failed(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
+    let found =
+        regex!(r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<rank>\d+) \(pid: (?P<pid>\d+)\) of binary")
+            .captures(line.text)?;
+    let number = |name| found.name(name)?.as_str().parse::<i64>().ok();
+    let exit_code = number("code").and_then(|code| i32::try_from(code).ok());
+    let failure = Failure {
+        what: ElasticFailure {
+            local_rank: number("rank").and_then(|rank| u32::try_from(rank).ok()),
+            exit_code,
+            signal: exit_code.and_then(signal_of_exit).map(str::to_owned),
+            root: true,
+            ..ElasticFailure::default()
+        },
+        ..Failure::default()
+    };
+    let origin = Origin {
+        pid: number("pid").and_then(|pid| u32::try_from(pid).ok()),
+        ..line.origin.clone()
+    };
+    let text = failure.in_words();
+    sink.event(What::ElasticFailure(failure.what), &origin, [line.number; 2], &text);
+    None
+}
 
 fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
     let text = line.text.trim();
@@ -46,6 +79,8 @@ struct Failure {
     pid: Option<u32>,
     stamp: Option<Stamp>,
     in_traceback: bool,
+    /// Where its traceback names the exception.
+    raised_at: Option<u64>,
     what: ElasticFailure,
 }
 
@@ -77,7 +112,7 @@ impl Block for Report {
         match self.failures.last_mut() {
             Some(failure) if text.starts_with("  ") || failure.in_traceback => {
                 failure.lines[1] = line.number;
-                failure.field(text)
+                failure.field(text, line.number)
             }
             _ => Next::Ended,
         }
@@ -92,7 +127,26 @@ impl Block for Report {
                 stamp: failure.stamp.or_else(|| self.origin.stamp.clone()),
                 ..self.origin.clone()
             };
+            let raised = failure.raised_at.map(|at| (at, failure.what.message.clone()));
             sink.event(What::ElasticFailure(failure.what), &origin, failure.lines, &text);
+            if let Some((number, message)) = raised {
+                read_message(&message, number, origin, sink);
+            }
+        }
+    }
+}
+
+/// Reads what an exception says with the grammars of single lines: the worker's own output may be in a log that is not
+/// here.
+fn read_message(message: &str, number: u64, origin: Origin, sink: &mut Sink) {
+    let line = Line {
+        number,
+        text: message,
+        origin,
+    };
+    for (_, rule) in Rules::get().matching(message.as_bytes()) {
+        if let Some(block) = (rule.read)(&line, sink) {
+            block.finish(sink);
         }
     }
 }
@@ -112,11 +166,12 @@ impl Failure {
         said.map_or_else(|| format!("{who} {how}"), |said| format!("{who} {how}: {said}"))
     }
 
-    fn field(&mut self, text: &str) -> Next {
+    fn field(&mut self, text: &str, number: u64) -> Next {
         if self.in_traceback {
             // The worker's traceback is repeated here, margin and all; its last line names the exception.
             if !text.trim().is_empty() && !text.starts_with("   ") {
                 text.trim().clone_into(&mut self.what.message);
+                self.raised_at = Some(number);
             }
             return Next::Quoted;
         }

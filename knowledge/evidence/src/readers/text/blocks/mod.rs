@@ -8,6 +8,7 @@ mod gpu_coredump;
 mod host_sanitizer;
 mod nccl_error;
 mod py_spy;
+mod rich_traceback;
 mod rust_panic;
 mod traceback;
 
@@ -22,10 +23,12 @@ pub fn rules() -> impl Iterator<Item = Rule> {
         rust_panic::RULE,
         nccl_error::RULE,
         elastic::RULE,
+        elastic::FAILED_RULE,
         gpu_coredump::RULE,
         compute_sanitizer::RULE,
         host_sanitizer::RULE,
         py_spy::RULE,
+        rich_traceback::RULE,
     ]
     .into_iter()
 }

@@ -19,6 +19,8 @@ pub const RULE: Rule = Rule {
         "Exception in thread ",
         "Exception ignored in",
         "Process ",
+        // A frame whose header is not there: the log is the end of a longer one.
+        "\", line ",
     ],
     read,
 };
@@ -37,8 +39,14 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
     if text.ends_with(HEADER) && !line.is_quoted() && !text.trim_start().starts_with("Original ") {
         return Some(Box::new(Chain::new(line, Preface::default())));
     }
-    let preface = Preface::parse(text)?;
-    Some(Box::new(Chain::new(line, preface)))
+    if let Some(preface) = Preface::parse(text) {
+        return Some(Box::new(Chain::new(line, preface)));
+    }
+    let frame = parse_frame(text, line.number).filter(|frame| frame.function.is_some())?;
+    let mut chain = Chain::new(line, Preface::default());
+    chain.beheaded = true;
+    chain.now.frames.push(frame);
+    Some(Box::new(chain))
 }
 
 /// What the line before a traceback says about whose it is.
@@ -82,6 +90,8 @@ struct Raised {
     exception: String,
     message: Vec<String>,
     message_bytes: usize,
+    /// The message goes on in the next line, whatever that starts with: what came so far ends in a colon.
+    unfinished: bool,
     /// How the next exception of the chain follows from this one.
     relation: Option<String>,
 }
@@ -103,6 +113,8 @@ struct Chain {
     announced: bool,
     /// The exception so far is a group: its first member comes next.
     is_group: bool,
+    /// The log starts after the header: without a named exception this is no traceback.
+    beheaded: bool,
 }
 
 impl Chain {
@@ -122,6 +134,7 @@ impl Chain {
             member: false,
             announced: false,
             is_group: false,
+            beheaded: false,
         }
     }
 
@@ -144,9 +157,16 @@ impl Chain {
             return Next::Quoted;
         }
         match parse_exception(text) {
+            Some((exception, _)) if self.beheaded && !is_named_like_an_error(exception) => Next::Ended,
             Some((exception, message)) => {
                 exception.clone_into(&mut self.now.exception);
                 self.now.last = line.number;
+                if message.trim_end() == HEADER {
+                    // Up to torch 1.1 a worker's exception is raised again with its whole traceback as the message.
+                    self.next_raised(line, Some("original"));
+                    return Next::Quoted;
+                }
+                self.now.unfinished = text.trim_end().ends_with(':');
                 self.add_message(message);
                 Next::More
             }
@@ -191,9 +211,11 @@ impl Chain {
             self.next_raised(line, None);
             return self.stack_line(line);
         }
-        if self.linked || !(self.continues_message(text) || is_group_line(line.text)) {
+        let unfinished = std::mem::take(&mut self.now.unfinished) && self.blanks == 0 && !text.starts_with("====");
+        if self.linked || !(unfinished || self.continues_message(text) || is_group_line(line.text)) {
             return Next::Ended;
         }
+        self.now.unfinished = trimmed.ends_with(':') && !is_group_line(line.text);
         for _ in 0..std::mem::take(&mut self.blanks) {
             self.add_message("");
         }
@@ -238,7 +260,7 @@ impl Chain {
     /// A rank's tag is on every line of its exception and on nothing else; without one, only what is known to follow
     /// in messages does.
     fn continues_message(&self, text: &str) -> bool {
-        let tagged = self.origin.stream.starts_with("[rank") && !self.origin.stream.contains("glog");
+        let tagged = self.origin.stream.contains("[rank") && !self.origin.stream.contains("glog");
         tagged || text.starts_with([' ', '\t']) || CONTINUATIONS.iter().any(|opener| text.starts_with(opener))
     }
 }
@@ -293,9 +315,11 @@ impl Block for Chain {
             preface,
             mut done,
             now,
+            beheaded,
             ..
         } = *self;
-        if preface.waiting {
+        let is_nothing = beheaded && done.is_empty() && now.exception.is_empty();
+        if preface.waiting || is_nothing {
             return;
         }
         done.push(now);
@@ -346,6 +370,22 @@ impl Raised {
         };
         sink.event(What::PythonException(what), origin, [self.first, self.last], &text);
     }
+}
+
+/// Whether a name is that of an exception's class, going by the name alone.
+fn is_named_like_an_error(exception: &str) -> bool {
+    [
+        "Error",
+        "Exception",
+        "Interrupt",
+        "Exit",
+        "Failed",
+        "Failure",
+        "Timeout",
+        "Expired",
+    ]
+    .iter()
+    .any(|ending| exception.ends_with(ending))
 }
 
 fn link(text: &str) -> Option<&'static str> {

@@ -30,6 +30,16 @@ pub const RULE: Rule = Rule {
         "Unable to find a valid cuDNN algorithm",
         "CUDA failure ",
         "Cannot re-initialize CUDA in forked subprocess",
+        "CUDA error (",
+        "CUDA Error: ",
+        "CUDA error at ",
+        "cudaError",
+        "CUDA_ERROR_",
+        "Triton Error [CUDA]: ",
+        " in file /",
+        "GPUassert: ",
+        "Cuda Runtime (",
+        "Memory access fault by GPU node",
     ],
     read,
 };
@@ -47,7 +57,8 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let error = library(line.text)
         .or_else(|| runtime(line.text))
         .or_else(|| old(line.text))
-        .or_else(|| other(line.text))?;
+        .or_else(|| other(line.text))
+        .or_else(|| wrapped(line.text))?;
     sink.event(
         What::CudaError(error),
         &line.origin,
@@ -321,6 +332,87 @@ fn other(text: &str) -> Option<CudaError> {
         message,
         ..CudaError::default()
     })
+}
+
+/// How libraries beside torch word a failed call:
+///
+/// * flash-attn: `CUDA error (csrc/flash_api.cpp:12): an illegal memory access was encountered`
+/// * `TransformerEngine`: `x.cu:12 in function f: CUDA Error: …`; Triton: `Triton Error [CUDA]: …`
+/// * bitsandbytes: `Error invalid device ordinal at line 12 in file /src/x.cu`; `TensorRT`: `Cuda Runtime (…)`
+/// * `CuPy`, DALI, XLA, numba: `cudaErrorIllegalAddress: …`, `CUDA_ERROR_ILLEGAL_ADDRESS: …`
+/// * NVIDIA's samples: `CUDA error at x.cu:12 code=700(cudaErrorIllegalAddress) "f()"`; many a program: `GPUassert: … x.cu 12`
+/// * AMD's runtime: `Memory access fault by GPU node-1 (Agent handle: 0x…) on address 0x…. Reason: …`
+fn wrapped(text: &str) -> Option<CudaError> {
+    if let Some(parts) = Parts::of(regex!(r"(?P<message>Memory access fault by GPU node.*)"), text) {
+        return Some(CudaError {
+            api: "hip".to_owned(),
+            message: parts.text("message")?,
+            sticky: true,
+            ..CudaError::default()
+        });
+    }
+    if let Some(parts) = Parts::of(
+        regex!(
+            r#"CUDA error at (?P<file>\S+):(?P<line>\d+) code=(?P<code>\d+)\((?P<name>\w+)\)(?: "(?P<call>[^"]*)")?"#
+        ),
+        text,
+    ) {
+        return Some(CudaError {
+            file: parts.text("file"),
+            line: parts.number("line"),
+            call: parts.text("call"),
+            ..by_name(&parts.text("name")?)?
+        });
+    }
+    if let Some(parts) = Parts::of(
+        regex!(
+            r"CUDA error \((?P<file>[^():]+):(?P<line>\d+)\): (?P<a>.+?)\s*$|Triton Error \[CUDA\]: (?P<b>.+?)\s*$|\bCUDA Error: (?P<c>.+?)\s*$|^\s*Error (?P<d>[^:]+?) at line (?P<d_line>\d+) in file (?P<d_file>/\S+)|GPUassert: (?P<e>.+?) (?P<e_file>\S+\.cuh?) (?P<e_line>\d+)|Cuda Runtime \((?P<f>[^()]+)\)"
+        ),
+        text,
+    ) {
+        let message = ["a", "b", "c", "d", "e", "f"]
+            .iter()
+            .find_map(|name| parts.text(name))?;
+        let error = by_text("cuda", &message);
+        // The words around it are weak: only a text that CUDA has counts.
+        return error.code.is_some().then(|| CudaError {
+            file: ["file", "d_file", "e_file"].iter().find_map(|name| parts.text(name)),
+            line: ["line", "d_line", "e_line"].iter().find_map(|name| parts.number(name)),
+            ..error
+        });
+    }
+    let parts = Parts::of(
+        regex!(r"\b(?P<name>cudaError[A-Z]\w+|CUDA_ERROR_[A-Z_]+)\b(?::| \(\d+\)|\s*$)"),
+        text,
+    )?;
+    by_name(&parts.text("name")?)
+}
+
+/// The driver's names of what the runtime has other names for (CUDA driver API, `CUresult`). `CUDA_ERROR_OUT_OF_MEMORY` and
+/// `CUDA_ERROR_NO_DEVICE` are left out: `TensorFlow` prints them while it tries smaller pieces, or goes on without a GPU.
+const DRIVER_NAMES: [(&str, u32); 12] = [
+    ("CUDA_ERROR_INVALID_VALUE", 1),
+    ("CUDA_ERROR_NOT_INITIALIZED", 3),
+    ("CUDA_ERROR_INVALID_DEVICE", 101),
+    ("CUDA_ERROR_NO_BINARY_FOR_GPU", 209),
+    ("CUDA_ERROR_ECC_UNCORRECTABLE", 214),
+    ("CUDA_ERROR_ILLEGAL_ADDRESS", 700),
+    ("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", 701),
+    ("CUDA_ERROR_LAUNCH_TIMEOUT", 702),
+    ("CUDA_ERROR_ASSERT", 710),
+    ("CUDA_ERROR_ILLEGAL_INSTRUCTION", 715),
+    ("CUDA_ERROR_MISALIGNED_ADDRESS", 716),
+    ("CUDA_ERROR_LAUNCH_FAILED", 719),
+];
+
+fn by_name(name: &str) -> Option<CudaError> {
+    let of_driver = DRIVER_NAMES.iter().find(|(driver, _)| *driver == name);
+    let (_, _, text) = match of_driver {
+        Some((_, code)) => ERRORS.iter().find(|(known, ..)| known == code),
+        None => ERRORS.iter().find(|(_, known, _)| *known == name),
+    }?;
+    let api = if of_driver.is_some() { "driver" } else { "cuda" };
+    Some(by_text(api, text))
 }
 
 /// One line per failing thread, up to thousands: equal ones are one event with a count.

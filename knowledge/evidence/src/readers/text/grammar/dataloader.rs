@@ -100,8 +100,11 @@ fn shared_memory(text: &str) -> Option<SharedMemory> {
             regex!(r"(?P<reason>received 0 items of ancdata|Too many open files)"),
             text,
         )?;
+        // torch names the object that it had no descriptor for; other files are anybody's.
+        let object = Parts::of(regex!(r"shared memory object <(?P<object>[^>]*)>"), text);
         return Some(SharedMemory {
             operation: "descriptors".to_owned(),
+            object: object.and_then(|parts| parts.text("object")),
             reason: reason.text("reason"),
             ..SharedMemory::default()
         });

@@ -14,12 +14,14 @@ pub const RULE: Rule = Rule {
         "detected by watchdog at work",
         "Timeout at NCCL work",
         "watchdog got stuck for",
+        "Heartbeat monitor timed out",
         "watchdog thread terminated with exception",
         "Could not acquire GIL within",
         "flight recorder dump signal from another rank",
         "we are taking the entire process down",
         "operations have failed or timed out",
         "Received a dump signal",
+        "Timed out waiting ",
     ],
     read: read_watchdog,
 };
@@ -54,6 +56,15 @@ pub const RENDEZVOUS_RULE: Rule = Rule {
         "Connection closed by peer [",
         "RendezvousConnectionError",
         "RendezvousTimeoutError",
+        "RendezvousClosedError",
+        "Gloo connectFullMesh failed with",
+        "] Read error [",
+        "] writev [",
+        "connect() timed out.",
+        "Error: Address already in use",
+        "Error: Connection reset by peer",
+        "Error: Broken pipe",
+        "store based barrier",
     ],
     read: read_rendezvous,
 };
@@ -62,7 +73,7 @@ fn read_watchdog(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     if line.is_quoted() {
         return None;
     }
-    let (rank, watchdog) = watchdog(line.text)?;
+    let (rank, watchdog) = watchdog(line.text).or_else(|| gloo_timeout(line.text))?;
     let mut origin = line.origin.clone();
     origin.rank = origin.rank.or(rank);
     sink.event(What::Watchdog(watchdog), &origin, [line.number, line.number], line.text);
@@ -102,12 +113,29 @@ fn watchdog(text: &str) -> Option<(Option<u32>, Watchdog)> {
     Some((group.and_then(|parts| parts.number("rank")), watchdog))
 }
 
+/// gloo has no watchdog; the rank that waits says so: `[…/unbound_buffer.cc:84] Timed out waiting 1800000ms for recv operation
+/// to complete`.
+fn gloo_timeout(text: &str) -> Option<(Option<u32>, Watchdog)> {
+    let parts = Parts::of(
+        regex!(r"Timed out waiting (?P<timeout>\d+)ms for (?P<operation>\w+) operation to complete"),
+        text,
+    )?;
+    let watchdog = Watchdog {
+        family: "timeout".to_owned(),
+        operation: parts.text("operation"),
+        timeout_ms: parts.number("timeout"),
+        ..Watchdog::default()
+    };
+    Some((None, watchdog))
+}
+
 fn family(text: &str) -> Option<&'static str> {
-    const FAMILIES: [(&str, &str); 9] = [
+    const FAMILIES: [(&str, &str); 10] = [
         // This one quotes the timeout it ends by, so it comes first.
         ("watchdog thread terminated with exception", "teardown"),
         ("Watchdog caught collective operation timeout", "timeout"),
         ("watchdog got stuck for", "stuck"),
+        ("Heartbeat monitor timed out", "stuck"),
         ("Could not acquire GIL within", "gil"),
         ("dump signal", "dump-signal"),
         ("detected by watchdog at work", "failure"),
@@ -255,8 +283,43 @@ fn rendezvous(text: &str) -> Option<Rendezvous> {
             "Connection closed by peer".to_owned(),
         );
     }
+    // gloo: `[…/pair.cc:589] Read error [10.0.0.2]:25266: Connection reset by peer`, `writev […]:1: Broken pipe`.
+    if let Some(parts) = Parts::of(
+        regex!(r"\] (?P<call>Read error|writev) \[(?P<peer>[^\]]+\]:\d+): (?P<reason>.+?)\s*$"),
+        text,
+    ) {
+        let operation = if parts.text("call")? == "writev" {
+            "send"
+        } else {
+            "receive"
+        };
+        let peer = parts.text("peer").map(|peer| peer.replace(']', ""));
+        return found(operation, peer, parts.text("reason")?);
+    }
+    if let Some(parts) = Parts::of(regex!(r"Gloo connectFullMesh failed with (?P<reason>.+?)\s*$"), text) {
+        return found("connect", None, parts.text("reason")?);
+    }
+    // The store before torch 1.11 has only the system's words.
+    if let Some(parts) = Parts::of(
+        regex!(
+            r"^(?:RuntimeError|(?:torch\.distributed\.)?Dist\w+Error): (?P<reason>(?P<listen>Address already in use)|(?P<receive>Connection reset by peer)|(?P<send>Broken pipe)|(?P<connect>connect\(\) timed out\..*))\.?\s*$"
+        ),
+        text,
+    ) {
+        let operation = ["listen", "receive", "send", "connect"]
+            .into_iter()
+            .find(|name| parts.text(name).is_some())?;
+        return found(operation, None, parts.text("reason")?);
+    }
+    // `Timed out initializing process group in store based barrier on rank: 3, for key: … (world_size=4, worker_count=3, …)`
+    if let Some(parts) = Parts::of(
+        regex!(r"(?P<reason>Timed out initializing process group in store based barrier .*)"),
+        text,
+    ) {
+        return found("join", None, parts.text("reason")?);
+    }
     let parts = Parts::of(
-        regex!(r"(?P<reason>(?:Rendezvous(?:Connection|Timeout)Error\b|Socket Timeout).*)"),
+        regex!(r"(?P<reason>(?:Rendezvous(?:Connection|Timeout|Closed)Error\b|Socket Timeout).*)"),
         text,
     )?;
     found("connect", None, parts.text("reason")?)

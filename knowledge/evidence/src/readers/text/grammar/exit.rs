@@ -21,7 +21,10 @@ pub const RULE: Rule = Rule {
         "exit code",
         "exited with code",
         "died with <Signals.",
-        "oom-kill event",
+        "exits with return code = ",
+        ": Out Of Memory",
+        "Exit Code:",
+        " CANCELLED AT ",
     ],
     read,
 };
@@ -38,6 +41,9 @@ pub const SIGNAL_WORDS: [(&str, &str); 9] = [
     ("Terminated", "SIGTERM"),
     ("Hangup", "SIGHUP"),
 ];
+
+/// Signals as a scheduler words them: Slurm's name for a task that the kernel killed for want of memory.
+const SCHEDULER_WORDS: [(&str, &str); 1] = [("Out Of Memory", "SIGKILL")];
 
 fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     if line.is_quoted() {
@@ -97,16 +103,31 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
         let word = parts.text("word");
         let signal = SIGNAL_WORDS
             .iter()
+            .chain(&SCHEDULER_WORDS)
             .find(|(name, _)| Some(*name) == word.as_deref())
             .map(|(_, signal)| (*signal).to_owned());
         let exit_code = parts.number("code");
         return (signal.is_some() || exit_code.is_some()).then_some((None, ProcessExit { signal, exit_code }));
     }
+    // Slurm cancels a job with SIGTERM: `slurmstepd: error: *** JOB 17 ON node1 CANCELLED AT … DUE TO TIME LIMIT ***`.
+    if regex!(r"^(?:srun|slurmstepd): error: \*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT ").is_match(text) {
+        let exit = ProcessExit {
+            signal: Some("SIGTERM".to_owned()),
+            exit_code: None,
+        };
+        return Some((None, exit));
+    }
     let parts = Parts::of(
-        regex!(r"^(?:[Pp]rocess|[Cc]ontainer|[Jj]ob)\b[^:]{0,60}\bexited with (?:exit )?code:? (?P<code>-?\d+)"),
+        regex!(
+            r"^(?:[Pp]rocess|[Cc]ontainer|[Jj]ob|[Cc]ommand)\b[^:]{0,60}\b(?:exited|finished|terminated) with (?:exit )?code:? (?P<code>-?\d+)|^\s*Exit Code:\s+(?P<kubectl>\d+)\s*$|\bexits with return code = (?P<deepspeed>-?\d+)\s*$"
+        ),
         text,
     )?;
-    let exit_code: Option<i32> = parts.number("code");
+    let exit_code: Option<i32> = ["code", "kubectl", "deepspeed"]
+        .iter()
+        .find_map(|name| parts.number(name))
+        .filter(|code| *code != 0);
+    exit_code?;
     Some((
         None,
         ProcessExit {

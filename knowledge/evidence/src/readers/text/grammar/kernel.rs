@@ -30,6 +30,9 @@ pub const RULE: Rule = Rule {
         "fallen off the bus",
         "NVRM: ",
         "[Hardware Error]",
+        "oom-kill event",
+        "oom_kill event",
+        "OOMKilled",
     ],
     read,
 };
@@ -106,6 +109,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let (pid, kernel) = fault(line.text)
         .or_else(|| trap(line.text))
         .or_else(|| oom_kill(line.text))
+        .or_else(|| oom_kill_told(line.text))
         .or_else(|| lockup(line.text))
         .or_else(|| device(line))?;
     let mut origin = line.origin.clone();
@@ -189,6 +193,18 @@ fn oom_kill(text: &str) -> Option<(Option<u32>, Kernel)> {
         ..of("oom-kill", text)
     };
     Some((parts.number("pid"), kernel))
+}
+
+/// The kernel's kill as a scheduler passes it on, without the process: `slurmstepd: error: Detected 1 oom-kill event(s) in
+/// StepId=…` (`oom_kill` since Slurm 23), Kubernetes' `Reason: OOMKilled`. Both watch the memory cgroup.
+fn oom_kill_told(text: &str) -> Option<(Option<u32>, Kernel)> {
+    let told =
+        regex!(r#"Detected \d+ oom[-_]kill event|(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s"#);
+    let kernel = Kernel {
+        cgroup: Some(true),
+        ..of("oom-kill", text)
+    };
+    told.is_match(text).then_some((None, kernel))
 }
 
 /// `watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [pt_data_pin:1234]`, `INFO: task python:99 blocked for more than

@@ -3,9 +3,10 @@
 use super::Parts;
 use crate::model::{CudaOom, HostOom, ProcessMemory, What};
 use crate::readers::text::line::Line;
+use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
-use crate::readers::text::{Block, regex};
+use crate::readers::text::{Block, Next, regex};
 
 /// The caching allocator.
 pub const RULE: Rule = Rule {
@@ -37,9 +38,77 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     if line.is_quoted() {
         return None;
     }
-    let oom = old(line.text).or_else(|| new(line.text)).or_else(|| short(line.text))?;
-    sink.event(What::CudaOom(oom), &line.origin, [line.number, line.number], line.text);
+    if let Some(oom) = whole(line.text) {
+        sink.event(What::CudaOom(oom), &line.origin, [line.number, line.number], line.text);
+        return None;
+    }
+    let oom = short(line.text);
+    if regex!(r"Tried to allocate(?:$| [\d.]*(?:$| \w*\.?(?:$| \(GPU| GPU)))").is_match(line.text) {
+        return Some(Box::new(Folded {
+            line: line.number,
+            origin: line.origin.clone(),
+            oom,
+            lines: vec![line.text.to_owned()],
+            last: line.number,
+        }));
+    }
+    sink.event(What::CudaOom(oom?), &line.origin, [line.number, line.number], line.text);
     None
+}
+
+/// All that the message of either era says.
+fn whole(text: &str) -> Option<CudaOom> {
+    old(text).or_else(|| new(text))
+}
+
+/// A message that a terminal or a library folded at some width: it goes on in the next lines.
+#[derive(Debug)]
+struct Folded {
+    line: u64,
+    origin: Origin,
+    /// What is known so far.
+    oom: Option<CudaOom>,
+    lines: Vec<String>,
+    /// The line at which the message was whole.
+    last: u64,
+}
+
+/// At 40 columns the longest message takes fewer lines.
+const FOLDED_LINES: usize = 12;
+
+impl Block for Folded {
+    fn next(&mut self, line: &Line) -> Next {
+        let text = line.text.trim();
+        if text.is_empty()
+            || text.starts_with("Traceback")
+            || text.starts_with("File ")
+            || self.lines.len() > FOLDED_LINES
+        {
+            return Next::Ended;
+        }
+        self.lines.push(line.text.to_owned());
+        // Libraries fold between words, terminals anywhere.
+        let words: Vec<&str> = self.lines.iter().map(|line| line.trim()).collect();
+        let Some(oom) = whole(&words.join(" ")).or_else(|| whole(&self.lines.concat())) else {
+            return Next::More;
+        };
+        self.oom = Some(oom);
+        self.last = line.number;
+        Next::Last
+    }
+
+    fn finish(self: Box<Self>, sink: &mut Sink) {
+        let kept = usize::try_from(self.last - self.line).map_or(1, |more| more + 1);
+        let text: Vec<&str> = self.lines.iter().take(kept).map(|line| line.trim()).collect();
+        if let Some(oom) = self.oom {
+            sink.event(
+                What::CudaOom(oom),
+                &self.origin,
+                [self.line, self.last],
+                &text.join(" "),
+            );
+        }
+    }
 }
 
 fn old(text: &str) -> Option<CudaOom> {
