@@ -234,7 +234,7 @@ async fn findings(services: &Data<Services>, report: &ReportRecord) -> ApiResult
             continue;
         };
         let known = Artifact::new(artifact.name.clone(), blob.path.clone());
-            input.artifacts.push(known.with_sha256(artifact.digest.as_str()));
+        input.artifacts.push(known.with_sha256(artifact.digest.as_str()));
         blobs.push(blob);
     }
     let diagnoser = Arc::clone(&services.diagnoser);

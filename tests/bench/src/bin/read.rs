@@ -1,5 +1,6 @@
 //! Reads the artifacts of one crash and prints their evidence as JSON: what `make bench` measures, as a process of its
-//! own that does the whole job. Binaries and debug files are looked for in `$WHYCRASH_SYMBOLS` and on this machine.
+//! own that does the whole job. Binaries and debug files are looked for in `$WHYCRASH_SYMBOLS` and on this machine;
+//! with `$WHYCRASH_NO_LOCAL_FILES` in the former alone.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,11 +9,14 @@ use serde_json::Map;
 use whycrash_evidence::{Artifact, Limits, merge};
 use whycrash_symbols::{Sources, Symbols};
 
+/// Set to compare with a tool that knows symbol folders only.
+const NO_LOCAL_FILES: &str = "WHYCRASH_NO_LOCAL_FILES";
+
 fn main() -> anyhow::Result<()> {
     let folders = std::env::var_os("WHYCRASH_SYMBOLS").unwrap_or_default();
     let symbols = Symbols::new(Sources {
         folders: std::env::split_paths(&folders).collect(),
-        local_files: true,
+        local_files: std::env::var_os(NO_LOCAL_FILES).is_none(),
         ..Sources::default()
     });
     let mut parts = Vec::new();

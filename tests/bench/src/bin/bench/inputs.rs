@@ -7,6 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use whycrash_bench::Artifacts;
+
 use crate::tools;
 
 /// Trace entries of the long memory snapshot: 210 MB, as some minutes of training leave it.
@@ -42,6 +44,24 @@ pub fn training_log(data: &Path) -> Result<PathBuf> {
         let mut log = BufWriter::new(File::create(partial)?);
         write_training_log(&mut log, LOG_BYTES)?;
         Ok(log.flush()?)
+    })
+}
+
+/// Breakpad's symbol files of a C++ program and of the C library that it runs with here.
+pub fn breakpad_symbols(artifacts: &Artifacts, data: &Path) -> Result<PathBuf> {
+    let dump_syms = tools::find("dump_syms", "cargo install dump_syms")?;
+    let program = artifacts
+        .binary("n_plain_O2")
+        .context("n_plain_O2 is not among the artifacts")?;
+    once(data.join("breakpad"), |partial| {
+        for binary in [&*program, Path::new("/lib/x86_64-linux-gnu/libc.so.6")] {
+            let status = Command::new(&dump_syms)
+                .arg("--store")
+                .args([partial, binary])
+                .status()?;
+            ensure!(status.success(), "dump_syms failed on {}", binary.display());
+        }
+        Ok(())
     })
 }
 

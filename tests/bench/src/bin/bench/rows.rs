@@ -101,7 +101,7 @@ impl Race {
 pub fn all<'a>(artifacts: &'a Artifacts, data: &'a Path) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     rows.extend(cores(artifacts));
-    rows.extend(minidumps(artifacts));
+    rows.extend(minidumps(artifacts, data));
     rows.extend(snapshots(artifacts, data));
     rows.extend(recorders(artifacts, data));
     rows.extend(logs(data));
@@ -235,25 +235,31 @@ fn executable(artifacts: &Artifacts, packed: &str) -> Result<PathBuf> {
     Ok(found)
 }
 
-fn minidumps(artifacts: &Artifacts) -> Vec<Row<'_>> {
-    vec![Row::new(
-        "minidump of a C++ program, minidump-stackwalk",
-        Goal::TimesTheirs(1.0),
-        || {
-            let stackwalk = tools::find("minidump-stackwalk", "cargo install minidump-stackwalk")?;
-            let dump = artifacts.path("minidump_made/cpp_null_worker.dmp");
-            let symbols = artifacts.symbols();
-            ensure!(
-                tools::finds_callers(&dump, &symbols)?,
-                "the stacks of a minidump are not unwound: less work can not be compared with more"
-            );
-            Ok(Race {
-                input_bytes: size(std::slice::from_ref(&dump))?,
-                ours: ours([&dump], &symbols)?,
-                theirs: Program::new([stackwalk.as_os_str(), "--json".as_ref(), dump.as_os_str()]),
-            })
-        },
-    )]
+/// Minidumps, beside the tool that knows Breakpad's symbol files alone: both get the same ones, or none.
+fn minidumps<'a>(artifacts: &'a Artifacts, data: &'a Path) -> Vec<Row<'a>> {
+    let goal = Goal::TimesTheirs(1.0);
+    vec![
+        Row::new(
+            "minidump of a C++ program with symbols, minidump-stackwalk",
+            goal,
+            || minidump_race(artifacts, &[inputs::breakpad_symbols(artifacts, data)?]),
+        ),
+        Row::new("minidump of a C++ program without, minidump-stackwalk", goal, || {
+            minidump_race(artifacts, &[])
+        }),
+    ]
+}
+
+fn minidump_race(artifacts: &Artifacts, symbols: &[PathBuf]) -> Result<Race> {
+    let stackwalk = tools::find("minidump-stackwalk", "cargo install minidump-stackwalk")?;
+    let dump = artifacts.path("minidump_made/cpp_null_worker.dmp");
+    let mut words: Vec<OsString> = vec![stackwalk.into(), "--json".into(), dump.clone().into()];
+    words.extend(symbols.iter().map(|folder| folder.clone().into()));
+    Ok(Race {
+        input_bytes: size(std::slice::from_ref(&dump))?,
+        ours: ours([&dump], symbols)?.with("WHYCRASH_NO_LOCAL_FILES", "1".into()),
+        theirs: Program::new(words),
+    })
 }
 
 /// Memory snapshots: a long recording, and a real one.

@@ -1,11 +1,10 @@
 //! The tools that people use now, and how to get those that are missing.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, anyhow};
-use serde_json::Value;
 
 /// A Python that has PyTorch: `$WHYCRASH_PYTHON`, or `python3`.
 pub fn python() -> PathBuf {
@@ -41,19 +40,4 @@ fn output(program: &PathBuf, arguments: &[&OsStr]) -> Option<String> {
         .status
         .success()
         .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// Whether our reading of a dump finds the callers of its innermost frames.
-pub fn finds_callers(dump: &Path, symbols: &[PathBuf]) -> Result<bool> {
-    let read = std::env::current_exe()?.with_file_name("read");
-    let output = Command::new(read)
-        .arg(dump)
-        .env("WHYCRASH_SYMBOLS", std::env::join_paths(symbols)?)
-        .output()?;
-    let evidence: Value = serde_json::from_slice(&output.stdout)?;
-    let threads = evidence["threads"].as_array();
-    Ok(threads.into_iter().flatten().any(|thread| {
-        let frames = thread["frames"].as_array();
-        frames.is_some_and(|frames| frames.iter().filter(|frame| frame["inline"] != true).count() > 1)
-    }))
 }
