@@ -163,11 +163,12 @@ fn cut(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
     let reported = before
         .iter()
         .filter(same)
-        .rfind(|earlier| earlier.primary && matches!(earlier.what, What::ElasticFailure(_)));
+        .rfind(|earlier| matches!(earlier.what, What::ElasticFailure(_)));
     let mut following = after.iter().filter(same).filter(|later| later.rank == event.rank);
     let named =
         || following.find(|later| matches!(&later.what, What::PythonException(next) if !next.exception.is_empty()));
-    reported.or_else(named).map(|found| found.event)
+    let of = reported.or_else(named)?;
+    Some(of.echo_of.unwrap_or(of.event))
 }
 
 /// An exception that brings the news of a dead CUDA context: of an assertion in a kernel, or of an error that an earlier call
