@@ -7,8 +7,8 @@ use whycrash_symbols::{Debuginfod, DebuginfodLimits};
 use crate::config;
 
 /// The servers that the environment names, and the folder for what they give. `DEBUGINFOD_MAXSIZE` (bytes of a file),
-/// `DEBUGINFOD_MAXTIME` (seconds for a file) and `DEBUGINFOD_HEADERS_FILE` (headers to send, such as that with the token
-/// of a server of ours) mean what they mean to elfutils.
+/// `DEBUGINFOD_MAXTIME` (seconds for a file) and `DEBUGINFOD_HEADERS_FILE` (headers to send, such as that with the
+/// token of a server of ours) mean what they mean to elfutils.
 pub fn from_environment() -> Option<Debuginfod> {
     let servers = std::env::var("DEBUGINFOD_URLS").ok()?;
     let number = |name: &str| {

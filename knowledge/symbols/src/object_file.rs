@@ -218,7 +218,7 @@ impl ObjectFile {
             .any(|section| section.name == ".debug_info" && !section.data.is_empty())
     }
 
-    /// True when it has any section of debug information: that decides for elfutils' debuginfod what is debug information.
+    /// True when it has any section of debug information, which is what makes a file that to elfutils' debuginfod.
     pub(crate) fn has_debug_sections(&self) -> bool {
         self.sections
             .iter()

@@ -1,4 +1,4 @@
-//! Real crashes of a small program that is built in the ways its debug information may come, beside gdb's stacks of them.
+//! Real crashes of a small program, built in the ways its debug information may come, beside gdb's stacks of them.
 
 use std::path::PathBuf;
 use std::process::Command;
