@@ -55,7 +55,9 @@ struct FolderIndex {
 }
 
 impl Finder {
-    pub(crate) fn new(sources: Sources) -> Self {
+    pub(crate) fn new(mut sources: Sources) -> Self {
+        // An empty part of a list of folders is not the working directory.
+        sources.folders.retain(|folder| !folder.as_os_str().is_empty());
         Self {
             sources,
             max_files: MAX_FOLDER_FILES,

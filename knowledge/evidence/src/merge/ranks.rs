@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::model::{Event, Thread};
-use crate::readers::text::regex;
 
 /// Fills in ranks: from the artifact's name, from the process id where some line ties the two together, and from the
 /// context when the report is about one rank.
@@ -52,10 +51,33 @@ fn member(context: &Map<String, Value>, name: &str) -> Option<u32> {
 
 /// `rank3.log`, `rank_3/stderr.txt`, `core.rank-3.zst`.
 fn rank_in_name(artifact: &str) -> Option<u32> {
-    regex!(r"(?i)(?:^|[^a-z])rank[_-]?(\d{1,6})")
-        .captures(artifact)?
-        .get(1)?
-        .as_str()
-        .parse()
-        .ok()
+    let name = artifact.to_ascii_lowercase();
+    let mut words = name.match_indices("rank");
+    words.find_map(|(start, word)| {
+        let (before, after) = (name.get(..start)?, name.get(start + word.len()..)?);
+        let number = after.strip_prefix(['_', '-']).unwrap_or(after);
+        let end = number.find(|character: char| !character.is_ascii_digit());
+        let is_word = !before.ends_with(|character: char| character.is_ascii_lowercase());
+        is_word.then(|| number.get(..end.unwrap_or(number.len()))?.parse().ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rank_in_name;
+
+    #[test]
+    fn names_of_files_tell_ranks() {
+        for (name, rank) in [
+            ("rank3.log", Some(3)),
+            ("logs/Rank_12/stderr.txt", Some(12)),
+            ("core.rank-0.zst", Some(0)),
+            ("frank1.log", None),
+            ("ranks.txt", None),
+            ("ranking-2_rank7", Some(7)),
+            ("rank99999999999", None),
+        ] {
+            assert_eq!(rank_in_name(name), rank, "{name}");
+        }
+    }
 }
