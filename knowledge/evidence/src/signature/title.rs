@@ -22,8 +22,12 @@ pub fn title(evidence: &Evidence) -> String {
         },
         Subject::Event { event, carrier, .. } => of_event(event, carrier),
         Subject::Divergence(verdict) => {
-            let (kind, sequence) = (verdict.kind.replace('-', " "), verdict.sequence);
-            format!("{kind} at collective {sequence}: {}", verdict.detail)
+            let kind = verdict.kind.replace('-', " ");
+            if verdict.point_to_point {
+                format!("{kind} at a send and its receive: {}", verdict.detail)
+            } else {
+                format!("{kind} at collective {}: {}", verdict.sequence, verdict.detail)
+            }
         }
         Subject::Exit(crash) => match (&crash.signal, crash.exit_code) {
             (Some(signal), _) => format!("killed by {signal}"),

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use whycrash_evidence::model::{Collectives, EntryState, Peers, Progress, Recorder, RecorderEntry, RecorderGroup};
 use whycrash_evidence::readers::flight_recorder::match_ranks;
+use whycrash_evidence::{Evidence, title};
 
 use crate::recorders::{CORPUS, FIXTURES, folder, said};
 use EntryState::{Completed, Scheduled};
@@ -55,6 +56,15 @@ fn ends_that_do_not_fit_are_named() {
         assert_eq!(said(&collectives), [verdict]);
         assert_eq!(collectives.verdicts[0].detail, detail);
         assert_eq!(collectives.culprits, [0, 1]);
+        let evidence = Evidence {
+            collectives: Some(collectives),
+            ..Evidence::default()
+        };
+        let mismatch = verdict.split(' ').next().unwrap_or_default().replace('-', " ");
+        assert_eq!(
+            title(&evidence),
+            format!("{mismatch} at a send and its receive: {detail}")
+        );
     }
 }
 
