@@ -83,9 +83,6 @@ fn in_gnu_style(name: &str) -> String {
 /// Name of a function without a linkage name, as its compiler wrote it, in the common style. One with a lambda in it
 /// stays: debuggers can not take it apart, and people will look for what these show.
 pub(crate) fn in_common_style(name: &str) -> String {
-    if name.contains("<lambda") {
-        return name.to_owned();
-    }
     const TYPES: [(&str, &str); 6] = [
         ("long long unsigned int", "unsigned long long"),
         ("long unsigned int", "unsigned long"),
@@ -94,6 +91,9 @@ pub(crate) fn in_common_style(name: &str) -> String {
         ("long int", "long"),
         ("short int", "short"),
     ];
+    if name.contains("<lambda") {
+        return name.to_owned();
+    }
     let mut name = name.to_owned();
     for (written, common) in TYPES {
         if name.contains(written) {
@@ -222,4 +222,23 @@ pub(crate) fn without_parameters(name: &str) -> &str {
         }
     }
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_common_style;
+
+    #[test]
+    fn names_are_shown_as_debuggers_do() {
+        for (written, shown) in [
+            ("sum<long unsigned int>", "sum<unsigned long>"),
+            ("function_ref<int(short int)>::call", "function_ref<int (short)>::call"),
+            (
+                "handler<int(int), run(const long int&)::<lambda(int)> >",
+                "handler<int(int), run(const long int&)::<lambda(int)> >",
+            ),
+        ] {
+            assert_eq!(in_common_style(written), shown);
+        }
+    }
 }
