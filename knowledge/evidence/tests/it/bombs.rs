@@ -69,32 +69,23 @@ fn text_that_quotes_too_much() {
 fn json_of_many_values() {
     let zeros = "0,".repeat(2_100_000);
     let context = format!("{{\"whycrash_context\": 1, \"a\": [{zeros}0]}}");
-    check(
-        "context.json",
-        context.as_bytes(),
-        &Limits::default(),
-        "limit-json-values",
-    );
     let recorder = format!("{{\"pg_config\": {{}}, \"entries\": [{zeros}0]}}");
-    check(
-        "rank_0.json",
-        recorder.as_bytes(),
-        &Limits::default(),
-        "limit-json-values",
-    );
     let dump = format!("[{{\"owns_gil\": true, \"x\": [{zeros}0]}}]");
-    check("dump.json", dump.as_bytes(), &Limits::default(), "limit-json-values");
+    let artifacts = [
+        ("context.json", &context),
+        ("rank_0.json", &recorder),
+        ("dump.json", &dump),
+    ];
+    for (name, text) in artifacts {
+        check(name, text.as_bytes(), &Limits::default(), "limit-json-values");
+    }
     let deep = format!("{{\"whycrash_context\": 1, \"a\": {}", "[".repeat(100_000));
     check("deep.json", deep.as_bytes(), &Limits::default(), "bad-json");
     let limits = Limits {
         json_bytes: 1000,
         ..Limits::default()
     };
-    for (name, text) in [
-        ("context.json", &context),
-        ("rank_0.json", &recorder),
-        ("dump.json", &dump),
-    ] {
+    for (name, text) in artifacts {
         check(name, text.as_bytes(), &limits, "limit-json-bytes");
     }
 }

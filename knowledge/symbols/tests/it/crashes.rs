@@ -1,11 +1,12 @@
 //! Real crashes of a small program, built in the ways its debug information may come, beside gdb's stacks of them.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use whycrash_evidence::model::Trust;
 use whycrash_evidence::{Artifact, Limits, Reading};
 use whycrash_symbols::{Sources, Symbols};
+
+use crate::fixtures;
 
 const SOURCE: &str = r"
 #include <vector>
@@ -92,17 +93,7 @@ impl Crash {
 
     /// Runs a tool in the folder; `package` is what brings it.
     fn run(&self, tool: &str, package: &str, arguments: &[&str]) -> String {
-        let output = Command::new(tool)
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .output();
-        let output = output.unwrap_or_else(|error| panic!("can not run {tool} ({error}): apt-get install {package}"));
-        assert!(
-            output.status.success(),
-            "{tool} {arguments:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        fixtures::run(self.folder.path(), tool, package, arguments)
     }
 
     /// Puts the split units into a package, and deletes their files.

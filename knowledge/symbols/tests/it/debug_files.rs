@@ -2,13 +2,13 @@
 //! sections. The programs are compiled here.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
 use whycrash_evidence::model::Trust;
 use whycrash_evidence::{Artifact, Limits};
 use whycrash_symbols::{Sources, Symbols};
 
+use crate::fixtures;
 use crate::tiny_core::{EXECUTE, READ, TinyCore, WRITE};
 
 const SOURCE: &str = r"
@@ -63,16 +63,7 @@ impl Build {
 
     /// Runs a tool in the folder; `package` is what brings it.
     fn run(&self, tool: &str, package: &str, arguments: &[&str]) {
-        let output = Command::new(tool)
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .output();
-        let output = output.unwrap_or_else(|error| panic!("can not run {tool} ({error}): apt-get install {package}"));
-        assert!(
-            output.status.success(),
-            "{tool} {arguments:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        fixtures::run(self.folder.path(), tool, package, arguments);
     }
 
     /// The functions that a process of the program is in whose next instruction is the first of `Reader::read`.

@@ -1,6 +1,7 @@
 //! The cores, programs and debuggers' answers in `tests/fixtures`.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use whycrash_evidence::{Artifact, Limits, Reading};
@@ -37,4 +38,16 @@ pub fn read(case: &str) -> Reading {
         ..Sources::default()
     })
     .read(&core(case), &Limits::default())
+}
+
+/// What a tool that is run in a folder prints; `package` is what brings it.
+pub fn run(folder: &Path, tool: &str, package: &str, arguments: &[&str]) -> String {
+    let output = Command::new(tool).args(arguments).current_dir(folder).output();
+    let output = output.unwrap_or_else(|error| panic!("can not run {tool} ({error}): apt-get install {package}"));
+    assert!(
+        output.status.success(),
+        "{tool} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -3,6 +3,7 @@
 //! Thread numbers are pthread handles, not thread ids. Other threads come first, the current one last. Two threads
 //! that fault at once cut each other's dump short; whatever stands there is kept.
 
+use super::python_frame;
 use crate::Hex;
 use crate::model::{FatalPythonError, Frame, FrameKind, Place, Thread, ThreadId, What};
 use crate::readers::text::line::Line;
@@ -226,14 +227,7 @@ impl DumpedThread {
 /// `  File "path", line 7 in function`; the line may be `???`.
 fn parse_python(text: &str, number: u64) -> Option<Frame> {
     let found = regex!(r#"^\s*File "((?:[^"\\]|\\.)*)", line (\d+|\?\?\?) in (.+?)\s*$"#).captures(text)?;
-    Some(Frame {
-        kind: FrameKind::Python,
-        function: found.get(3).map(|name| name.as_str().to_owned()),
-        file: found.get(1).map(|file| file.as_str().to_owned()),
-        line: found.get(2).and_then(|line| line.as_str().parse().ok()),
-        at: Some(Place::Line([number, number])),
-        ..Frame::default()
-    })
+    Some(python_frame(&found, number))
 }
 
 /// `  Binary file "/lib/libc.so.6", at gsignal+0x1e [0x7f…]`; the symbol may be missing (`at +0x3c050`).

@@ -12,7 +12,10 @@ mod rich_traceback;
 mod rust_panic;
 mod traceback;
 
+use regex::Captures;
+
 use super::rules::Rule;
+use crate::model::{Frame, FrameKind, Place};
 
 /// Every block's rule.
 pub fn rules() -> impl Iterator<Item = Rule> {
@@ -31,4 +34,18 @@ pub fn rules() -> impl Iterator<Item = Rule> {
         rich_traceback::RULE,
     ]
     .into_iter()
+}
+
+/// The frame that line `number` tells of: its first group is the file, the second the line in it (anything but a number where
+/// that is not known), the third the function.
+fn python_frame(found: &Captures<'_>, number: u64) -> Frame {
+    let group = |index| found.get(index).map(|group| group.as_str());
+    Frame {
+        kind: FrameKind::Python,
+        function: group(3).map(str::to_owned),
+        file: group(1).map(str::to_owned),
+        line: group(2).and_then(|line| line.parse().ok()),
+        at: Some(Place::Line([number, number])),
+        ..Frame::default()
+    }
 }

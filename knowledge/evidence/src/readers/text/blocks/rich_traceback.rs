@@ -1,7 +1,8 @@
 //! Tracebacks as the `rich` library draws them (Typer, Lightning, older `accelerate` and training frameworks): a box of the
 //! frames, outermost first, with source code, then the exception below it. Everything is folded at the width of the box.
 
-use crate::model::{Frame, FrameKind, Place, PythonException, Thread, What};
+use super::python_frame;
+use crate::model::{Frame, PythonException, Thread, What};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -159,12 +160,5 @@ impl Block for Drawn {
 /// `/home/user/train.py:12 in main`; `in <module>` at the top.
 fn parse_frame(content: &str, number: u64) -> Option<Frame> {
     let found = regex!(r"^([/<]\S.*?):(\d+) in\s+(\S+)$").captures(content)?;
-    Some(Frame {
-        kind: FrameKind::Python,
-        function: found.get(3).map(|name| name.as_str().to_owned()),
-        file: found.get(1).map(|file| file.as_str().to_owned()),
-        line: found.get(2).and_then(|line| line.as_str().parse().ok()),
-        at: Some(Place::Line([number, number])),
-        ..Frame::default()
-    })
+    Some(python_frame(&found, number))
 }

@@ -5,7 +5,8 @@
 
 use regex::Regex;
 
-use crate::model::{Frame, FrameKind, Place, PythonException, What};
+use super::python_frame;
+use crate::model::{Frame, PythonException, What};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -412,14 +413,7 @@ fn is_group_line(text: &str) -> bool {
 /// `  File "path", line 7, in function`; a syntax error's has no function.
 fn parse_frame(text: &str, number: u64) -> Option<Frame> {
     let found = regex!(r#"^\s*File "(.*?)", line (\d+)(?:, in (.*?))?\s*$"#).captures(text)?;
-    Some(Frame {
-        kind: FrameKind::Python,
-        function: found.get(3).map(|name| name.as_str().to_owned()),
-        file: found.get(1).map(|file| file.as_str().to_owned()),
-        line: found.get(2).and_then(|line| line.as_str().parse().ok()),
-        at: Some(Place::Line([number, number])),
-        ..Frame::default()
-    })
+    Some(python_frame(&found, number))
 }
 
 /// `module.Class: message`, `Class`.
