@@ -62,6 +62,5 @@ pub fn fact(path: &str, value: &str) -> Citation {
 }
 
 fn short(text: &str) -> String {
-    let text = text.trim();
-    text[..text.floor_char_boundary(QUOTE_BYTES)].to_owned()
+    crate::cut(text.trim(), QUOTE_BYTES).to_owned()
 }

@@ -50,6 +50,15 @@ pub use report::{Told, Walk};
 #[doc(hidden)]
 pub use wit_bindgen::rt as runtime;
 
+/// The front of a text: at most this many bytes, and whole characters.
+pub fn cut(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    let end = (0..=bytes).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or_default()]
+}
+
 /// A diagnosis plugin.
 pub trait Plugin {
     /// What it is, which causes it can name and what evidence it needs.

@@ -236,5 +236,5 @@ fn match_message(message: &str) -> Option<(&'static str, String)> {
 
 fn shorten(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
-    line[..line.floor_char_boundary(300)].to_owned()
+    whycrash_plugin::cut(line, 300).to_owned()
 }

@@ -96,9 +96,9 @@ pub fn describe(frame: &Frame) -> String {
 /// A demangled name without what fills lines of it.
 fn short(name: &str) -> String {
     const LONGEST: usize = 120;
-    let cut = name.floor_char_boundary(LONGEST);
-    if cut < name.len() {
-        format!("{}…", &name[..cut])
+    let front = whycrash_plugin::cut(name, LONGEST);
+    if front.len() < name.len() {
+        format!("{front}…")
     } else {
         name.to_owned()
     }
