@@ -2,6 +2,7 @@
 
 pub mod access;
 mod artifacts;
+mod conditional;
 mod health;
 mod knowledge;
 mod minidump;
@@ -62,6 +63,7 @@ pub fn configure(app: &mut ServiceConfig, services: web::Data<Services>) {
 fn routes(app: &mut ServiceConfig) {
     app.service(only("/reports", "GET, POST").get(reports::list).post(reports::create))
         .service(only("/reports/{id}", "GET").get(reports::show))
+        .service(only("/reports/{id}/state", "GET").get(reports::state))
         .service(only("/reports/{id}/complete", "POST").post(reports::complete))
         .service(
             only("/reports/{id}/artifacts/{name}", "GET, HEAD, PUT")

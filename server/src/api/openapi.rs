@@ -18,6 +18,7 @@ use super::{artifacts, health, knowledge, minidump, reports, search, symbols, up
         reports::create,
         reports::complete,
         reports::show,
+        reports::state,
         reports::list,
         uploads::offset,
         uploads::put,

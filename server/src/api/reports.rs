@@ -14,6 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 use whycrash_evidence::Artifact;
 use whycrash_plugin_host::{Document, Finding, Input};
 
+use super::conditional::{self, Tag};
 use super::multipart::{self, Form};
 use super::prelude::*;
 use crate::ingest::{Declared, names};
@@ -269,35 +270,69 @@ pub async fn complete(
     }))
 }
 
-/// How far a report has come: what its document is served with.
-#[derive(Debug, Serialize)]
-struct Progress<'a> {
-    state: ReportState,
-    received: String,
+/// How far a report has come. Its document is served with the same members.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Progress {
+    /// `uploading`, `processing`, `done` or `failed`.
+    pub state: ReportState,
+    /// When it came (RFC 3339).
+    pub received: String,
+    /// When the crash happened, as far as known; else when the report came (RFC 3339).
+    pub time: String,
+    /// Why processing failed, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<&'a str>,
+    pub failure: Option<String>,
+}
+
+impl Progress {
+    fn of(report: &ReportRecord) -> Self {
+        Self {
+            state: report.state,
+            received: report.received.to_string(),
+            time: report.happened.to_string(),
+            failure: report.failure.clone(),
+        }
+    }
 }
 
 /// The report document, the same as `whycrash diagnose --format json` prints, with `state` (`uploading`,
-/// `processing`, `done`, `failed`), `received` and, after a failure, `failure`. Without findings until it is `done`.
+/// `processing`, `done`, `failed`), `received`, `time` and, after a failure, `failure`. Without findings until it is
+/// `done`. 304 while it is what `If-None-Match` names.
 #[utoipa::path(get, path = "/api/v1/reports/{id}", tag = "reports", params(("id" = String, Path)),
-    responses((status = 200, body = Object), (status = "default", body = super::problem::Problem)))]
-pub async fn show(_: Allowed<Read>, services: Data<Services>, path: Path<String>) -> ApiResult<HttpResponse> {
+    responses((status = 200, body = Object), (status = 304), (status = "default", body = super::problem::Problem)))]
+pub async fn show(
+    _: Allowed<Read>,
+    services: Data<Services>,
+    request: HttpRequest,
+    path: Path<String>,
+) -> ApiResult<HttpResponse> {
     let id = report_id(&path)?;
     let report = services.ingest.report(&id).await?;
+    let progress = json(&Progress::of(&report))?;
+    // Documents can have megabytes: their version stands for them, so that an unchanged one is not even read.
+    let tag = Tag::of(format!("{id} {} {progress}", report.version).as_bytes());
+    let unchanged = tag.unchanged(&request).filter(|_| report.version > 0);
+    if let Some(unchanged) = unchanged {
+        return Ok(unchanged);
+    }
     let document = match services.stores.records.document(&id).await? {
         Some(json) => json,
         None => json(&pipeline::stub(&report))?,
     };
-    let received = report.received.to_string();
-    let progress = json(&Progress {
-        state: report.state,
-        received,
-        failure: report.failure.as_deref(),
-    })?;
-    Ok(HttpResponse::Ok()
-        .content_type("application/json")
-        .body(merge(&progress, &document)))
+    Ok(tag.answer(merge(&progress, &document)))
+}
+
+/// How far a report has come: what to ask while it is being read, instead of the whole document.
+#[utoipa::path(get, path = "/api/v1/reports/{id}/state", tag = "reports", params(("id" = String, Path)),
+    responses((status = 200, body = Progress), (status = 304), (status = "default", body = super::problem::Problem)))]
+pub async fn state(
+    _: Allowed<Read>,
+    services: Data<Services>,
+    request: HttpRequest,
+    path: Path<String>,
+) -> ApiResult<HttpResponse> {
+    let report = services.ingest.report(&report_id(&path)?).await?;
+    conditional::answer(&request, &Progress::of(&report))
 }
 
 fn json(value: &impl Serialize) -> ApiResult<String> {
@@ -340,22 +375,41 @@ pub struct Listed {
     /// What it is.
     #[serde(flatten)]
     pub summary: Summary,
+    /// How many reports have the same signature, this one included; absent while it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
 }
 
-/// Recent reports, newest first.
+/// Recent reports, newest first. 304 while the list is what `If-None-Match` names.
 #[utoipa::path(get, path = "/api/v1/reports", tag = "reports", params(ListQuery),
-    responses((status = 200, body = Reports), (status = "default", body = super::problem::Problem)))]
-pub async fn list(_: Allowed<Read>, services: Data<Services>, query: Query<ListQuery>) -> ApiResult<Json<Reports>> {
+    responses((status = 200, body = Reports), (status = 304), (status = "default", body = super::problem::Problem)))]
+pub async fn list(
+    _: Allowed<Read>,
+    services: Data<Services>,
+    request: HttpRequest,
+    query: Query<ListQuery>,
+) -> ApiResult<HttpResponse> {
     let page = Page {
         limit: query.limit.unwrap_or(50).min(200),
         offset: query.offset,
     };
     let (total, reports) = services.stores.records.list(page).await?;
-    let reports = reports
-        .into_iter()
-        .map(|(state, summary)| Listed { state, summary })
+    let signatures: Vec<String> = reports
+        .iter()
+        .filter_map(|(_, report)| report.signature.clone())
         .collect();
-    Ok(Json(Reports { total, reports }))
+    let mut sizes = services.stores.records.group_sizes(&signatures).await?.into_iter();
+    let reports = reports.into_iter().map(|(state, summary)| {
+        let count = summary.signature.as_ref().and_then(|_| sizes.next());
+        Listed { state, summary, count }
+    });
+    conditional::answer(
+        &request,
+        &Reports {
+            total,
+            reports: reports.collect(),
+        },
+    )
 }
 
 /// The report id in an address; what is none names no report.

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::conditional;
 use super::prelude::*;
 use crate::search::{self, FacetValue, SearchRequest, Sort};
 use crate::store::Summary;
@@ -56,10 +58,15 @@ pub struct Hit {
     pub count: u64,
 }
 
-/// Finds reports.
+/// Finds reports. 304 while what is found is what `If-None-Match` names.
 #[utoipa::path(get, path = "/api/v1/search", tag = "search", params(SearchQuery),
-    responses((status = 200, body = Found), (status = "default", body = super::problem::Problem)))]
-pub async fn search(_: Allowed<Read>, services: Data<Services>, query: Query<SearchQuery>) -> ApiResult<Json<Found>> {
+    responses((status = 200, body = Found), (status = 304), (status = "default", body = super::problem::Problem)))]
+pub async fn search(
+    _: Allowed<Read>,
+    services: Data<Services>,
+    http: HttpRequest,
+    query: Query<SearchQuery>,
+) -> ApiResult<HttpResponse> {
     let request = SearchRequest {
         query: search::Query::parse(&query.q)?,
         limit: query.limit.unwrap_or(20).min(200),
@@ -78,9 +85,12 @@ pub async fn search(_: Allowed<Read>, services: Data<Services>, query: Query<Sea
         let count = summary.signature.as_ref().and_then(|_| sizes.next()).unwrap_or(1);
         Hit { summary, count }
     });
-    Ok(Json(Found {
-        total: page.total,
-        hits: hits.collect(),
-        facets: page.facets,
-    }))
+    conditional::answer(
+        &http,
+        &Found {
+            total: page.total,
+            hits: hits.collect(),
+            facets: page.facets,
+        },
+    )
 }

@@ -86,6 +86,7 @@ pub fn summary(document: &Document, report: &ReportRecord) -> Summary {
         host: word(&report.metadata, "host").or_else(|| word(&evidence.context, "host")),
         exception: exception(evidence),
         time: time(evidence, report).to_string(),
+        received: report.received.to_string(),
         ranks: ranks(evidence, &report.metadata),
     }
 }

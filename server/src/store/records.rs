@@ -71,10 +71,14 @@ pub struct ReportRecord {
     pub artifacts: Vec<ArtifactRecord>,
     /// When it came.
     pub received: Timestamp,
+    /// When the crash happened, as far as known; else when the report came.
+    pub happened: Timestamp,
     /// How far it has come.
     pub state: ReportState,
     /// Why processing failed, in words.
     pub failure: Option<String>,
+    /// How often its document was made; 0 while it has none.
+    pub version: u64,
 }
 
 /// What a list of reports shows of one.
@@ -99,6 +103,9 @@ pub struct Summary {
     pub exception: Option<String>,
     /// When it happened, as far as known; else when it came (RFC 3339).
     pub time: String,
+    /// When it came (RFC 3339).
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub received: String,
     /// Ranks that appear in the report.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<u32>,

@@ -35,7 +35,7 @@ async fn the_document_is_that_of_the_command_line() {
         .send(json!({}), &[("train.log", traceback("20.00").as_bytes())])
         .await;
     let mut served = server.processed(&id).await;
-    for added in ["state", "received"] {
+    for added in ["state", "received", "time"] {
         assert!(served.as_object_mut().unwrap().shift_remove(added).is_some());
     }
     for document in [&mut local, &mut served] {
@@ -179,4 +179,96 @@ fn the_sample_file_shows_every_default() {
         toml::from_str::<Config>(sample).unwrap() == Config::default(),
         "as it stands it changes nothing"
     );
+}
+
+#[tokio::test]
+async fn what_did_not_change_is_not_sent_again() {
+    let server = Server::start().await;
+    let id = server
+        .send(json!({}), &[("train.log", traceback("20.00").as_bytes())])
+        .await;
+    server.processed(&id).await;
+    for path in [
+        format!("/api/v1/reports/{id}"),
+        format!("/api/v1/reports/{id}/state"),
+        "/api/v1/reports".to_owned(),
+        "/api/v1/search?q=memory".to_owned(),
+    ] {
+        let first = server.get(&path).send().await.unwrap();
+        assert_eq!(first.status(), 200, "{path}");
+        assert_eq!(first.headers()["cache-control"], "private, no-cache");
+        let tag = first.headers()["etag"].to_str().unwrap().to_owned();
+        for known in [tag.clone(), format!("\"other\", {tag}"), "*".to_owned()] {
+            let again = server.get(&path).header("if-none-match", &known).send().await.unwrap();
+            assert_eq!(again.status(), 304, "{path} {known}");
+            assert_eq!(again.bytes().await.unwrap().len(), 0, "{path} {known}");
+        }
+        let other = server
+            .get(&path)
+            .header("if-none-match", "\"other\"")
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(other.status(), 200, "{path}");
+    }
+
+    let list = server.get("/api/v1/reports").send().await.unwrap();
+    let tag = list.headers()["etag"].clone();
+    let other = server
+        .send(json!({}), &[("train.log", traceback("30.00").as_bytes())])
+        .await;
+    server.processed(&other).await;
+    let after = server
+        .get("/api/v1/reports")
+        .header("if-none-match", tag)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(after.status(), 200, "a list with a new report is another one");
+}
+
+#[tokio::test]
+async fn a_report_is_listed_by_its_arrival_with_the_time_and_size_its_own_page_shows() {
+    let server = Server::start().await;
+    let log = traceback("20.00");
+    let mut ids = Vec::new();
+    for ended in ["2024-05-01T10:00:00Z", "2020-01-01T00:00:00Z"] {
+        let id = server
+            .send(json!({"ended": ended}), &[("train.log", log.as_bytes())])
+            .await;
+        server.processed(&id).await;
+        ids.push(id);
+    }
+    let list = server.json("/api/v1/reports").await;
+    let rows = list["reports"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    // The one that crashed first came last.
+    assert_eq!(rows[0]["id"], ids[1]);
+    assert_eq!(rows[0]["time"], "2020-01-01T00:00:00Z");
+    for row in rows {
+        let id = row["id"].as_str().unwrap();
+        let document = server.json(&format!("/api/v1/reports/{id}")).await;
+        let group = server
+            .json(&format!("/api/v1/groups/{}", row["signature"].as_str().unwrap()))
+            .await;
+        for member in ["time", "received", "state"] {
+            assert_eq!(row[member], document[member], "{member}");
+        }
+        assert_eq!(row["count"], group["count"]);
+        assert_eq!(row["count"], 2);
+        let state = server.json(&format!("/api/v1/reports/{id}/state")).await;
+        assert_eq!(state["state"], "done");
+    }
+    let found = server.json("/api/v1/search?q=memory").await;
+    let received = |list: &serde_json::Value| {
+        let mut of: Vec<_> = list
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|hit| hit["received"].clone())
+            .collect();
+        of.sort_by_key(ToString::to_string);
+        of
+    };
+    assert_eq!(received(&found["hits"]), received(&list["reports"]));
 }

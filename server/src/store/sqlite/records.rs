@@ -24,6 +24,7 @@ impl Records for Sqlite {
                     .collect::<Vec<_>>()
                     .join(", "),
                 time: report.received.to_string(),
+                received: report.received.to_string(),
                 ..Summary::default()
             };
             let added = tx
@@ -50,22 +51,29 @@ impl Records for Sqlite {
         let id = id.clone();
         self.read(move |connection| {
             let found = connection
-                .prepare_cached("SELECT metadata, received, state, failure FROM reports WHERE id = ?1")?
+                .prepare_cached(
+                    "SELECT metadata, received, state, failure, happened, coalesce(version, 0)
+                     FROM reports LEFT JOIN documents ON report = id WHERE id = ?1",
+                )?
                 .query_row([id.as_str()], |row| {
                     Ok((
                         row.get::<_, String>(0)?,
                         row.get(1)?,
                         row.get::<_, String>(2)?,
                         row.get(3)?,
+                        row.get(4)?,
+                        row.get(5)?,
                     ))
                 })
                 .optional()?;
-            let Some((metadata, received, state, failure)) = found else {
+            let Some((metadata, received, state, failure, happened, version)) = found else {
                 return Ok(None);
             };
             Ok(Some(ReportRecord {
                 metadata: parse("metadata", serde_json::from_str(&metadata))?,
                 received: timestamp(received)?,
+                happened: timestamp(happened)?,
+                version,
                 state: report_state(&state)?,
                 failure,
                 artifacts: artifacts(connection, &id)?,

@@ -29,8 +29,14 @@ pub async fn a_report_is_added_once(records: &impl Records) {
     assert_eq!(found.metadata, new.metadata);
     assert_eq!(found.artifacts, new.artifacts);
     assert_eq!(
-        (found.received, found.state, found.failure),
-        (new.received, ReportState::Uploading, None)
+        (
+            found.received,
+            found.happened,
+            found.state,
+            found.failure,
+            found.version
+        ),
+        (new.received, new.received, ReportState::Uploading, None, 0)
     );
     let other = report("b", &[("core", b"1")], 100);
     assert_eq!(records.report(&other.id).await.unwrap(), None);
@@ -96,6 +102,11 @@ pub async fn documents_replace_each_other(records: &impl Records) {
         .put_document(&new.id, &other, Timestamp::UNIX_EPOCH)
         .await
         .unwrap();
+    let known = records.report(&new.id).await.unwrap().unwrap();
+    assert_eq!(
+        (known.version, known.happened.to_string()),
+        (2, "2026-01-01T00:00:00Z".to_owned())
+    );
     let causes: Vec<_> = records
         .causes()
         .await
