@@ -1,6 +1,7 @@
 /** Requests to the server. Every failure is an {@link ApiError} that says what to do about it. */
 import { headers } from '../lib/access';
-import type { Cause, Document, Group, Lines, Plugin, RecentAnswer, SearchAnswer, Uploaded } from './types';
+import { safeJson } from '../lib/safetext';
+import type { Cause, Document, Group, Lines, Plugin, Progress, RecentAnswer, SearchAnswer, Uploaded } from './types';
 
 /** A request that did not work, in the words of the server's problem document (RFC 9457) where there is one. */
 export class ApiError extends Error {
@@ -41,37 +42,62 @@ export const api = {
   search: (query: string, limit: number, offset: number) => get<SearchAnswer>(searchPath(query, limit, offset)),
   recent,
   report: (id: string) => get<Document>(reportPath(id)),
-  lines: (id: string, name: string, from: number, to: number) => get<Lines>(linesPath(id, name, from, to)),
+  state: (id: string) => get<Progress>(`${reportPath(id)}/state`),
+  lines: (id: string, name: string, from: number, to: number, signal: AbortSignal) => get<Lines>(linesPath(id, name, from, to), signal),
   group: (signature: string) => get<Group>(`${BASE}/groups/${encodeURIComponent(signature)}`),
   causes: () => get<{ causes?: Cause[] }>(`${BASE}/causes`),
   cause: (id: string) => get<Cause>(`${BASE}/causes/${encodeURIComponent(id)}`),
   plugins: () => get<{ plugins?: Plugin[] }>(`${BASE}/plugins`),
 };
 
-/**
- * All reports in the order they came, those that are still being read among them. What the index knows more of them
- * (facets, sizes of groups) is added.
- */
+/** All reports in the order they came, those that are still being read among them, with the facets of all of them. */
 async function recent(limit: number, offset: number): Promise<SearchAnswer> {
   const [list, found] = await Promise.all([
     get<RecentAnswer>(`${BASE}/reports?limit=${limit}&offset=${offset}`),
-    get<SearchAnswer>(`${searchPath('', limit, offset)}&sort=newest`),
+    get<SearchAnswer>(`${searchPath('', 1, 0)}&sort=newest`),
   ]);
-  const counts = new Map((found.hits ?? []).map((hit) => [hit.id, hit.count]));
-  const hits = (list.reports ?? []).map((report) => ({ ...report, count: counts.get(report.id) ?? null }));
-  return { total: list.total ?? hits.length, hits, facets: found.facets ?? {} };
+  const hits = list.reports ?? [];
+  const before = lastRecent;
+  // What did not change is the very same object, so that nothing is drawn anew for it.
+  if (before?.hits === hits && before.facets === found.facets) return before;
+  lastRecent = { total: list.total ?? hits.length, hits, facets: found.facets ?? {} };
+  return lastRecent;
 }
 
-async function get<T>(path: string): Promise<T> {
+let lastRecent: SearchAnswer | undefined;
+
+/** Answers that the server gave a tag, by address: an unchanged one is not sent, parsed and drawn again. */
+const TAGGED = 12;
+const tagged = new Map<string, { tag: string; value: unknown }>();
+
+async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const known = tagged.get(path);
   let response: Response;
+  let text: string;
   try {
-    response = await fetch(path, { headers: headers() });
+    response = await fetch(path, {
+      headers: { ...headers(), ...(known && { 'if-none-match': known.tag }) },
+      // The tags are ours: the browser's own cache would answer 200 in place of 304, and keep crashes on the disk.
+      cache: 'no-store',
+      ...(signal && { signal }),
+    });
+    if (response.status === 304 && known) return known.value as T;
+    text = await response.text();
   } catch {
     throw unreachable();
   }
-  const text = await response.text();
   if (!response.ok) throw problem(response.status, text);
-  return parse<T>(text);
+  const value = parse<T>(text);
+  const tag = response.headers.get('etag');
+  if (tag !== null) keep(path, tag, value);
+  return value;
+}
+
+function keep(path: string, tag: string, value: unknown): void {
+  tagged.delete(path);
+  tagged.set(path, { tag, value });
+  const oldest = tagged.keys().next();
+  if (tagged.size > TAGGED && !oldest.done) tagged.delete(oldest.value);
 }
 
 /**
@@ -98,7 +124,7 @@ export function upload(files: readonly File[], onProgress: (fraction: number) =>
 /** The server's word is taken for the form of its answers: every field is optional to a reader. */
 function parse<T>(text: string): T {
   try {
-    return JSON.parse(text) as T;
+    return JSON.parse(safeJson(text)) as T;
   } catch {
     throw new ApiError(
       'the server answered something that is not JSON',
@@ -129,7 +155,7 @@ interface ProblemDocument {
 function problem(status: number, text: string): ApiError {
   let body: ProblemDocument = {};
   try {
-    body = JSON.parse(text) as ProblemDocument;
+    body = JSON.parse(safeJson(text)) as ProblemDocument;
   } catch {
     // An answer of something in between, such as a proxy: the status is all there is to tell.
   }

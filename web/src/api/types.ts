@@ -27,13 +27,18 @@ export type ThreadId = number | string;
 /** `uploading`, `processing`, `done` or `failed`. */
 export type ReportState = string;
 
-export interface Document {
-  /** How far the server has come with the report; findings are there when it is `done`. */
+/** How far the server has come with a report; findings are there when it is `done`. */
+export interface Progress {
   state?: ReportState;
   /** When it came (RFC 3339). */
   received?: string;
+  /** When the crash happened, as far as known; else when the report came (RFC 3339). */
+  time?: string;
   /** Why processing failed, in words. */
   failure?: string;
+}
+
+export interface Document extends Progress {
   schema?: number;
   report?: ReportHead;
   findings?: Finding[];
@@ -250,16 +255,35 @@ export interface AllocationCluster {
 }
 
 export interface Collectives {
+  /** Ranks whose recorder is in the report. */
   ranks?: number[];
+  /** Ranks that a group names and whose recorder is not in the report. */
+  ranks_without_recorder?: number[];
+  /** First divergence first. */
   verdicts?: CollectiveVerdict[];
+  /** Ranks that others wait for and that wait for nobody themselves. */
+  culprits?: number[];
+  /** Ranks that wait for each other in a circle. */
+  circle?: number[];
 }
 
 export interface CollectiveVerdict {
   group?: string;
+  /** What the program calls the group. */
+  group_description?: string;
   sequence?: number;
+  /** `op-mismatch`, `shape-mismatch`, `dtype-mismatch`, `missing-rank` or `not-completed`. */
   kind?: string;
+  /** The ranks that differ from the rest, or are missing. */
   ranks?: number[];
   detail?: string;
+  /** As most ranks recorded it, such as `nccl:all_reduce`. */
+  operation?: string;
+  entered?: number[];
+  time?: string;
+  point_to_point?: boolean;
+  /** Where the program called it, innermost first. */
+  frames?: string[];
 }
 
 export interface GpuCore {
@@ -276,6 +300,11 @@ export interface GpuCore {
 
 export interface TimelineEvent {
   event: number;
+  /** How often it was told; once if absent. */
+  count?: number;
+  /** When and where it was told the last time. */
+  last_time?: string | null;
+  last_at?: Place;
   time?: string | null;
   /** What is uncertain about the time. */
   time_note?: string;
@@ -304,6 +333,8 @@ export interface Hit {
   signature?: string | null;
   /** When it happened, as far as known; else when it came (RFC 3339). */
   time?: string | null;
+  /** When it came (RFC 3339). */
+  received?: string | null;
   ranks?: number[];
   /** Reports with the same signature, this one included. */
   count?: number | null;

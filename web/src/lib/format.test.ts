@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ago, bytes, confidenceWord, fileName, plural } from './format';
+import { ago, bytes, confidenceWord, differ, duration, fileName, plural } from './format';
 
 it.each([
   [0, '0 B'],
@@ -40,3 +40,16 @@ it.each([
   ['/a/', '/a/'],
 ])('the name of %s is %s', (path, name) => expect(fileName(path)).toBe(name));
 it('counts', () => expect([plural(1, 'report'), plural(1200, 'report')]).toEqual(['1 report', '1,200 reports']));
+
+it.each([
+  [600_000, '10 min'],
+  [2500, '2.5 s'],
+  [0.0125, '12.5 µs'],
+  [5_400_000, '1.5 h'],
+  [0, '0 ns'],
+])('%d ms are %s', (milliseconds, text) => expect(duration(milliseconds)).toBe(text));
+it('times that people would call the same are one', () => {
+  expect(differ('2026-03-01T12:00:00Z', '2026-03-01T12:05:00Z')).toBe(false);
+  expect(differ('2026-03-01T12:00:00Z', '2026-02-28T12:00:00Z')).toBe(true);
+  expect(differ('2026-03-01T12:00:00Z', 'unknown')).toBe(false);
+});

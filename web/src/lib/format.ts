@@ -62,6 +62,31 @@ export function ago(rfc3339: string, now = Date.now()): string {
   return date.toLocaleDateString(undefined, { dateStyle: 'medium' });
 }
 
+/** Whether two times are so far apart that a reader should see both. */
+export function differ(one: string, other: string): boolean {
+  return Math.abs(Date.parse(one) - Date.parse(other)) > 10 * 60_000;
+}
+
+/** A span of time in its largest unit, such as `10 min`. */
+export function duration(milliseconds: number): string {
+  const units: [string, number][] = [
+    ['h', 3_600_000],
+    ['min', 60_000],
+    ['s', 1000],
+    ['ms', 1],
+    ['µs', 1e-3],
+  ];
+  const [name, size] = units.find(([, unit]) => Math.abs(milliseconds) >= unit) ?? ['ns', 1e-6];
+  return `${Number((milliseconds / size).toPrecision(3))} ${name}`;
+}
+
+/** `rank 3`, `ranks 1, 2 and 5`; many are counted. */
+export function rankList(ranks: readonly number[]): string {
+  if (ranks.length > 8) return `ranks ${ranks.slice(0, 6).join(', ')} and ${count(ranks.length - 6)} more`;
+  const [last] = ranks.slice(-1);
+  return ranks.length === 1 ? `rank ${last}` : `ranks ${ranks.slice(0, -1).join(', ')} and ${last}`;
+}
+
 /** The last part of a path, of either kind of system. */
 export function fileName(path: string): string {
   return path.split(/[/\\]/).pop() || path;

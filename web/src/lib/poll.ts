@@ -1,18 +1,52 @@
-/** Runs `work` every so often while the page is being looked at. Returns what ends it. */
-export function poll(work: () => Promise<void>, everyMs: number): () => void {
-  let timer = 0;
+/** Asking the server again while somebody waits for an answer and looks at the page. */
+
+/** The first pause, and the longest one, in milliseconds: who waits long is asked less and less often. */
+const FIRST_MS = 700;
+const LONGEST_MS = 20_000;
+const GROWTH = 1.6;
+
+/** The pause after so many questions in vain. */
+export function pauseMs(asked: number): number {
+  return Math.min(LONGEST_MS, FIRST_MS * GROWTH ** asked);
+}
+
+/**
+ * Runs `work` with growing pauses while the page is in sight, and at once when it comes back into sight. Nothing runs
+ * while it is hidden. Returns what ends it.
+ */
+export function poll(work: () => Promise<void>): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let asked = 0;
   let ended = false;
-  const next = () => {
-    timer = window.setTimeout(() => {
-      const done = document.visibilityState === 'visible' ? work() : Promise.resolve();
-      void done.finally(() => {
-        if (!ended) next();
-      });
-    }, everyMs);
+  const later = () => {
+    timer = setTimeout(run, pauseMs(asked));
   };
-  next();
+  const run = () => {
+    timer = undefined;
+    if (document.hidden) return;
+    asked += 1;
+    void work().finally(() => {
+      if (!ended && timer === undefined) later();
+    });
+  };
+  const stopWatching = whenShown(() => {
+    clearTimeout(timer);
+    asked = 0;
+    run();
+  });
+  later();
   return () => {
     ended = true;
     clearTimeout(timer);
+    stopWatching();
   };
+}
+
+/** Runs `work` whenever the page comes back into sight. Returns what ends it. */
+export function whenShown(work: () => void): () => void {
+  const look = () => {
+    if (!document.hidden) work();
+  };
+  document.addEventListener('visibilitychange', look);
+  return () => document.removeEventListener('visibilitychange', look);
 }

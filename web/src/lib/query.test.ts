@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { filters, hasFilter, quote, terms, toggleFilter, withFilter, withoutFilter } from './query';
+import { describeTerm, filters, hasFilter, quote, terms, toggleFilter, withFilter, withoutFilter, withoutTerm } from './query';
 
 describe('terms', () => {
   it.each([
@@ -54,4 +54,35 @@ it('quotes only what needs it', () => {
   expect(quote('torch.OutOfMemoryError')).toBe('torch.OutOfMemoryError');
   expect(quote('a b')).toBe('"a b"');
   expect(quote('')).toBe('""');
+});
+
+describe('what is left out and what only begins so are filters too', () => {
+  it.each([
+    ['-host:node-7', 'not host:node-7'],
+    ['host:gpu*', 'host:gpu*'],
+    ['-host:gpu*', 'not host:gpu*'],
+    ['NOT signal:SIGKILL', 'not signal:SIGKILL'],
+    ['-"killed by"', 'not "killed by"'],
+    ['host:"node 7"*', 'host:"node 7"*'],
+    ['alloc*', 'alloc*'],
+    ['-exception:torch.OutOfMemoryError', 'not exception:torch.OutOfMemoryError'],
+  ])('%s', (text, says) => {
+    const query = `oom ${text} "a phrase" std::vector`;
+    const [filter, ...others] = filters(query);
+    expect(others).toEqual([]);
+    expect(filter && describeTerm(filter)).toBe(says);
+    expect(filter && withoutTerm(query, filter.start)).toBe('oom "a phrase" std::vector');
+  });
+
+  it.each(['oom - 7', 'a-b', '3 -', 'NOT', '"quoted -host:x"'])('%s has none', (query) => expect(filters(query)).toEqual([]));
+
+  it('a facet is not chosen by its opposite', () => {
+    expect(hasFilter('-host:a', 'host', 'a')).toBe(false);
+    expect(hasFilter('host:a*', 'host', 'a')).toBe(false);
+    expect(toggleFilter('-host:a', 'host', 'a')).toBe('-host:a host:a');
+  });
+
+  it('a term that stands twice loses only the one that is taken away', () => {
+    expect(withoutTerm('host:a -host:a', 7)).toBe('host:a');
+  });
 });
