@@ -57,6 +57,7 @@ const PHRASES: readonly Phrase[] = [
   ['crash.code', 'text', 'signal code $'],
   ['crash.exit_code', 'text', 'ended with exit code $'],
   ['crash.address', 'text', 'at address $'],
+  ['crash.address_kind', 'text', 'kind of address: $'],
   ['crash.access', 'text', 'while it tried to $'],
   ['crash.message', 'text', 'last words: $'],
   ['crash.instruction', 'text', 'at the instruction $'],

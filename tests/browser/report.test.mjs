@@ -1,0 +1,136 @@
+/** A report says at once what matters, in words, and keeps its evidence in sight. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { assertAccessible } from './lib/axe.mjs';
+import { assertInView, launch, onPage, PHONE, screenshot } from './lib/browser.mjs';
+import { corpusFile, Server } from './lib/server.mjs';
+
+let server;
+let browser;
+const reports = {};
+
+before(async () => {
+  [server, browser] = await Promise.all([Server.start(), launch()]);
+  for (const name of ['dist-rank-branch-gloo', 'oom-fragmentation-snapshot', 'oom-fragmentation-log']) {
+    reports[name] = await server.uploadCase(name);
+  }
+  const core = await readFile(corpusFile('seg-null-deref-worker-thread', 'core.zst'));
+  reports.damaged = await server.upload([
+    ['core.zst', core.subarray(0, core.length / 2)],
+    ['train.log', 'RuntimeError: \u202egnirts\u202c \u001b[31mred\u001b[0m \u0007bell\n'],
+  ]);
+  const errors = Array.from({ length: 150 }, (_, n) => `Traceback (most recent call last):\n  File "a${n}.py", line ${n + 1}, in f${n}\nE${n}Error: ${n}\n`);
+  reports.long = await server.upload([['train.log', errors.join('\n')]]);
+});
+
+after(() => Promise.all([server?.stop(), browser?.close()]));
+
+const address = (name) => `/reports/${reports[name].report.id}`;
+
+describe('the ranks that hold the others up', () => {
+  test('are named at the top, and lead to the verdict', () =>
+    onPage(browser, server.url, {}, async (page) => {
+      const { culprits, verdicts } = reports['dist-rank-branch-gloo'].evidence.collectives;
+      assert.deepEqual(culprits, [2]);
+      await page.goto(address('dist-rank-branch-gloo'));
+      const blame = page.locator('[data-blame]');
+      await blame.waitFor();
+      const says = `rank 2 did not join ALL_REDUCE #${verdicts[0].sequence} of group default_pg`;
+      assert.equal((await blame.innerText()).replace(/\s+/g, ' ').trim(), says);
+      await blame.getByRole('link', { name: 'rank 2' }).click();
+      const panel = page.getByRole('tabpanel', { name: 'Collectives' });
+      await panel.getByText(says, { exact: false }).first().waitFor();
+      await panel.locator('tr.cited').getByText('missing rank').waitFor();
+      await assertAccessible(page, 'collectives');
+      await screenshot(page, 'collectives');
+    }));
+});
+
+describe('the evidence', () => {
+  for (const viewport of [
+    { width: 1280, height: 720 },
+    { width: 1440, height: 900 },
+    { width: 1920, height: 1080 },
+  ]) {
+    test(`ends above the edge of a screen of ${viewport.width} by ${viewport.height}, and scrolls in itself`, () =>
+      onPage(browser, server.url, { viewport }, async (page) => {
+        await page.goto(`${address('long')}?tab=timeline&v=1`);
+        await page.locator('[data-place="event:0"]').waitFor();
+        for (const scrolled of [0, 200]) {
+          await page.evaluate((y) => scrollTo(0, y), scrolled);
+          const box = await page.locator('.pane').boundingBox();
+          assert.ok(box.y >= 0 && box.y + box.height <= viewport.height, `the evidence reaches to ${box.y + box.height}`);
+        }
+        const [content, shown] = await page.locator('[data-scroller]').evaluate((panel) => [panel.scrollHeight, panel.clientHeight]);
+        assert.ok(content > shown, 'there is more than the panel shows, and it scrolls');
+      }));
+  }
+
+  test('is no higher than a phone', () =>
+    onPage(browser, server.url, { viewport: PHONE }, async (page) => {
+      await page.goto(`${address('long')}?tab=timeline&v=1`);
+      await page.locator('[data-place="event:0"]').waitFor();
+      const box = await page.locator('.pane').boundingBox();
+      assert.ok(box.height <= PHONE.height, `the evidence is ${box.height} high`);
+    }));
+});
+
+test('a damaged artifact is named at the top, with what is wrong', () =>
+  onPage(browser, server.url, {}, async (page) => {
+    const { problems } = reports.damaged.report.artifacts.find((artifact) => artifact.name === 'core.zst');
+    assert.ok(problems.length > 0);
+    await page.goto(`${address('damaged')}?tab=logs&v=1`);
+    const warning = page.getByRole('region', { name: 'Problems with the artifacts' });
+    await assertInView(warning);
+    assert.match(await warning.innerText(), /core\.zst/);
+    assert.ok((await warning.innerText()).includes(problems.find((problem) => !problem.code.startsWith('limit-')).message));
+    await warning.getByRole('link').first().click();
+    await page.getByRole('tabpanel', { name: /Artifacts/ }).waitFor();
+    await assertAccessible(page, 'damaged');
+    await screenshot(page, 'damaged');
+  }));
+
+test('facts are told in words, and their paths on demand', () =>
+  onPage(browser, server.url, {}, async (page) => {
+    const [finding] = reports['oom-fragmentation-snapshot'].findings;
+    const asked = finding.citations.find((citation) => citation.at.fact?.endsWith('.oom.requested'));
+    assert.ok(asked, 'the finding cites no request');
+    await page.goto(address('oom-fragmentation-snapshot'));
+    const citation = page.locator(`[data-citation="fact:${asked.at.fact}"]`).first();
+    await citation.waitFor();
+    assert.match(await citation.innerText(), /^asked for 1\.17 GiB/);
+    const words = (await page.locator('[data-citation^="fact:"]').allInnerTexts()).join('\n');
+    assert.doesNotMatch(words, /memory_snapshots|\d{7}/);
+    await citation.click();
+    const fact = page.locator('[data-place^="fact:"]');
+    await fact.getByText('asked for 1.17 GiB').waitFor();
+    await fact.getByText('where it stands').click();
+    await fact.getByText(asked.at.fact, { exact: true }).waitFor();
+    await screenshot(page, 'fact');
+  }));
+
+test('Markdown in fixes and signs is drawn', () =>
+  onPage(browser, server.url, {}, async (page) => {
+    await page.goto('/causes/dist-cross-rank-assumption');
+    await page.locator('em', { hasText: /^every$/ }).waitFor();
+    assert.doesNotMatch(await page.locator('main').innerText(), /\*every\*|`all_reduce`/);
+  }));
+
+test('what can not be seen in names and lines is shown', () =>
+  onPage(browser, server.url, {}, async (page) => {
+    await server.upload([['train.log', 'ValueError: x\n']], { host: 'gpu-\u202e71\u0007' });
+    await page.goto('/?q=&v=1');
+    await page.locator('[data-row]').first().waitFor();
+    await page.getByRole('link', { name: 'gpu-⟨U+202E⟩71␇' }).waitFor();
+    await page.goto(`${address('damaged')}?at=train.log:1&v=1`);
+    const line = page.locator('li[data-place="train.log:1"]');
+    await line.waitFor();
+    assert.match(await line.innerText(), /RuntimeError: ⟨U\+202E⟩gnirts⟨U\+202C⟩ red ␇bell/);
+    for (const path of ['/', address('damaged')]) {
+      await page.goto(path);
+      await page.locator('h1').waitFor();
+      await page.waitForLoadState('networkidle');
+      assert.doesNotMatch(await page.locator('body').innerText(), /[\u202a-\u202e\u2066-\u2069\u0007\u001b]/);
+    }
+  }));
