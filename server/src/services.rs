@@ -11,6 +11,7 @@ use whycrash_plugin_host::{Diagnoser, Settings};
 use whycrash_symbols::{DebuginfodLimits, Sources};
 
 use crate::config::Config;
+use crate::ingest::pace::Uploads;
 use crate::ingest::{Ingest, Staging};
 use crate::lines::LineCache;
 use crate::pipeline::{Diagnose, Pipeline, Stores};
@@ -20,6 +21,9 @@ use crate::store::files::FileBlobs;
 use crate::store::sqlite::Sqlite;
 use crate::symbols::SymbolFolder;
 use crate::telemetry;
+
+/// JSON bodies that are read into memory at one time: each takes several times its size.
+const PARSES: usize = 4;
 
 /// Everything that requests and workers share.
 #[derive(Debug)]
@@ -42,8 +46,10 @@ pub struct Services {
     pub metrics: PrometheusHandle,
     /// Wakes workers.
     pub wake: Arc<Notify>,
-    /// Requests with artifact bytes that may run.
-    pub uploads: Arc<Semaphore>,
+    /// Bodies that are being received.
+    pub uploads: Arc<Uploads>,
+    /// JSON bodies that may be read into memory.
+    pub parses: Semaphore,
     /// Searches that may run.
     pub searches: Arc<Semaphore>,
     /// Provisional diagnoses that may run.
@@ -73,7 +79,7 @@ impl Services {
             Arc::clone(&stores.records),
             Arc::clone(&stores.jobs),
             Arc::clone(&stores.blobs),
-            Staging::open(&data.join("staging"))?,
+            Staging::open(&data.join("staging"), config.limits.reserved_disk_bytes)?,
             config.limits.clone(),
             Arc::clone(&wake),
         );
@@ -104,7 +110,8 @@ impl Services {
             catalog: Arc::new(Catalog::embedded()),
             metrics: telemetry::metrics(),
             wake,
-            uploads: Arc::new(Semaphore::new(config.limits.uploads)),
+            uploads: Arc::new(Uploads::new(&config.limits)),
+            parses: Semaphore::new(PARSES),
             searches: Arc::new(Semaphore::new(config.limits.searches)),
             provisional: Arc::new(Semaphore::new(1)),
             lines: Arc::default(),

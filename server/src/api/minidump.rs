@@ -4,7 +4,6 @@ use actix_web::{HttpRequest, HttpResponse};
 
 use super::multipart::{self, Form};
 use super::prelude::*;
-use crate::ingest::Refusal;
 
 /// Takes a minidump as crash clients send it: a form with the file part `upload_file_minidump`, further files, and
 /// annotations as fields, possibly gzip-encoded. Answers with the report's id as plain text, as they expect.
@@ -17,11 +16,9 @@ pub async fn create(
     request: HttpRequest,
     body: actix_web::web::Payload,
 ) -> ApiResult<HttpResponse> {
-    let _permit = multipart::permit(&services)?;
-    let Form { metadata, artifacts } = multipart::receive(&services, &request, body.into_inner()).await?;
-    if artifacts.is_empty() {
-        return Err(Refusal::Empty.into());
-    }
+    let Form {
+        metadata, artifacts, ..
+    } = multipart::receive(&services, &request, body.into_inner()).await?;
     let (report, new) = services.ingest.declare(metadata, artifacts).await?;
     metrics::counter!("whycrash_reports_total", "seen" => if new { "new" } else { "before" }).increment(1);
     let report = services.ingest.complete(&report.id).await?;

@@ -2,9 +2,12 @@
 
 pub mod access;
 mod artifacts;
+mod body;
 mod conditional;
 mod health;
+mod json;
 mod knowledge;
+mod look;
 mod minidump;
 mod multipart;
 pub mod openapi;
@@ -16,13 +19,15 @@ mod uploads;
 
 use std::time::Instant;
 
-use actix_web::body::MessageBody;
+use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web::{self, ServiceConfig};
-use actix_web::{HttpRequest, Resource, Responder};
+use actix_web::{HttpRequest, Resource, Responder, ResponseError};
 
+use self::body::Unread;
 use self::problem::{ApiError, Code};
 use crate::services::Services;
 use crate::ui;
@@ -137,9 +142,9 @@ fn json_error(error: &actix_web::error::JsonPayloadError) -> ApiError {
 
 /// Counts and times every request, and adds the headers that keep browsers from doing more than they must.
 pub async fn observe(
-    request: ServiceRequest,
-    next: Next<impl MessageBody>,
-) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     const HEADERS: [(HeaderName, &str); 4] = [
         (
             header::CONTENT_SECURITY_POLICY,
@@ -152,8 +157,9 @@ pub async fn observe(
         (header::REFERRER_POLICY, "same-origin"),
     ];
     let started = Instant::now();
-    let method = request.method().to_string();
-    let mut response = next.call(request).await?;
+    let method = known_method(request.method());
+    let unread = Unread::of(&mut request);
+    let mut response = as_problem(next.call(request).await?.map_into_boxed_body());
     for (name, value) in HEADERS {
         if !response.headers().contains_key(&name) {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
@@ -163,13 +169,54 @@ pub async fn observe(
     let (status, seconds) = (response.status().as_u16(), started.elapsed().as_secs_f64());
     tracing::debug!(method, path = response.request().path(), status, seconds, "answered");
     let labels = [
-        ("method", method),
+        ("method", method.to_owned()),
         ("route", route.clone()),
         ("status", status.to_string()),
     ];
     metrics::counter!("whycrash_requests_total", &labels).increment(1);
     metrics::histogram!("whycrash_request_seconds", "route" => route).record(seconds);
-    Ok(response)
+    Ok(match unread {
+        Some(unread) => unread.held_by(response),
+        None => response,
+    })
+}
+
+/// The method as a label. A client can send any word as a method, and each label is kept for ever.
+fn known_method(method: &Method) -> &'static str {
+    const KNOWN: [Method; 7] = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ];
+    const NAMES: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    let known = KNOWN.iter().zip(NAMES).find(|(known, _)| *known == method);
+    known.map_or("other", |(_, name)| name)
+}
+
+/// Refusals of the HTTP layer itself, such as of an `Accept-Encoding` that allows nothing, as problem documents too.
+fn as_problem(response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+    let status = response.status();
+    let is_problem = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind == "application/problem+json");
+    if is_problem || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let same_status = |code: &&Code| code.row().status == status.as_u16();
+    let code = Code::ALL.iter().find(same_status).copied();
+    let code = code.unwrap_or(if status.is_client_error() {
+        Code::InvalidRequest
+    } else {
+        Code::Internal
+    });
+    let reason = status.canonical_reason().unwrap_or("refused");
+    let problem = ApiError::new(code, format!("the request was refused: {reason}")).error_response();
+    response.into_response(problem)
 }
 
 /// What every handler needs.

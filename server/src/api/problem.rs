@@ -81,6 +81,10 @@ problems! {
         "upload the binary or its debug file with `whycrash symbols upload`";
     MethodNotAllowed = 405 "method-not-allowed" "this address does not know the method",
         "the Allow header lists those it knows";
+    NotAcceptable = 406 "not-acceptable" "the client takes no form in which the server answers",
+        "send `Accept-Encoding: gzip, identity`, or leave it out";
+    TooSlow = 408 "too-slow" "the body came too slowly",
+        "send it again, an artifact from `offset` on; slow lines need other `limits` in whycrash.toml";
     WrongOffset = 409 "wrong-offset" "the chunk does not start where the last one ended",
         "go on at `offset`";
     InProgress = 409 "upload-in-progress" "the artifact is being uploaded by another request",
@@ -92,9 +96,9 @@ problems! {
     NotText = 409 "artifact-not-text" "the artifact has no lines",
         "download it instead";
     TooLarge = 413 "too-large" "it is larger than the server takes",
-        "send large artifacts with PUT, or have the limit raised in whycrash.toml";
+        "send large artifacts with PUT, or have the limit that the detail names raised in whycrash.toml";
     UnsupportedType = 415 "unsupported-media-type" "the body has a type that is not taken here",
-        "send application/json or multipart/form-data";
+        "send application/json or multipart/form-data, as it is or gzip-encoded";
     Mismatch = 422 "sha256-mismatch" "the bytes are not those that were declared; they were dropped",
         "upload the artifact again from its start";
     NotSymbols = 422 "not-symbols" "the file is of no use as symbols",
@@ -112,6 +116,9 @@ problems! {
 /// Seconds after which a client that was turned away may come back.
 const RETRY_SECONDS: u32 = 5;
 
+/// Longest detail, in bytes.
+const MAX_DETAIL: usize = 1000;
+
 /// An error answer.
 #[derive(Clone, Debug)]
 pub struct ApiError {
@@ -119,6 +126,16 @@ pub struct ApiError {
     detail: String,
     members: Map<String, Value>,
     allow: Option<&'static str>,
+}
+
+/// Details quote what was sent, which can be long.
+fn shorten(mut detail: String) -> String {
+    if detail.len() > MAX_DETAIL {
+        let end = (0..=MAX_DETAIL).rev().find(|end| detail.is_char_boundary(*end));
+        detail.truncate(end.unwrap_or_default());
+        detail.push('…');
+    }
+    detail
 }
 
 /// What handlers return.
@@ -149,7 +166,7 @@ impl ApiError {
     pub fn new(code: Code, detail: impl fmt::Display) -> Self {
         Self {
             code,
-            detail: detail.to_string(),
+            detail: shorten(detail.to_string()),
             members: Map::new(),
             allow: None,
         }
@@ -245,7 +262,13 @@ impl From<Refusal> for ApiError {
         match &refusal {
             Refusal::NoReport(_) => error(Code::NoReport),
             Refusal::NoArtifact(..) => error(Code::NoArtifact),
-            Refusal::Empty | Refusal::TooMany(..) | Refusal::SameName(_) => error(Code::InvalidArtifact),
+            Refusal::Empty | Refusal::TooMany(_) | Refusal::SameName(_) | Refusal::TwoSizes(_) => {
+                error(Code::InvalidArtifact)
+            }
+            Refusal::MetadataBytes(limit) | Refusal::MetadataValues(limit) | Refusal::MetadataDepth(limit) => {
+                error(Code::TooLarge).with("limit", *limit)
+            }
+            Refusal::MetadataTwice(_) => error(Code::InvalidRequest),
             Refusal::TooLarge { limit, .. } => error(Code::TooLarge).with("limit", *limit),
             Refusal::Mismatch { declared, actual, .. } => error(Code::Mismatch)
                 .with("declared", declared.as_str())

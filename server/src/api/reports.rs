@@ -1,49 +1,19 @@
 //! Reports: sending them, completing them, reading them.
 
-use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, LOCATION};
-use actix_web::{FromRequest, HttpRequest, HttpResponse};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
+use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
-use whycrash_evidence::Artifact;
-use whycrash_plugin_host::{Document, Finding, Input};
+use whycrash_plugin_host::Finding;
 
 use super::conditional::{self, Tag};
+use super::json::{self, NewReport};
+use super::look;
 use super::multipart::{self, Form};
 use super::prelude::*;
-use crate::ingest::{Declared, names};
 use crate::pipeline;
 use crate::store::{Digest, Page, ReportId, ReportRecord, ReportState, Summary};
-
-/// A new report.
-#[derive(Debug, Deserialize, ToSchema)]
-pub struct NewReport {
-    /// What is known about the crash: host, rank, job, command (free form).
-    #[serde(default)]
-    pub metadata: Map<String, Value>,
-    /// What the crash left.
-    pub artifacts: Vec<NewArtifact>,
-}
-
-/// An artifact of a new report: small ones come with their `data`, large ones are declared and sent with PUT.
-#[derive(Debug, Deserialize, ToSchema)]
-pub struct NewArtifact {
-    /// File name.
-    pub name: String,
-    /// Size in bytes; needed without `data`.
-    pub bytes: Option<u64>,
-    /// SHA-256 of the bytes, hex; needed without `data`.
-    #[schema(value_type = Option<String>)]
-    pub sha256: Option<Digest>,
-    /// The bytes in base64.
-    pub data: Option<String>,
-}
 
 /// The answer to a report that was sent.
 #[derive(Debug, Serialize, ToSchema)]
@@ -88,8 +58,7 @@ pub async fn create(
     request: HttpRequest,
     body: actix_web::web::Payload,
 ) -> ApiResult<HttpResponse> {
-    let _permit = multipart::permit(&services)?;
-    let mut payload = body.into_inner();
+    let payload = body.into_inner();
     let kind = request
         .headers()
         .get(CONTENT_TYPE)
@@ -105,63 +74,10 @@ pub async fn create(
         } = multipart::receive(&services, &request, payload).await?;
         (metadata, artifacts)
     } else {
-        from_json(&services, &request, &mut payload).await?
+        json::receive(&services, &request, payload).await?
     };
     let (report, new) = services.ingest.declare(metadata, artifacts).await?;
     answer(&services, &request, report, new).await
-}
-
-async fn from_json(
-    services: &Services,
-    request: &HttpRequest,
-    payload: &mut Payload,
-) -> ApiResult<(Map<String, Value>, Vec<Declared>)> {
-    let Json(report) = Json::<NewReport>::from_request(request, payload)
-        .await
-        .map_err(|error| {
-            error
-                .as_error::<ApiError>()
-                .cloned()
-                .unwrap_or_else(|| ApiError::new(Code::InvalidJson, error))
-        })?;
-    let mut artifacts = Vec::with_capacity(report.artifacts.len());
-    for artifact in report.artifacts {
-        artifacts.push(declare(services, artifact).await?);
-    }
-    Ok((report.metadata, artifacts))
-}
-
-async fn declare(services: &Services, artifact: NewArtifact) -> ApiResult<Declared> {
-    let invalid = |detail: String| ApiError::new(Code::InvalidArtifact, detail);
-    let NewArtifact {
-        name,
-        bytes,
-        sha256,
-        data,
-    } = artifact;
-    let clean = names::clean(&name).ok_or_else(|| invalid(format!("{name:?} is no file name")))?;
-    let Some(data) = data else {
-        let (Some(bytes), Some(digest)) = (bytes, sha256) else {
-            return Err(invalid(format!(
-                "artifact {clean:?} has no `data`, so `bytes` and `sha256` are needed"
-            )));
-        };
-        return Ok(Declared {
-            name: clean,
-            bytes,
-            digest,
-        });
-    };
-    let data = STANDARD
-        .decode(data)
-        .map_err(|error| invalid(format!("the data of {clean:?} is no base64: {error}")))?;
-    let actual = Digest::of(&data);
-    if sha256.is_some_and(|declared| declared != actual) || bytes.is_some_and(|bytes| bytes != data.len() as u64) {
-        let detail =
-            format!("artifact {clean:?} was declared with another size or sha256 than its data has ({actual})");
-        return Err(ApiError::new(Code::Mismatch, detail).with("actual", actual.as_str()));
-    }
-    Ok(services.ingest.keep_inline(&clean, Bytes::from(data)).await?)
 }
 
 /// Queues a report that wants nothing more, and answers with what is known by now.
@@ -172,13 +88,14 @@ pub async fn answer(
     new: bool,
 ) -> ApiResult<HttpResponse> {
     metrics::counter!("whycrash_reports_total", "seen" => if new { "new" } else { "before" }).increment(1);
-    let findings = findings(services, &report).await?;
     let whole = report.artifacts.iter().all(|artifact| artifact.stored);
     let report = if whole {
         services.ingest.complete(&report.id).await?
     } else {
         report
     };
+    // After the job: whatever becomes of the look, the report is taken in and will be read.
+    let findings = look::findings(services, &report).await;
     let url = report_url(services, request, &report.id);
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     let wants = report.artifacts.into_iter().filter(|artifact| !artifact.stored);
@@ -209,45 +126,6 @@ pub fn report_url(services: &Services, request: &HttpRequest, id: &ReportId) -> 
     format!("{}/reports/{id}", base.trim_end_matches('/'))
 }
 
-/// What is known about the report: from its document, or from a quick look at what is here if that is small.
-async fn findings(services: &Data<Services>, report: &ReportRecord) -> ApiResult<Vec<Finding>> {
-    if let Some(json) = services.stores.records.document(&report.id).await? {
-        return Ok(serde_json::from_str::<Document>(&json)
-            .map(|document| document.findings)
-            .unwrap_or_default());
-    }
-    let stored: Vec<_> = report.artifacts.iter().filter(|artifact| artifact.stored).collect();
-    let bytes: u64 = stored.iter().map(|artifact| artifact.bytes).sum();
-    if stored.is_empty() || bytes > services.config.limits.provisional_bytes {
-        return Ok(Vec::new());
-    }
-    // Who comes while another look is going on gets the answer without: the workers look anyway.
-    let Ok(permit) = Arc::clone(&services.provisional).try_acquire_owned() else {
-        return Ok(Vec::new());
-    };
-    let mut input = Input {
-        metadata: report.metadata.clone(),
-        ..Input::default()
-    };
-    let mut blobs = Vec::new();
-    for artifact in stored {
-        let Some(blob) = services.stores.blobs.local(&artifact.digest).await? else {
-            continue;
-        };
-        let known = Artifact::new(artifact.name.clone(), blob.path.clone());
-        input.artifacts.push(known.with_sha256(artifact.digest.as_str()));
-        blobs.push(blob);
-    }
-    let diagnoser = Arc::clone(&services.diagnoser);
-    let look = actix_web::rt::task::spawn_blocking(move || {
-        let document = diagnoser.diagnose(&input);
-        drop((blobs, permit));
-        document.findings
-    });
-    // A reader that panics fails the job later, where it is shown.
-    Ok(look.await.unwrap_or_default())
-}
-
 /// Says that a report is complete, so that it is processed.
 #[utoipa::path(post, path = "/api/v1/reports/{id}/complete", tag = "ingest", params(("id" = String, Path)),
     responses((status = 200, body = Accepted), (status = "default", body = super::problem::Problem)))]
@@ -259,7 +137,7 @@ pub async fn complete(
 ) -> ApiResult<HttpResponse> {
     let id = report_id(&path)?;
     let report = services.ingest.complete(&id).await?;
-    let findings = findings(&services, &report).await?;
+    let findings = look::findings(&services, &report).await;
     let url = report_url(&services, &request, &id);
     Ok(HttpResponse::Ok().json(Accepted {
         id,

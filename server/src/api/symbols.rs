@@ -1,18 +1,19 @@
 //! Symbols: binaries and debug files that make functions and lines out of addresses.
 
-use actix_web::HttpResponse;
 use actix_web::body::SizedStream;
+use actix_web::dev::Payload;
 use actix_web::http::header::{ContentEncoding, LastModified};
+use actix_web::{HttpRequest, HttpResponse};
 use futures_util::StreamExt;
 use serde::Serialize;
+use tempfile::TempPath;
 use tokio_util::io::ReaderStream;
 use utoipa::ToSchema;
 use whycrash_symbols::SymbolKind;
 
 use super::access::Write;
-use super::multipart::permit;
+use super::body;
 use super::prelude::*;
-use crate::ingest::Received;
 use crate::pipeline::reopen_with_module;
 use crate::symbols::KeepError;
 
@@ -45,18 +46,10 @@ pub struct Known {
 pub async fn keep(
     _: Allowed<Write>,
     services: Data<Services>,
-    mut body: actix_web::web::Payload,
+    request: HttpRequest,
+    body: actix_web::web::Payload,
 ) -> ApiResult<Json<Kept>> {
-    let _permit = permit(&services)?;
-    let incoming = services.ingest.receive()?;
-    while let Some(piece) = body.next().await {
-        let piece =
-            piece.map_err(|error| ApiError::new(Code::InvalidRequest, format!("the body broke off: {error}")))?;
-        if !incoming.write(piece).await {
-            break;
-        }
-    }
-    let Received { path, .. } = services.ingest.received("symbols", incoming).await?;
+    let path = receive(&services, &request, body.into_inner()).await?;
     let folder = services.symbols.clone();
     let kept = tokio::task::spawn_blocking(move || folder.keep(path)).await;
     let (file, new) = kept
@@ -79,6 +72,25 @@ pub async fn keep(
         new,
         reports,
     }))
+}
+
+/// A file with what was sent; removed when dropped.
+async fn receive(services: &Services, request: &HttpRequest, body: Payload) -> ApiResult<TempPath> {
+    const SETTING: &str = "limits.artifact_bytes";
+    let limit = services.config.limits.artifact_bytes;
+    let too_long = || body::too_long(limit, SETTING);
+    let mut pieces = body::pieces(services, body)?;
+    if body::says_more_than(request, limit) {
+        return Err(too_long());
+    }
+    let mut incoming = services.ingest.receive(limit)?;
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| body::broken(&error))?;
+        let written = incoming.write(&piece).await;
+        written.map_err(|error| body::append_error(error, too_long))?;
+    }
+    let received = incoming.finish().await;
+    Ok(received.map_err(|error| body::append_error(error, too_long))?.path)
 }
 
 fn keep_error(error: KeepError) -> ApiError {

@@ -1,7 +1,8 @@
 //! Large artifacts, whole or in chunks that can be resumed.
 //!
 //! `HEAD` tells how many bytes are here (`Upload-Offset`). A `PUT` with `Upload-Offset` or `Content-Range` goes on
-//! there; one without either is the whole artifact. Each answer means that the bytes so far are durable.
+//! there; one without either is the whole artifact. Each answer means that the bytes so far are durable. A body that
+//! breaks off or stalls keeps what came, and frees the artifact for another request.
 
 use actix_web::http::header::{CONTENT_RANGE, HeaderMap};
 use actix_web::{HttpRequest, HttpResponse};
@@ -9,17 +10,14 @@ use futures_util::StreamExt;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::multipart::permit;
+use super::body;
 use super::prelude::*;
 use super::reports::report_id;
-use crate::ingest::{AppendError, Refusal, Writer};
+use crate::ingest::Refusal;
 use crate::store::{ArtifactRecord, ReportId};
 
 /// Header that tells where a chunk starts, or how many bytes are here.
 const UPLOAD_OFFSET: &str = "Upload-Offset";
-
-/// Most bytes of a body that are read although they are not wanted.
-const DRAINED: usize = 64 << 20;
 
 /// How far an upload has come.
 #[derive(Debug, Serialize, ToSchema)]
@@ -42,7 +40,7 @@ pub async fn offset(
     path: Path<(String, String)>,
 ) -> ApiResult<HttpResponse> {
     let (id, artifact) = find(&services, &path).await?;
-    let offset = services.ingest.offset(&id, &artifact).await?;
+    let offset = services.ingest.offset(&id, &artifact)?;
     Ok(HttpResponse::NoContent()
         .insert_header((UPLOAD_OFFSET, offset.to_string()))
         .insert_header(("Upload-Length", artifact.bytes.to_string()))
@@ -62,45 +60,51 @@ pub async fn put(
     services: Data<Services>,
     request: HttpRequest,
     path: Path<(String, String)>,
-    mut body: actix_web::web::Payload,
+    body: actix_web::web::Payload,
 ) -> ApiResult<Json<Uploaded>> {
-    let _permit = permit(&services)?;
     let offset = chunk_offset(request.headers())?;
+    let mut pieces = body::pieces(&services, body.into_inner())?;
     let (id, artifact) = find(&services, &path).await?;
     if artifact.stored {
         // A client that did not get the last answer sends again.
-        drain(&mut body).await;
         return Ok(Json(Uploaded {
             offset: artifact.bytes,
             bytes: artifact.bytes,
             stored: true,
         }));
     }
+    let too_long = || {
+        let (name, declared) = (artifact.name.clone(), artifact.bytes);
+        Refusal::TooLong { name, declared }.into()
+    };
     let part = services.ingest.resume(&id, &artifact, offset).await?;
-    let writer = Writer::start(part, artifact.bytes);
-    while let Some(Ok(piece)) = body.next().await {
-        if !writer.write(piece).await {
-            drain(&mut body).await;
+    if body::says_more_than(&request, artifact.bytes.saturating_sub(part.length())) {
+        return Err(too_long());
+    }
+    let mut writer = services.ingest.writer(&artifact, part);
+    let mut broken = None;
+    while let Some(piece) = pieces.next().await {
+        match piece {
+            Ok(piece) => {
+                if let Err(error) = writer.write(&piece).await {
+                    writer.undo().await;
+                    return Err(body::append_error(error, too_long));
+                }
+            }
+            Err(error) => broken = Some(body::broken(&error)),
         }
     }
-    // What came before a connection broke is kept: the client goes on from there.
-    let part = writer.finish().await.map_err(|error| append_error(error, &artifact))?;
+    // What came before a body broke off is kept: the client goes on from there.
+    let part = writer.finish().await;
+    let part = part.map_err(|error| body::append_error(error, too_long))?;
     let (offset, bytes) = (part.length(), artifact.bytes);
     let stored = offset == bytes;
     if stored {
         services.ingest.seal(&id, &artifact, part).await?;
     }
-    Ok(Json(Uploaded { offset, bytes, stored }))
-}
-
-fn append_error(error: AppendError, artifact: &ArtifactRecord) -> ApiError {
-    match error {
-        AppendError::TooLong => Refusal::TooLong {
-            name: artifact.name.clone(),
-            declared: artifact.bytes,
-        }
-        .into(),
-        AppendError::Io(error) => error.into(),
+    match broken {
+        Some(error) if !stored => Err(error.with("offset", offset)),
+        _ => Ok(Json(Uploaded { offset, bytes, stored })),
     }
 }
 
@@ -134,16 +138,4 @@ fn chunk_offset(headers: &HeaderMap) -> ApiResult<Option<u64>> {
 
 fn bad_header(detail: String) -> ApiError {
     ApiError::new(Code::InvalidRequest, detail)
-}
-
-/// Reads on for a while: a client that is still sending does not look for the answer, and a connection that is
-/// closed on it loses the answer.
-async fn drain(body: &mut actix_web::web::Payload) {
-    let mut left = DRAINED;
-    while let Some(Ok(piece)) = body.next().await {
-        left = left.saturating_sub(piece.len());
-        if left == 0 {
-            return;
-        }
-    }
 }

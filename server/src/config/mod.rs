@@ -62,16 +62,29 @@ pub struct Limits {
     pub artifacts: usize,
     /// Bytes of a JSON request body, inline artifacts included (base64 adds a third).
     pub json_bytes: usize,
-    /// Bytes of the metadata sent with a multipart request.
+    /// Bytes of a report's metadata: its names and texts, or the fields of a form.
     pub metadata_bytes: usize,
-    /// Requests with artifact bytes at one time; more are answered 503 with `Retry-After`.
+    /// Values in a report's metadata, those in lists and objects included.
+    pub metadata_values: usize,
+    /// Requests whose body is being received at one time; more are answered 429 with `Retry-After`. When all are
+    /// taken, those that hardly send anything make room.
     pub uploads: usize,
+    /// Connections at one time; more wait until others end.
+    pub connections: usize,
+    /// Seconds that a client may be silent in the middle of a request.
+    pub idle_seconds: u64,
+    /// Bytes a second that a body must have on average, beyond `idle_seconds`.
+    pub bytes_per_second: u64,
+    /// How many times its packed size a compressed body may have, beyond 16 MiB.
+    pub unpack_ratio: u64,
     /// Jobs that may wait; more are answered 503 with `Retry-After`.
     pub queued_jobs: u64,
     /// Bytes of the disk that uploads leave free, so that the database and the index can go on.
     pub reserved_disk_bytes: u64,
     /// Bytes of artifacts that are diagnosed at once for the answer to a new report; 0 turns that off.
     pub provisional_bytes: u64,
+    /// Seconds that the answer to a new report waits for that diagnosis.
+    pub provisional_seconds: u64,
     /// Searches at one time; more wait a little and are then answered 503.
     pub searches: usize,
 }
@@ -118,10 +131,16 @@ impl Default for Limits {
             artifacts: 256,
             json_bytes: 16 << 20,
             metadata_bytes: 1 << 20,
-            uploads: 64,
+            metadata_values: 10_000,
+            uploads: 256,
+            connections: 1024,
+            idle_seconds: 20,
+            bytes_per_second: 1024,
+            unpack_ratio: 100,
             queued_jobs: 10_000,
             reserved_disk_bytes: 256 << 20,
             provisional_bytes: 4 << 20,
+            provisional_seconds: 2,
             searches: 32,
         }
     }

@@ -3,19 +3,24 @@
 //! Everything here is idempotent: a report's id is derived from what was declared, blobs are named by their content,
 //! and a report has at most one job. A client that does not know whether its request got through sends it again.
 
+pub mod metadata;
 pub mod names;
+pub mod pace;
+mod part;
+mod space;
 mod staging;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+use tempfile::TempPath;
 use tokio::sync::{Notify, OwnedMutexGuard};
 
-pub use staging::{AppendError, Incoming, Part, Received, Staging, Writer};
+pub use part::Part;
+pub use staging::{AppendError, Incoming, Received, Staging, Writer};
 
 use crate::config::Limits;
 use crate::store::{
@@ -34,7 +39,7 @@ pub struct Ingest {
 }
 
 /// One artifact as a client declares it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Declared {
     /// Name, already clean.
     pub name: String,
@@ -42,6 +47,21 @@ pub struct Declared {
     pub bytes: u64,
     /// SHA-256.
     pub digest: Digest,
+    /// Its bytes, if they came with the request. They are removed unless the report is taken in.
+    pub staged: Option<TempPath>,
+}
+
+impl Declared {
+    /// An artifact that came with the request.
+    pub fn received(name: String, received: Received) -> Self {
+        let Received { path, bytes, digest } = received;
+        Self {
+            name,
+            bytes,
+            digest,
+            staged: Some(path),
+        }
+    }
 }
 
 /// Why something was not taken in.
@@ -80,13 +100,28 @@ pub enum Refusal {
     #[error("the report has no artifact")]
     Empty,
     /// More artifacts than a report may have.
-    #[error("the report has {0} artifacts, and {1} are allowed")]
-    TooMany(usize, usize),
+    #[error("the report has more than the {0} artifacts that are allowed (`limits.artifacts`)")]
+    TooMany(usize),
     /// Two artifacts of one name.
     #[error("two artifacts are named {0:?}")]
     SameName(String),
+    /// Two sizes for the same bytes.
+    #[error("artifact {0:?} is declared with the sha256 of another one, and another size")]
+    TwoSizes(String),
+    /// More bytes of metadata than a report may have.
+    #[error("the metadata has more than the {0} bytes that are allowed (`limits.metadata_bytes`)")]
+    MetadataBytes(usize),
+    /// More values in the metadata than a report may have.
+    #[error("the metadata has more than the {0} values that are allowed (`limits.metadata_values`)")]
+    MetadataValues(usize),
+    /// Metadata that is nested too deep.
+    #[error("the metadata is nested more than {0} levels deep")]
+    MetadataDepth(usize),
+    /// Two values for one name.
+    #[error("the metadata has {0:?} twice")]
+    MetadataTwice(String),
     /// Larger than artifacts may be.
-    #[error("artifact {name:?} has more than the {limit} bytes that are allowed")]
+    #[error("artifact {name:?} has more than the {limit} bytes that are allowed (`limits.artifact_bytes`)")]
     TooLarge {
         /// Its name.
         name: String,
@@ -149,36 +184,32 @@ impl Ingest {
 
     /// Makes sure that the bytes fit on the disk and leave the reserve that the database and the index need.
     pub fn check_space(&self, bytes: u64) -> Result<(), IngestError> {
-        let free = free_bytes(self.staging.folder())?;
-        if free.saturating_sub(self.limits.reserved_disk_bytes) < bytes {
-            return Err(StoreError::Full(format!("{bytes} bytes were to be written and {free} are free")).into());
-        }
-        Ok(())
+        Ok(self.staging.space().check(bytes)?)
     }
 
-    /// Adds a report, or finds the one there is: its record, and whether it is new.
+    /// Adds a report, or finds the one there is: its record, and whether it is new. Nothing is stored before all of
+    /// it has been checked.
     pub async fn declare(
         &self,
         metadata: Map<String, Value>,
         artifacts: Vec<Declared>,
     ) -> Result<(ReportRecord, bool), IngestError> {
-        self.check(&artifacts)?;
+        check(artifacts.iter(), &self.limits)?;
         let pairs: Vec<_> = artifacts.iter().map(|a| (a.name.clone(), a.digest.clone())).collect();
         let id = ReportId::derive(&metadata, &pairs);
-        let mut records = Vec::with_capacity(artifacts.len());
-        for Declared { name, bytes, digest } in artifacts {
-            let stored = self.blobs.size(&digest).await?;
-            records.push(ArtifactRecord {
-                name,
-                bytes: stored.unwrap_or(bytes),
-                stored: stored.is_some(),
-                digest,
-            });
+        if let Some(report) = self.records.report(&id).await?
+            && matches!(report.state, ReportState::Processing | ReportState::Done)
+        {
+            // All of it is here.
+            return Ok((report, false));
+        }
+        if self.is_whole(&artifacts).await? {
+            self.check_queue().await?;
         }
         let report = NewReport {
             id: id.clone(),
             metadata,
-            artifacts: records,
+            artifacts: self.store(artifacts).await?,
             received: Timestamp::now(),
         };
         let new = self.records.create(&report).await?;
@@ -191,27 +222,48 @@ impl Ingest {
         Ok((self.report(&id).await?, new))
     }
 
-    fn check(&self, artifacts: &[Declared]) -> Result<(), Refusal> {
-        if artifacts.is_empty() {
-            return Err(Refusal::Empty);
-        }
-        if artifacts.len() > self.limits.artifacts {
-            return Err(Refusal::TooMany(artifacts.len(), self.limits.artifacts));
-        }
-        let mut names = HashSet::new();
-        for Declared { name, bytes, .. } in artifacts {
-            if !names.insert(name) {
-                return Err(Refusal::SameName(name.clone()));
-            }
-            let limit = self.limits.artifact_bytes;
-            if *bytes > limit {
-                return Err(Refusal::TooLarge {
-                    name: name.clone(),
-                    limit,
-                });
+    /// Whether all bytes came with the request or are here already.
+    async fn is_whole(&self, artifacts: &[Declared]) -> Result<bool, IngestError> {
+        for artifact in artifacts.iter().filter(|artifact| artifact.staged.is_none()) {
+            if self.blobs.size(&artifact.digest).await?.is_none() {
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Turns away what could not be queued, before anything of it is kept.
+    async fn check_queue(&self) -> Result<(), IngestError> {
+        match self.jobs.counts().await?.queued >= self.limits.queued_jobs {
+            true => Err(StoreError::QueueFull.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes blobs of the artifacts that came with the request, and finds those that are here already.
+    async fn store(&self, artifacts: Vec<Declared>) -> Result<Vec<ArtifactRecord>, IngestError> {
+        let mut records = Vec::with_capacity(artifacts.len());
+        for artifact in artifacts {
+            let Declared {
+                name,
+                bytes,
+                digest,
+                staged,
+            } = artifact;
+            if let Some(path) = staged {
+                self.blobs.put(&digest, &path).await?;
+                // The store has taken the file over, so there is nothing left to remove.
+                let _ = path.keep();
+            }
+            let stored = self.blobs.size(&digest).await?;
+            records.push(ArtifactRecord {
+                name,
+                bytes: stored.unwrap_or(bytes),
+                stored: stored.is_some(),
+                digest,
+            });
+        }
+        Ok(records)
     }
 
     /// The report as it stands.
@@ -227,8 +279,10 @@ impl Ingest {
         artifact: &ArtifactRecord,
         offset: Option<u64>,
     ) -> Result<OwnedMutexGuard<Part>, IngestError> {
-        let part = self.staging.part(report, &artifact.digest).await?;
-        let mut part = part.ok_or_else(|| Refusal::InProgress(artifact.name.clone()))?;
+        let mut part = self.part(report, artifact)?;
+        if offset.is_some() {
+            part = load(part).await?;
+        }
         match offset {
             // The whole artifact again, from its start.
             None => part.clear()?,
@@ -245,13 +299,22 @@ impl Ingest {
         Ok(part)
     }
 
+    fn part(&self, report: &ReportId, artifact: &ArtifactRecord) -> Result<OwnedMutexGuard<Part>, Refusal> {
+        let part = self.staging.part(report, &artifact.digest);
+        part.ok_or_else(|| Refusal::InProgress(artifact.name.clone()))
+    }
+
+    /// Goes on with a part, up to the size that was declared.
+    pub fn writer(&self, artifact: &ArtifactRecord, part: OwnedMutexGuard<Part>) -> Writer<OwnedMutexGuard<Part>> {
+        self.staging.writer(part, artifact.bytes)
+    }
+
     /// How many bytes of an artifact are here.
-    pub async fn offset(&self, report: &ReportId, artifact: &ArtifactRecord) -> Result<u64, IngestError> {
+    pub fn offset(&self, report: &ReportId, artifact: &ArtifactRecord) -> Result<u64, IngestError> {
         if artifact.stored {
             return Ok(artifact.bytes);
         }
-        let part = self.staging.part(report, &artifact.digest).await?;
-        Ok(part.ok_or_else(|| Refusal::InProgress(artifact.name.clone()))?.length())
+        Ok(self.part(report, artifact)?.length())
     }
 
     /// Makes a part that has all its bytes a blob, once their digest is the declared one; dropped otherwise.
@@ -261,15 +324,18 @@ impl Ingest {
         artifact: &ArtifactRecord,
         part: OwnedMutexGuard<Part>,
     ) -> Result<(), IngestError> {
+        let mut part = load(part).await?;
         let actual = part.digest();
         if actual != artifact.digest {
-            std::fs::remove_file(part.path())?;
-            self.staging.forget(report, &artifact.digest);
+            part.clear()?;
             let (name, declared) = (artifact.name.clone(), artifact.digest.clone());
             return Err(Refusal::Mismatch { name, declared, actual }.into());
         }
+        if artifact.bytes == 0 {
+            part.make()?;
+        }
         self.blobs.put(&artifact.digest, part.path()).await?;
-        self.staging.forget(report, &artifact.digest);
+        part.taken();
         self.records.artifact_stored(report, &artifact.digest).await?;
         Ok(())
     }
@@ -300,7 +366,13 @@ impl Ingest {
     /// An upload may have ended between its last byte and the blob; empty artifacts need no upload at all.
     async fn seal_whole_parts(&self, report: &mut ReportRecord) -> Result<(), IngestError> {
         for artifact in report.artifacts.iter_mut().filter(|artifact| !artifact.stored) {
-            let Some(part) = self.staging.part(&report.id, &artifact.digest).await? else {
+            if self.blobs.size(&artifact.digest).await? == Some(artifact.bytes) {
+                // Another report brought it meanwhile.
+                self.records.artifact_stored(&report.id, &artifact.digest).await?;
+                artifact.stored = true;
+                continue;
+            }
+            let Some(part) = self.staging.part(&report.id, &artifact.digest) else {
                 continue;
             };
             if part.length() == artifact.bytes {
@@ -311,50 +383,46 @@ impl Ingest {
         Ok(())
     }
 
-    /// Takes in bytes that came with the request itself.
-    pub async fn keep_inline(&self, name: &str, bytes: Bytes) -> Result<Declared, IngestError> {
-        self.check_space(bytes.len() as u64)?;
-        let incoming = self.receive()?;
-        incoming.write(bytes).await;
-        self.keep(name, incoming).await
-    }
-
     /// A place for the bytes of an artifact that is sent in one go.
-    pub fn receive(&self) -> Result<Incoming, IngestError> {
+    pub fn receive(&self, limit: u64) -> Result<Incoming, IngestError> {
         // How much will come is not known.
         self.check_space(1)?;
-        Ok(self.staging.one_shot(self.limits.artifact_bytes)?)
-    }
-
-    /// Waits until everything that is sent in one go has come and is durable.
-    pub async fn received(&self, name: &str, incoming: Incoming) -> Result<Received, IngestError> {
-        let limit = self.limits.artifact_bytes;
-        incoming.finish().await.map_err(|error| match error {
-            AppendError::TooLong => Refusal::TooLarge {
-                name: name.to_owned(),
-                limit,
-            }
-            .into(),
-            AppendError::Io(error) => IngestError::from(error),
-        })
-    }
-
-    /// Makes what was received a blob.
-    pub async fn keep(&self, name: &str, incoming: Incoming) -> Result<Declared, IngestError> {
-        let Received { path, bytes, digest } = self.received(name, incoming).await?;
-        self.blobs.put(&digest, &path).await?;
-        // The store has taken the file over, so there is nothing left to remove.
-        let _ = path.keep();
-        Ok(Declared {
-            name: name.to_owned(),
-            bytes,
-            digest,
-        })
+        Ok(self.staging.one_shot(limit)?)
     }
 }
 
-/// Bytes that may still be written to the file system of this folder.
-fn free_bytes(folder: &std::path::Path) -> io::Result<u64> {
-    let stat = rustix::fs::statvfs(folder)?;
-    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+/// Reads what an earlier process left of a part, which can be long.
+async fn load(mut part: OwnedMutexGuard<Part>) -> io::Result<OwnedMutexGuard<Part>> {
+    tokio::task::spawn_blocking(move || part.load().map(|()| part))
+        .await
+        .map_err(io::Error::other)?
+}
+
+/// Whether these can be the artifacts of a report.
+pub fn check<'a>(artifacts: impl Iterator<Item = &'a Declared>, limits: &Limits) -> Result<(), Refusal> {
+    let (mut names, mut sizes) = (HashSet::new(), HashMap::new());
+    for Declared {
+        name, bytes, digest, ..
+    } in artifacts
+    {
+        if names.len() == limits.artifacts {
+            return Err(Refusal::TooMany(limits.artifacts));
+        }
+        if !names.insert(name) {
+            return Err(Refusal::SameName(name.clone()));
+        }
+        if *bytes > limits.artifact_bytes {
+            return Err(Refusal::TooLarge {
+                name: name.clone(),
+                limit: limits.artifact_bytes,
+            });
+        }
+        if *sizes.entry(digest).or_insert(bytes) != bytes {
+            return Err(Refusal::TwoSizes(name.clone()));
+        }
+    }
+    match names.is_empty() {
+        true => Err(Refusal::Empty),
+        false => Ok(()),
+    }
 }

@@ -7,11 +7,16 @@ pub const MAX_NAME_BYTES: usize = 200;
 /// nothing is left.
 pub fn clean(name: &str) -> Option<String> {
     let last = name.rsplit(['/', '\\']).find(|part| !part.trim().is_empty())?;
-    let mut clean: String = last.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    while clean.len() > MAX_NAME_BYTES {
-        // The end of a name says what the file is, so the front goes.
-        clean.remove(0);
+    // The end of a name says what the file is, so the front goes.
+    let mut start = last.len().saturating_sub(MAX_NAME_BYTES);
+    while !last.is_char_boundary(start) {
+        start += 1;
     }
+    let clean: String = last
+        .get(start..)?
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '_' })
+        .collect();
     let clean = clean.trim();
     (!clean.is_empty() && clean != "." && clean != "..").then(|| clean.to_owned())
 }

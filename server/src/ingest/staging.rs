@@ -1,40 +1,43 @@
 //! Files that are still coming in.
 //!
-//! Bytes are written and hashed on a blocking thread while the next ones arrive; a few pieces wait in between, so
-//! memory is bounded whatever the size. An artifact that is sent in chunks lives in a file named after its report
-//! and digest, so that an upload goes on where it stopped even after a restart.
+//! Bytes gather in memory until there are enough of them to write, and are written and hashed on a blocking thread
+//! while the next ones arrive: memory is bounded whatever the size, and a client that sends slowly holds neither a
+//! thread nor a place on the disk. An artifact that is sent in chunks lives in a file named after its report and
+//! digest, so that an upload goes on where it stopped even after a restart.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs;
+use std::io;
+use std::ops::DerefMut;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
-use sha2::{Digest as _, Sha256};
-use tokio::sync::{OwnedMutexGuard, mpsc};
+use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
 
-use crate::store::{Digest, ReportId};
+use super::part::{Content, Part};
+use super::space::Space;
+use crate::store::{Digest, ReportId, StoreError};
 
-/// Pieces that may wait between the network and the disk.
-const PIECES: usize = 16;
-/// Bytes read at a time when a part is hashed again after a restart.
-const HASH_BUFFER: usize = 1 << 20;
+/// Bytes gathered before they are written.
+const BATCH: usize = 128 << 10;
+/// Parts whose hash is kept although nobody sends to them; others are hashed again when their upload goes on.
+const KEPT: usize = 256;
 
-type Parts = HashMap<(ReportId, Digest), Arc<tokio::sync::Mutex<Part>>>;
+type Slot = Arc<tokio::sync::Mutex<Part>>;
 
 /// The folder of files that are still coming in.
 #[derive(Debug)]
 pub struct Staging {
     folder: PathBuf,
-    parts: Mutex<Parts>,
+    space: Arc<Space>,
+    parts: Mutex<HashMap<(ReportId, Digest), Slot>>,
 }
 
 impl Staging {
     /// Uses this folder, which is made if need be, and clears what uploads of an earlier process left half-done;
-    /// the parts of resumable uploads stay.
-    pub fn open(folder: &Path) -> io::Result<Self> {
+    /// the parts of resumable uploads stay. The disk keeps `reserve` bytes free.
+    pub fn open(folder: &Path, reserve: u64) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
@@ -44,145 +47,49 @@ impl Staging {
         }
         Ok(Self {
             folder: folder.to_owned(),
+            space: Arc::new(Space::new(folder, reserve)),
             parts: Mutex::default(),
         })
     }
 
-    /// The folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// The space that is left.
+    pub fn space(&self) -> &Arc<Space> {
+        &self.space
     }
 
     /// A file for an upload in one go of up to `limit` bytes; removed when dropped.
     pub fn one_shot(&self, limit: u64) -> io::Result<Incoming> {
-        let path = tempfile::Builder::new()
-            .prefix("upload-")
-            .tempfile_in(&self.folder)?
-            .into_temp_path();
-        let part = Box::new(Part::open(path.to_path_buf())?);
+        let file = tempfile::Builder::new().prefix("upload-").tempfile_in(&self.folder)?;
+        let (file, path) = file.into_parts();
+        let part = Box::new(Part::new(path.to_path_buf(), file));
         Ok(Incoming {
-            writer: Writer::start(part, limit),
+            writer: Writer::start(part, limit, Arc::clone(&self.space)),
             path,
         })
     }
 
     /// The part of an artifact that came so far, for one upload at a time; none if another upload of it is going on.
-    pub async fn part(&self, report: &ReportId, digest: &Digest) -> io::Result<Option<OwnedMutexGuard<Part>>> {
-        let key = (report.clone(), digest.clone());
-        if let Some(known) = self.known(&key) {
-            return Ok(known.try_lock_owned().ok());
-        }
-        let path = self.folder.join(format!("{report}-{digest}.part"));
-        let opened = tokio::task::spawn_blocking(move || Part::open(path))
-            .await
-            .map_err(io::Error::other)??;
+    /// What an earlier process left is not read yet: see [`Part::load`].
+    pub fn part(&self, report: &ReportId, digest: &Digest) -> Option<OwnedMutexGuard<Part>> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let part = parts
-            .entry(key)
-            .or_insert_with(|| Arc::new(tokio::sync::Mutex::new(opened)));
-        Ok(Arc::clone(part).try_lock_owned().ok())
+        if parts.len() >= KEPT {
+            // Who holds a part holds its slot too.
+            parts.retain(|_, slot| Arc::strong_count(slot) > 1);
+        }
+        let slot = parts.entry((report.clone(), digest.clone())).or_insert_with(|| {
+            let path = self.folder.join(format!("{report}-{digest}.part"));
+            Arc::new(tokio::sync::Mutex::new(Part::at(path)))
+        });
+        Arc::clone(slot).try_lock_owned().ok()
     }
 
-    fn known(&self, key: &(ReportId, Digest)) -> Option<Arc<tokio::sync::Mutex<Part>>> {
-        self.parts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(key)
-            .cloned()
-    }
-
-    /// Forgets a part whose file has been moved away or removed.
-    pub fn forget(&self, report: &ReportId, digest: &Digest) {
-        self.parts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&(report.clone(), digest.clone()));
+    /// A writer that goes on with a part, up to `limit` bytes in all.
+    pub fn writer(&self, part: OwnedMutexGuard<Part>, limit: u64) -> Writer<OwnedMutexGuard<Part>> {
+        Writer::start(part, limit, Arc::clone(&self.space))
     }
 }
 
-/// A file and the hash of everything in it.
-#[derive(Debug)]
-pub struct Part {
-    path: PathBuf,
-    length: u64,
-    hasher: Sha256,
-}
-
-impl Part {
-    /// The file at `path`, made if need be; what is in it already is hashed.
-    fn open(path: PathBuf) -> io::Result<Self> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)?;
-        let (mut hasher, mut length, mut buffer) = (Sha256::new(), 0, vec![0; HASH_BUFFER]);
-        loop {
-            let read = file.read(&mut buffer)?;
-            if read == 0 {
-                return Ok(Self { path, length, hasher });
-            }
-            hasher.update(buffer.get(..read).unwrap_or_default());
-            length += read as u64;
-        }
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Bytes in it.
-    pub fn length(&self) -> u64 {
-        self.length
-    }
-
-    /// Digest of the bytes in it.
-    pub fn digest(&self) -> Digest {
-        Digest::finish(self.hasher.clone())
-    }
-
-    /// Empties it.
-    pub fn clear(&mut self) -> io::Result<()> {
-        (self.length, self.hasher) = (0, Sha256::new());
-        OpenOptions::new().write(true).open(&self.path)?.set_len(0)
-    }
-
-    /// Appends all pieces and makes them durable. When that fails nothing of them stays.
-    fn append(&mut self, pieces: &mut mpsc::Receiver<Bytes>, limit: u64) -> Result<(), AppendError> {
-        let (length, hasher) = (self.length, self.hasher.clone());
-        let mut file = OpenOptions::new().write(true).open(&self.path)?;
-        let result = self.append_to(&mut file, pieces, limit);
-        if result.is_err() {
-            (self.length, self.hasher) = (length, hasher);
-            file.set_len(length)?;
-        }
-        result
-    }
-
-    fn append_to(
-        &mut self,
-        file: &mut File,
-        pieces: &mut mpsc::Receiver<Bytes>,
-        limit: u64,
-    ) -> Result<(), AppendError> {
-        file.seek(SeekFrom::Start(self.length))?;
-        while let Some(piece) = pieces.blocking_recv() {
-            let length = self.length + piece.len() as u64;
-            if length > limit {
-                return Err(AppendError::TooLong);
-            }
-            file.write_all(&piece)?;
-            self.hasher.update(&piece);
-            self.length = length;
-            metrics::counter!("whycrash_ingest_bytes_total").increment(piece.len() as u64);
-        }
-        Ok(file.sync_all()?)
-    }
-}
-
-/// Why bytes were not appended. Nothing of them stays then.
+/// Why bytes were not appended.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
     /// They are more than the file may have.
@@ -190,38 +97,134 @@ pub enum AppendError {
     TooLong,
     /// They can not be written.
     #[error(transparent)]
-    Io(#[from] io::Error),
+    Store(#[from] StoreError),
 }
 
-/// A part that bytes are being appended to.
+impl From<io::Error> for AppendError {
+    fn from(error: io::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// A part that bytes are being appended to. Dropping it ends the appending; what was written stays then.
 #[derive(Debug)]
 pub struct Writer<P> {
-    pieces: mpsc::Sender<Bytes>,
-    written: JoinHandle<(P, Result<(), AppendError>)>,
+    space: Arc<Space>,
+    limit: u64,
+    /// Bytes in the part once everything is written.
+    length: u64,
+    /// What was in the part at first.
+    start: Content,
+    gathered: Vec<u8>,
+    part: State<P>,
 }
 
-impl<P: std::ops::DerefMut<Target = Part> + Send + 'static> Writer<P> {
-    /// Starts to append, up to `limit` bytes in all. Dropping the writer ends the appending too; what was written
-    /// stays then.
-    pub fn start(mut part: P, limit: u64) -> Self {
-        let (pieces, mut receiver) = mpsc::channel(PIECES);
-        let written = tokio::task::spawn_blocking(move || {
-            let result = part.append(&mut receiver, limit);
+#[derive(Debug)]
+enum State<P> {
+    Idle(P),
+    Writing(JoinHandle<(P, io::Result<()>)>),
+    /// A thread that wrote has panicked.
+    Gone,
+}
+
+impl<P: DerefMut<Target = Part> + Send + 'static> Writer<P> {
+    fn start(part: P, limit: u64, space: Arc<Space>) -> Self {
+        Self {
+            space,
+            limit,
+            length: part.length(),
+            start: part.content(),
+            gathered: Vec::new(),
+            part: State::Idle(part),
+        }
+    }
+
+    /// Takes one piece. After an error nothing more can be written: see [`Self::undo`].
+    pub async fn write(&mut self, piece: &[u8]) -> Result<(), AppendError> {
+        self.length += piece.len() as u64;
+        if self.length > self.limit {
+            return Err(AppendError::TooLong);
+        }
+        // Copied, because a piece of one byte may keep the whole buffer alive that it was read into.
+        self.gathered.extend_from_slice(piece);
+        if self.gathered.len() >= BATCH {
+            self.flush().await?;
+        }
+        Ok(())
+    }
+
+    /// Starts to write what was gathered, once what was gathered before is written.
+    async fn flush(&mut self) -> Result<(), AppendError> {
+        let mut part = self.idle().await?;
+        let claim = match self.space.claim(self.gathered.len() as u64) {
+            Ok(claim) => claim,
+            Err(error) => {
+                self.part = State::Idle(part);
+                return Err(error.into());
+            }
+        };
+        let bytes = std::mem::take(&mut self.gathered);
+        self.part = State::Writing(tokio::task::spawn_blocking(move || {
+            let result = part.append(&bytes);
+            drop(claim);
+            (part, result)
+        }));
+        Ok(())
+    }
+
+    /// The part, once nobody writes to it.
+    async fn idle(&mut self) -> Result<P, AppendError> {
+        match std::mem::replace(&mut self.part, State::Gone) {
+            State::Idle(part) => Ok(part),
+            State::Writing(thread) => {
+                let (part, result) = thread.await.map_err(io::Error::other)?;
+                if let Err(error) = result {
+                    self.part = State::Idle(part);
+                    return Err(error.into());
+                }
+                Ok(part)
+            }
+            State::Gone => Err(io::Error::other("an earlier write did not end").into()),
+        }
+    }
+
+    /// Makes everything durable; after an error nothing of what came stays.
+    pub async fn finish(mut self) -> Result<P, AppendError> {
+        match self.sync().await {
+            Ok(part) => Ok(part),
+            Err(error) => {
+                self.undo().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn sync(&mut self) -> Result<P, AppendError> {
+        if !self.gathered.is_empty() {
+            self.flush().await?;
+        }
+        let mut part = self.idle().await?;
+        let synced = tokio::task::spawn_blocking(move || {
+            let result = part.sync();
             (part, result)
         });
-        Self { pieces, written }
+        self.part = State::Writing(synced);
+        self.idle().await
     }
 
-    /// Hands over one piece; false when writing has failed, which [`Self::finish`] tells more about.
-    pub async fn write(&self, piece: Bytes) -> bool {
-        self.pieces.send(piece).await.is_ok()
-    }
-
-    /// Waits until everything is durable.
-    pub async fn finish(self) -> Result<P, AppendError> {
-        drop(self.pieces);
-        let (part, result) = self.written.await.map_err(io::Error::other)?;
-        result.map(|()| part)
+    /// Drops everything that came.
+    pub async fn undo(mut self) {
+        while let State::Writing(_) = self.part {
+            if let Ok(part) = self.idle().await {
+                self.part = State::Idle(part);
+            }
+        }
+        if let State::Idle(mut part) = self.part {
+            let undone = tokio::task::spawn_blocking(move || part.go_back(self.start)).await;
+            if let Ok(Err(error)) = undone {
+                tracing::warn!(%error, "can not remove what came of an upload that failed");
+            }
+        }
     }
 }
 
@@ -232,7 +235,7 @@ pub struct Incoming {
     path: tempfile::TempPath,
 }
 
-/// An upload in one go that is durable, but not yet a blob.
+/// An upload in one go that is durable, but not yet a blob. Its file is removed when dropped.
 #[derive(Debug)]
 pub struct Received {
     /// Where it is until then.
@@ -244,8 +247,8 @@ pub struct Received {
 }
 
 impl Incoming {
-    /// Hands over one piece; false when writing has failed.
-    pub async fn write(&self, piece: Bytes) -> bool {
+    /// Takes one piece. After an error nothing more can be written.
+    pub async fn write(&mut self, piece: &[u8]) -> Result<(), AppendError> {
         self.writer.write(piece).await
     }
 

@@ -19,6 +19,10 @@ const TEXT_BYTES: usize = 4 << 20;
 const LOG_LINES: u64 = 256;
 /// Frames indexed of one thread, innermost first.
 const FRAMES: usize = 64;
+/// Characters of a value of the metadata that lists show and the index finds: names of machines have 253 at most.
+const WORD: usize = 256;
+/// Ranks that lists show and the index finds; the document has all of them.
+const RANKS: usize = 4096;
 
 /// The document as it is stored, and as it is indexed with this text.
 pub fn digest(
@@ -102,12 +106,12 @@ fn time(evidence: &Evidence, report: &ReportRecord) -> Timestamp {
         .unwrap_or(report.received)
 }
 
-/// A member that is a string, a number, or an object with a `name`.
+/// A member that is a string, a number, or an object with a `name`, as one short line.
 fn word(members: &Map<String, Value>, name: &str) -> Option<String> {
     let text = match members.get(name)? {
-        Value::String(text) => text.clone(),
+        Value::String(text) => text.chars().filter(|c| !c.is_control()).take(WORD).collect(),
         Value::Number(number) => number.to_string(),
-        Value::Object(object) => object.get("name")?.as_str()?.to_owned(),
+        Value::Object(object) => return word(object, "name"),
         _ => return None,
     };
     (!text.is_empty()).then_some(text)
@@ -132,6 +136,7 @@ fn ranks(evidence: &Evidence, metadata: &Map<String, Value>) -> Vec<u32> {
     ranks.extend(evidence.collectives.iter().flat_map(|collectives| &collectives.ranks));
     ranks.sort_unstable();
     ranks.dedup();
+    ranks.truncate(RANKS);
     ranks
 }
 

@@ -21,12 +21,10 @@ impl ReportId {
             .map(|(name, sha)| (name.as_str(), sha.as_str()))
             .collect();
         pairs.sort_unstable();
-        let canonical = format!(
-            "{}{}",
-            sorted(&Value::Object(metadata.clone())),
-            serde_json::json!(pairs)
-        );
-        Self(hex(&sha2::Sha256::digest(canonical)[..16]))
+        let mut hasher = sha2::Sha256::new();
+        hash_members(&mut hasher, metadata);
+        hasher.update(serde_json::json!(pairs).to_string());
+        Self(hex(&hasher.finalize()[..16]))
     }
 
     /// The digits.
@@ -35,22 +33,39 @@ impl ReportId {
     }
 }
 
-/// The same value with the members of every object in order of their names.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(members) => {
-            let mut names: Vec<&String> = members.keys().collect();
-            names.sort_unstable();
-            Value::Object(
-                names
-                    .into_iter()
-                    .map(|name| (name.clone(), sorted(&members[name])))
-                    .collect(),
-            )
-        }
-        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
-        other => other.clone(),
+/// Hashes the JSON of an object with the members of every object in order of their names, without making a copy.
+fn hash_members(hasher: &mut sha2::Sha256, members: &Map<String, Value>) {
+    let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
+    sorted.sort_unstable_by_key(|(name, _)| *name);
+    hasher.update("{");
+    for (index, (name, value)) in sorted.into_iter().enumerate() {
+        hasher.update(if index == 0 { "" } else { "," });
+        hash_text(hasher, name);
+        hasher.update(":");
+        hash_value(hasher, value);
     }
+    hasher.update("}");
+}
+
+fn hash_value(hasher: &mut sha2::Sha256, value: &Value) {
+    match value {
+        Value::Object(members) => hash_members(hasher, members),
+        Value::Array(items) => {
+            hasher.update("[");
+            for (index, item) in items.iter().enumerate() {
+                hasher.update(if index == 0 { "" } else { "," });
+                hash_value(hasher, item);
+            }
+            hasher.update("]");
+        }
+        Value::String(text) => hash_text(hasher, text),
+        plain => hasher.update(plain.to_string()),
+    }
+}
+
+fn hash_text(hasher: &mut sha2::Sha256, text: &str) {
+    // Text always has a form in JSON.
+    hasher.update(serde_json::to_vec(text).unwrap_or_default());
 }
 
 impl FromStr for ReportId {
@@ -133,4 +148,25 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
             let _ = write!(text, "{byte:02x}");
             text
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::Digest as _;
+
+    use super::{Digest, ReportId, hex};
+
+    #[test]
+    fn ids_come_from_canonical_json() {
+        let sent = r#"{"b": [1, {"y": null, "x": "\u0000é\""}], "a": {"d": 1.5, "c": -3}, "e": {}, "f": []}"#;
+        let digest = Digest::of(b"");
+        let id = ReportId::derive(
+            &serde_json::from_str(sent).unwrap(),
+            &[("core".to_owned(), digest.clone())],
+        );
+        let canonical = format!(
+            r#"{{"a":{{"c":-3,"d":1.5}},"b":[1,{{"x":"\u0000é\"","y":null}}],"e":{{}},"f":[]}}[["core","{digest}"]]"#
+        );
+        assert_eq!(id.as_str(), hex(&sha2::Sha256::digest(canonical)[..16]));
+    }
 }

@@ -1,6 +1,6 @@
 //! A real server on a loopback port over a folder of its own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
@@ -119,6 +119,21 @@ impl Server {
             assert!(Instant::now() < deadline, "report {id} is still {}", document["state"]);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// The files under a folder of the server's data.
+    pub fn files(&self, folder: &str) -> Vec<PathBuf> {
+        let mut folders = vec![self.folder.path().join("data").join(folder)];
+        let mut files = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                match entry.path().is_dir() {
+                    true => folders.push(entry.path()),
+                    false => files.push(entry.path()),
+                }
+            }
+        }
+        files
     }
 
     /// What a search finds.

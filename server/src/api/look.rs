@@ -1,0 +1,70 @@
+//! The first look at a report, for the answer to who sent it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use whycrash_evidence::Artifact;
+use whycrash_plugin_host::{Finding, Input};
+
+use super::prelude::*;
+use crate::store::ReportRecord;
+
+/// What a document says of its findings; the rest of it is passed over.
+#[derive(Deserialize)]
+struct Findings {
+    #[serde(default)]
+    findings: Vec<Finding>,
+}
+
+/// What is known about the report: from its document, or from a quick look at what is here if that is small.
+///
+/// Nothing depends on it: whatever takes too long, fails, or finds another look going on is left to the workers.
+pub async fn findings(services: &Data<Services>, report: &ReportRecord) -> Vec<Finding> {
+    let document = services.stores.records.document(&report.id).await;
+    if let Ok(Some(json)) = document {
+        let read = tokio::task::spawn_blocking(move || serde_json::from_str::<Findings>(&json));
+        return match read.await {
+            Ok(Ok(document)) => document.findings,
+            _ => Vec::new(),
+        };
+    }
+    let limits = &services.config.limits;
+    let here = report.artifacts.iter().filter(|artifact| artifact.stored);
+    let bytes: u64 = here.map(|artifact| artifact.bytes).sum();
+    if bytes == 0 || bytes > limits.provisional_bytes {
+        return Vec::new();
+    }
+    let patience = Duration::from_secs(limits.provisional_seconds);
+    tokio::time::timeout(patience, look(services, report))
+        .await
+        .ok()
+        .flatten()
+        .unwrap_or_default()
+}
+
+/// Diagnoses what is here. The look goes on when nobody waits for it any more, and no other starts until it ends.
+async fn look(services: &Data<Services>, report: &ReportRecord) -> Option<Vec<Finding>> {
+    let permit = Arc::clone(&services.provisional).try_acquire_owned().ok()?;
+    let mut input = Input {
+        metadata: report.metadata.clone(),
+        ..Input::default()
+    };
+    let mut blobs = Vec::new();
+    for artifact in report.artifacts.iter().filter(|artifact| artifact.stored) {
+        let Ok(Some(blob)) = services.stores.blobs.local(&artifact.digest).await else {
+            continue;
+        };
+        let known = Artifact::new(artifact.name.clone(), blob.path.clone());
+        input.artifacts.push(known.with_sha256(artifact.digest.as_str()));
+        blobs.push(blob);
+    }
+    let diagnoser = Arc::clone(&services.diagnoser);
+    let look = tokio::task::spawn_blocking(move || {
+        let document = diagnoser.diagnose(&input);
+        drop((blobs, permit));
+        document.findings
+    });
+    // A reader that panics fails the job later, where it is shown.
+    look.await.ok()
+}
