@@ -36,6 +36,8 @@ export interface Progress {
   time?: string;
   /** Why processing failed, in words. */
   failure?: string;
+  /** Names of artifacts whose bytes are kept no longer. */
+  expired?: string[];
 }
 
 export interface Document extends Progress {

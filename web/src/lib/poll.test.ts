@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { pauseMs, poll } from './poll';
+import { pauseMs, poll, whenShown } from './poll';
 
 /** A page that can be hidden. */
 const page = Object.assign(new EventTarget(), { hidden: false });
@@ -7,6 +7,7 @@ const page = Object.assign(new EventTarget(), { hidden: false });
 beforeEach(() => {
   vi.useFakeTimers();
   vi.stubGlobal('document', page);
+  vi.stubGlobal('window', new EventTarget());
   page.hidden = false;
 });
 afterEach(() => void vi.useRealTimers());
@@ -52,4 +53,19 @@ it('asks one question at a time', async () => {
   await vi.advanceTimersByTimeAsync(60_000);
   expect(work).toHaveBeenCalledTimes(2);
   end();
+});
+
+it('coming back is told once, however a browser tells it', () => {
+  const work = vi.fn();
+  const end = whenShown(work);
+  window.dispatchEvent(new Event('focus'));
+  show(true);
+  expect(work).toHaveBeenCalledTimes(1);
+  vi.advanceTimersByTime(1000);
+  window.dispatchEvent(new Event('focus'));
+  expect(work).toHaveBeenCalledTimes(2);
+  end();
+  vi.advanceTimersByTime(1000);
+  window.dispatchEvent(new Event('focus'));
+  expect(work).toHaveBeenCalledTimes(2);
 });

@@ -42,11 +42,22 @@ export function poll(work: () => Promise<void>): () => void {
   };
 }
 
-/** Runs `work` whenever the page comes back into sight. Returns what ends it. */
+/** Coming back is one event, though a browser may tell it as two. */
+const ONCE_MS = 500;
+
+/** Runs `work` whenever somebody comes back to the page. Returns what ends it. */
 export function whenShown(work: () => void): () => void {
+  let last = -Infinity;
   const look = () => {
-    if (!document.hidden) work();
+    if (document.hidden || Date.now() - last < ONCE_MS) return;
+    last = Date.now();
+    work();
   };
   document.addEventListener('visibilitychange', look);
-  return () => document.removeEventListener('visibilitychange', look);
+  // A window beside another one is never hidden.
+  window.addEventListener('focus', look);
+  return () => {
+    document.removeEventListener('visibilitychange', look);
+    window.removeEventListener('focus', look);
+  };
 }

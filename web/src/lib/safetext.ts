@@ -23,6 +23,8 @@ export function safeText(text: string): string {
 
 /** The same for the strings of a JSON text. */
 export function safeJson(json: string): string {
+  // Most answers have nothing of the kind, and documents can have megabytes.
+  if (!/\\[bfu]/.test(json) && json.search(INVISIBLE) < 0) return json;
   return json
     .replaceAll(COLOURS, '')
     .replaceAll(ESCAPES, (escape, hex: string | undefined) => {
