@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { assertAccessible } from './lib/axe.mjs';
 import { assertInView, launch, onPage, PHONE, screenshot } from './lib/browser.mjs';
-import { corpusFile, Server } from './lib/server.mjs';
+import { caseFiles, corpusFile, Server } from './lib/server.mjs';
 
 let server;
 let browser;
@@ -15,6 +15,13 @@ before(async () => {
   for (const name of ['dist-rank-branch-gloo', 'oom-fragmentation-snapshot', 'oom-fragmentation-log']) {
     reports[name] = await server.uploadCase(name);
   }
+  const dumps = await caseFiles('dist-rank-branch-gloo');
+  const traceback = [0, 2].flatMap((rank) => [
+    `[rank${rank}]: Traceback (most recent call last):`,
+    `[rank${rank}]:   File "/job/train.py", line ${rank + 10}, in step`,
+    `[rank${rank}]: ValueError: of rank ${rank}`,
+  ]);
+  reports.joined = await server.upload([...dumps, ['train.log', `${traceback.join('\n')}\n`]]);
   const core = await readFile(corpusFile('seg-null-deref-worker-thread', 'core.zst'));
   reports.damaged = await server.upload([
     ['core.zst', core.subarray(0, core.length / 2)],
@@ -46,6 +53,17 @@ describe('the ranks that hold the others up', () => {
       await screenshot(page, 'collectives');
     }));
 });
+
+test('a rank that is named leads to what it left itself', () =>
+  onPage(browser, server.url, {}, async (page) => {
+    const own = reports.joined.evidence.timeline.find((event) => event.rank === 2);
+    assert.ok(own, 'no event is of rank 2');
+    await page.goto(address('joined'));
+    await page.locator('[data-blame]').getByRole('link', { name: 'rank 2' }).click();
+    const event = page.locator(`[data-place="event:${own.event}"][aria-current="location"]`);
+    await event.getByText('ValueError: of rank 2').waitFor();
+    await assertInView(event);
+  }));
 
 describe('the evidence', () => {
   for (const viewport of [

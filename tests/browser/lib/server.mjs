@@ -48,11 +48,7 @@ export class Server {
 
   /** Uploads a case of the labelled corpus and waits until it is read. Returns its document. */
   async uploadCase(name) {
-    const toml = await readFile(path.join(CORPUS, name, 'case.toml'), 'utf8');
-    const [, list] = /^artifacts = (\[.*\])$/m.exec(toml);
-    const names = JSON.parse(list);
-    const files = await Promise.all(names.map(async (file) => [file, await readFile(path.join(CORPUS, name, file))]));
-    return this.upload(files);
+    return this.upload(await caseFiles(name));
   }
 
   /** Uploads files, as pairs of name and bytes, and waits until they are read. Returns the report's document. */
@@ -76,6 +72,13 @@ export class Server {
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
+}
+
+/** The artifacts of a case of the labelled corpus, as pairs of name and bytes. */
+export async function caseFiles(name) {
+  const toml = await readFile(corpusFile(name, 'case.toml'), 'utf8');
+  const [, list] = /^artifacts = (\[.*\])$/m.exec(toml);
+  return Promise.all(JSON.parse(list).map(async (file) => [file, await readFile(corpusFile(name, file))]));
 }
 
 /** Path of a file of a corpus case. */
