@@ -133,6 +133,10 @@ test('Markdown in fixes and signs is drawn', () =>
     await page.goto('/causes/dist-cross-rank-assumption');
     await page.locator('em', { hasText: /^every$/ }).waitFor();
     assert.doesNotMatch(await page.locator('main').innerText(), /\*every\*|`all_reduce`/);
+    // In titles and summaries too.
+    await page.goto('/causes');
+    await page.locator('[data-row]').first().waitFor();
+    assert.doesNotMatch(await page.locator('main').innerText(), /`/);
   }));
 
 test('what can not be seen in names and lines is shown', () =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { blocks, inline, type Block, type Inline } from './markdown';
+import { blocks, inline, plain, type Block, type Inline } from './markdown';
 
 /** The tree as one line of text. */
 function said(pieces: readonly Inline[]): string {
@@ -63,4 +63,8 @@ it('takes time in proportion to the text, whatever is in it', () => {
     const ratio = (cost(piece.repeat(8000)) + 5) / (cost(piece.repeat(2000)) + 5);
     expect(ratio, piece).toBeLessThan(40);
   }
+});
+
+it('the words alone are left where marks can not be shown', () => {
+  expect(plain('`CUDA error` from *outside* [the allocator](/causes/x)')).toBe('CUDA error from outside the allocator');
 });

@@ -133,3 +133,9 @@ function link(text: string, start: number, depth: number): { piece: Inline; end:
   if (!/^(https?:\/\/|\/(?!\/)|#)/i.test(href)) return undefined;
   return { piece: { kind: 'link', href, inside: inline(words, depth + 1) }, end: start + whole.length };
 }
+
+/** The words of a line without its marks, where nothing but text can be shown. */
+export function plain(text: string): string {
+  const said = (pieces: readonly Inline[]): string => pieces.map((piece) => ('text' in piece ? piece.text : said(piece.inside))).join('');
+  return said(inline(text));
+}
