@@ -1,6 +1,10 @@
 # Two commands matter: `make run` (see it work) and `make test` (know it works). Each sets up what is missing.
 TARGET ?= $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 FUZZ_SECONDS ?= 600
+# Where set-up puts Node when this machine's own is too old.
+export PATH := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/whycrash/node/bin:$(PATH)
+# One line a stage; what a stage's tools print is errors and warnings.
+SAY = @printf '%s\n' >&2
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
 .PHONY: setup plugins web build run test test-rust test-browser check truth bench score fuzz clean
@@ -16,11 +20,14 @@ web: web/dist/index.html  ## build the web UI
 
 web/dist/index.html: $(WEB_SOURCES)
 	@.ci/setup run
-	cd web && npm ci --no-fund --no-audit && npm run build
+	$(SAY) 'web: building the UI (half a minute)'
+	@cd web && npm ci --no-fund --no-audit --loglevel=error && npm run -s build -- --logLevel warn
 	@touch $@
 
+# The whole workspace is selected, so that dependencies get the same features here and in the tests: built once.
 build: plugins web  ## the two binaries, plugins and UI embedded
-	cargo build --workspace --bins
+	$(SAY) 'build: compiling the server and the command line (minutes the first time)'
+	@cargo build -q --workspace --bin whycrash --bin whycrash-server
 
 run: build        ## crash two small programs for real, show why, leave the UI up (RUN_ONCE=1 ends after that)
 	@BIN=$(TARGET)/debug tests/run.sh
@@ -29,20 +36,29 @@ test: test-rust test-browser  ## everything
 
 test-rust: build
 	@.ci/setup test
-	cargo test --workspace --no-fail-fast
+	$(SAY) 'tests: compiling them (minutes the first time)'
+	@cargo test -q --workspace --all-targets --no-run
+	$(SAY) 'tests: running those in Rust'
+	@cargo test --workspace --all-targets --no-fail-fast
 
 test-browser: build
 	@.ci/setup test
-	cd web && npm run test
-	cd tests/browser && npm ci --no-fund --no-audit && WHYCRASH_SERVER_BIN=$(TARGET)/debug/whycrash-server node --test
+	$(SAY) 'tests: running those of the web UI, without and with a browser'
+	@cd web && npm run -s test
+	@cd tests/browser && npm ci --no-fund --no-audit --loglevel=error && \
+	  WHYCRASH_SERVER_BIN=$(TARGET)/debug/whycrash-server node --test
 
 check: plugins web  ## formatting, lints, licences, documentation
 	@.ci/setup check
 	cargo fmt --all --check
-	cd plugins/builtin && cargo fmt --check -p native-crash -p cuda-oom -p dataloader-worker -p distributed
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items
 	cargo deny --workspace check bans licenses sources
+	# Among clippy's lints is incompatible_msrv: what Debian stable's compiler lacks is not used where that must do.
+	cd plugins/builtin && cargo fmt --all --check && cargo clippy --workspace --target-dir $(TARGET) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --manifest-path plugins/builtin/Cargo.toml -p whycrash-plugin --no-deps \
+	  --target-dir $(TARGET)
+	cargo deny --manifest-path plugins/builtin/Cargo.toml --workspace check bans licenses sources
 	cd web && npm run check
 
 truth:            ## compare what is found with gdb, PyTorch and the analyzers, one table a kind of artifact
@@ -57,7 +73,6 @@ score: build      ## diagnose the labelled corpus, one row a cause
 	cargo test -q -p whycrash-tests --test it -- --nocapture corpus
 
 fuzz:             ## give every reader damaged input, FUZZ_SECONDS each
-	@.ci/setup fuzz
 	@knowledge/fuzz/run.sh $(FUZZ_SECONDS)
 
 clean:

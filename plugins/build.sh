@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the built-in plugins (and the hostile ones that the tests need) into plugins/builtin/dist, and compiles them for
-# this architecture. Run it again after a change; it does only what is missing.
+# Builds the built-in plugins (and the hostile ones that the tests need) into plugins/builtin/dist, and compiles them
+# for this architecture. Run it again after a change; it does only what is missing.
 set -eu
 
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
@@ -10,34 +10,62 @@ dist=$plugins/dist
 # A target directory of their own: other compiler, other flags.
 built=${WHYCRASH_PLUGIN_TARGET_DIR:-${CARGO_TARGET_DIR:+$CARGO_TARGET_DIR/plugins}}
 built=${built:-$plugins/target}
-
-say() { echo "plugins: $*" >&2; }
+cd "$here/.."
+. .ci/install.sh
 
 # wasm-component-ld and the linker it drives come with every rustup toolchain.
 tools=$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/bin
+[ -x "$tools/wasm-component-ld" ] ||
+    fail "$tools has no wasm-component-ld: use a Rust toolchain of rustup's (https://rustup.rs), then run make again"
 
 build() {
     PATH=$tools/gcc-ld:$tools:$PATH CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=$tools/wasm-component-ld \
-        CARGO_TARGET_DIR=$built cargo build --manifest-path "$plugins/Cargo.toml" --locked --release --target $target "$@"
+        CARGO_TARGET_DIR=$built cargo build -q --manifest-path "$plugins/Cargo.toml" --locked --release \
+        --target $target "$@"
 }
 
 has_target() { [ -d "$(rustc --print target-libdir --target $target)" ]; }
 
-# 1. The target is installed. 2. rustup may install it. 3. Debian's rustc-web builds it from its own library source: compiler and
-# library source have to match, so that compiler is used and not the one on PATH.
-if ! has_target && [ "${RUSTUP_AUTO_INSTALL:-1}" != 0 ] && command -v rustup >/dev/null; then
-    say "installing the $target target"
+# Debian's compiler builds the target from its own library source: both have to be there, of one version, and new
+# enough. Its package is rustc-web, or plain rustc where that is here.
+minimum=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$plugins/Cargo.toml")
+debian_rust_is_ready() {
+    for compiler in rustc-web:rust-web-src rustc:rust-src; do
+        compiler_version=$(version_of "${compiler%:*}")
+        if at_least "$compiler_version" "$minimum" && [ "$compiler_version" = "$(version_of "${compiler#*:}")" ]; then
+            return 0
+        fi
+    done
+    return 1
+}
+
+install_debian_rust() {
+    if at_least "$(version_of rustc)" "$minimum"; then
+        packages rustc rust-src
+    elif [ -e /usr/bin/rustc ] && ! dpkg-query -S /usr/bin/rustc >/dev/null 2>&1; then
+        fail "/usr/bin/rustc is no package's and has no $target target: run 'rustup target add $target', or remove it"
+    else
+        packages rustc-web rust-web-src
+    fi
+    debian_rust_is_ready ||
+        fail "this system's rustc is older than $minimum or not of its source's version: run 'rustup target add $target'"
+}
+
+# 1. The target is installed. 2. rustup may install it. 3. Debian's compiler builds it, and not the one on PATH, whose
+# library source is not here.
+if ! has_target && [ "${RUSTUP_AUTO_INSTALL:-1}" != 0 ] && have rustup; then
+    say "installing the $target target (rustup)"
     rustup target add $target || say "rustup could not; trying the system's compiler"
 fi
 if has_target; then
+    say "compiling the plugins to WebAssembly (half a minute the first time)"
     build
 else
-    if [ ! -x /usr/bin/rustc ] || [ ! -d /usr/lib/rustlib/src/rust/library ]; then
-        command -v apt-get >/dev/null || { say "no $target target, and no way to get one: run 'rustup target add $target'"; exit 1; }
-        say "installing rustc-web and rust-web-src"
-        apt-get install -y --no-install-recommends rustc-web rust-web-src >&2 ||
-            { say "could not install them: as root, run 'apt-get install rustc-web rust-web-src'"; exit 1; }
-    fi
+    have apt-get ||
+        fail "no $target target, and no way to get one: run 'rustup target add $target', then run make again"
+    debian_rust_is_ready || install_debian_rust
+    compiler=$(/usr/bin/rustc --version | cut -d' ' -f1,2)
+    say "compiling the plugins to WebAssembly with $compiler (a minute the first time)"
     RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 build -Z build-std=std,panic_abort
 fi
 
@@ -54,8 +82,6 @@ for manifest in "$plugins"/*/Cargo.toml "$plugins"/hostile/*/Cargo.toml; do
 done
 
 # Built with the whole workspace selected, so that dependencies get the features that every later build wants too.
-say "compiling them ahead (builds the host first; minutes when its dependencies are new)"
-cd "$here/.."
-cargo build --locked --workspace --bin whycrash-precompile
+say "compiling them ahead, and the sandbox that does it first (minutes the first time)"
+cargo build -q --locked --workspace --bin whycrash-precompile
 "${CARGO_TARGET_DIR:-target}/debug/whycrash-precompile" "$dist"/*.wasm
-say "built $(ls "$dist"/*.wasm | wc -l) plugins into ${dist#"$PWD"/}"

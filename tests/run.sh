@@ -10,7 +10,8 @@ bin=${BIN:-${CARGO_TARGET_DIR:-$here/../target}/debug}
 listen=${WHYCRASH_LISTEN:-127.0.0.1:7311}
 url=http://$listen
 
-"$bin/whycrash-server" --listen "$listen" --data "${WHYCRASH_DATA:-$here/../whycrash-data}" &
+echo "run: starting the server, and crashing a small Python program and a small C program" >&2
+RUST_LOG=${RUST_LOG:-warn} "$bin/whycrash-server" --listen "$listen" --data "${WHYCRASH_DATA:-$here/../whycrash-data}" &
 server=$!
 trap 'kill $server 2>/dev/null || true; wait $server 2>/dev/null || true' EXIT
 trap 'exit 130' INT

@@ -7,6 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 seconds=$1
 shift
+../../.ci/setup fuzz
 export RUSTC_BOOTSTRAP=1
 [ $# -gt 0 ] || set -- $(cargo fuzz list --fuzz-dir .)
 

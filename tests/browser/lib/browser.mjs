@@ -1,5 +1,6 @@
 /** Chromium, and pages that watch for what must never happen: errors in the console, and requests to other origins. */
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,9 +11,12 @@ const SCREENSHOTS = process.env.WHYCRASH_SCREENSHOTS ?? fileURLToPath(new URL('.
 export const LAPTOP = { width: 1440, height: 900 };
 export const PHONE = { width: 390, height: 844 };
 
+/** Where systems put Chromium; set-up looks in the same places. */
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
 export function launch() {
   return chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    executablePath: process.env.CHROMIUM ?? CHROMIUM.find(existsSync) ?? CHROMIUM[0],
     args: [
       '--no-sandbox',
       '--disable-gpu',
