@@ -141,10 +141,10 @@ test('Markdown in fixes and signs is drawn', () =>
 
 test('what can not be seen in names and lines is shown', () =>
   onPage(browser, server.url, {}, async (page) => {
-    await server.upload([['train.log', 'ValueError: x\n']], { host: 'gpu-\u202e71\u0007' });
+    await server.upload([['train.log', 'ValueError: x\n']], { host: 'gpu-\u202e71' });
     await page.goto('/?q=&v=1');
     await page.locator('[data-row]').first().waitFor();
-    await page.getByRole('link', { name: 'gpu-⟨U+202E⟩71␇' }).waitFor();
+    await page.getByRole('link', { name: 'gpu-⟨U+202E⟩71' }).waitFor();
     await page.goto(`${address('damaged')}?at=train.log:1&v=1`);
     const line = page.locator('li[data-place="train.log:1"]');
     await line.waitFor();
