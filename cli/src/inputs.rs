@@ -38,6 +38,7 @@ impl Knowledge {
                 folders: symbol_folders(&self.symbols, config),
                 local_files: true,
                 debuginfod: debuginfod::from_environment(),
+                ..Sources::default()
             },
             limits: Limits::default(),
             plugin_folders: folders(&self.plugins, "WHYCRASH_PLUGINS", &config.plugins),

@@ -46,6 +46,7 @@ pub struct Running {
     handle: ServerHandle,
     server: tokio::task::JoinHandle<std::io::Result<()>>,
     pipeline: Pipeline,
+    reopener: tokio::task::JoinHandle<()>,
 }
 
 impl Running {
@@ -57,6 +58,7 @@ impl Running {
     /// Ends it: requests that are running and reports that are being read get a while to end.
     pub async fn stop(self) -> anyhow::Result<()> {
         self.handle.stop(true).await;
+        self.reopener.abort();
         self.pipeline.stop(Duration::from_secs(DRAIN_SECONDS)).await;
         Ok(self.server.await??)
     }
@@ -77,6 +79,7 @@ pub async fn start(services: Services) -> anyhow::Result<Running> {
     }
     pipeline::recover(&services.stores).await?;
     let pipeline = services.start_workers()?;
+    let reopener = tokio::spawn(services.reopener().run());
     let limits = services.config.limits.clone();
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
     let connections = connections(limits.connections);
@@ -104,6 +107,7 @@ pub async fn start(services: Services) -> anyhow::Result<Running> {
         handle,
         server: tokio::spawn(server),
         pipeline,
+        reopener,
     })
 }
 

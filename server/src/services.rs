@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::ingest::pace::Uploads;
 use crate::ingest::{Ingest, Staging};
 use crate::lines::LineCache;
+use crate::pipeline::reopen::Reopener;
 use crate::pipeline::{Diagnose, Pipeline, Stores};
 use crate::search::tantivy::TantivySearch;
 use crate::store::Tokens;
@@ -71,6 +72,8 @@ impl Services {
         let stores = Stores {
             records: Arc::new(database.clone()),
             jobs: Arc::new(database.clone()),
+            modules: Arc::new(database.clone()),
+            arrivals: Arc::default(),
             blobs: Arc::new(FileBlobs::open(&data.join("blobs"))?),
             search: Arc::new(TantivySearch::open(&data.join("index"))?),
         };
@@ -84,11 +87,10 @@ impl Services {
             Arc::clone(&wake),
         );
         let symbols = SymbolFolder::open(data.join("symbols"))?;
-        let mut folders = config.symbols.clone();
-        folders.push(symbols.root().to_owned());
         let settings = Settings {
             symbols: Sources {
-                folders,
+                folders: config.symbols.clone(),
+                store: Some(symbols.root().to_owned()),
                 local_files: config.local_symbols,
                 debuginfod: whycrash_debuginfod::client(
                     &config.debuginfod.join(" "),
@@ -118,6 +120,15 @@ impl Services {
             config,
             _lock: lock,
         })
+    }
+
+    /// What has reports read again when symbols come.
+    pub fn reopener(&self) -> Reopener {
+        Reopener {
+            stores: self.stores.clone(),
+            wake: Arc::clone(&self.wake),
+            queued_jobs: self.config.limits.queued_jobs,
+        }
     }
 
     /// Starts the workers.

@@ -1,16 +1,28 @@
 //! Binaries and debug files that people uploaded, in a folder laid out as debuggers expect it.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 use whycrash_symbols::{NotSymbols, SymbolIdentity, SymbolKind};
 
-/// The folder of uploaded symbols. It is one of [`whycrash_symbols::Sources::folders`].
+/// Bytes that are compared at a time.
+const COMPARED: usize = 1 << 20;
+
+/// The folder of uploaded symbols: [`whycrash_symbols::Sources::store`].
 #[derive(Clone, Debug)]
 pub struct SymbolFolder {
     root: PathBuf,
+}
+
+/// What to do with a file whose place is taken by another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// The other one stays: nobody can change under others what an id stands for.
+    Stays,
+    /// It makes room.
+    IsReplaced,
 }
 
 /// Why a file was not kept.
@@ -19,6 +31,14 @@ pub enum KeepError {
     /// It is of no use as symbols.
     #[error(transparent)]
     NotSymbols(#[from] NotSymbols),
+    /// Another file with its id and kind is here.
+    #[error("another {} file with the id {id} is kept", .kind.as_str())]
+    Other {
+        /// Build id or debug id.
+        id: String,
+        /// What kind of file it is.
+        kind: SymbolKind,
+    },
     /// The folder can not be written.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -36,9 +56,9 @@ impl SymbolFolder {
         &self.root
     }
 
-    /// The file with this build id, if it was uploaded.
-    pub fn find(&self, build_id: &str, kind: SymbolKind) -> Option<PathBuf> {
-        let path = self.root.join(SymbolIdentity::elf_place(build_id, kind)?);
+    /// The file of this kind with this build id or debug id, if it was uploaded.
+    pub fn find(&self, id: &str, kind: SymbolKind) -> Option<PathBuf> {
+        let path = self.root.join(SymbolIdentity::place_of(id, kind)?);
         path.is_file().then_some(path)
     }
 
@@ -52,10 +72,9 @@ impl SymbolFolder {
             .or_else(|| is_debug_info.then(binary).flatten())
     }
 
-    /// Takes over a file that is durable itself; tells what it is, and whether it was not here yet. Durable in its new place when it returns. A file that
-    /// is here already stays: nobody can change under others what a build id stands for.
-    pub fn keep(&self, staged: TempPath) -> Result<(SymbolIdentity, bool), KeepError> {
-        let file = SymbolIdentity::of(&staged)?;
+    /// Takes over a file that is durable itself; false if the very same is here already. Durable in its new place when
+    /// it returns. Files are moved into their place, never written there: others may have the old one mapped.
+    pub fn keep(&self, staged: TempPath, file: &SymbolIdentity, existing: Existing) -> Result<bool, KeepError> {
         let path = self.root.join(&file.place);
         let folders: Vec<&Path> = path
             .ancestors()
@@ -63,14 +82,46 @@ impl SymbolFolder {
             .take_while(|folder| *folder != self.root)
             .collect();
         fs::create_dir_all(path.parent().unwrap_or(&self.root))?;
-        let new = match staged.persist_noclobber(&path) {
+        let is_new = match staged.persist_noclobber(&path) {
             Ok(()) => true,
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => false,
-            Err(error) => return Err(error.error.into()),
+            Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => return Err(error.error.into()),
+            Err(error) if is_same(&error.path, &path)? => false,
+            Err(_) if existing == Existing::Stays => {
+                let (id, kind) = (file.id.clone(), file.kind);
+                return Err(KeepError::Other { id, kind });
+            }
+            Err(error) => {
+                error.path.persist(&path).map_err(|error| error.error)?;
+                true
+            }
         };
         for folder in folders.into_iter().chain([self.root.as_path()]) {
             File::open(folder)?.sync_all()?;
         }
-        Ok((file, new))
+        Ok(is_new)
+    }
+}
+
+/// Whether two files have the same bytes.
+fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
+    let (one, other) = (File::open(one)?, File::open(other)?);
+    if one.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let (mut one, mut other) = (
+        BufReader::with_capacity(COMPARED, one),
+        BufReader::with_capacity(COMPARED, other),
+    );
+    loop {
+        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        let length = left.len().min(right.len());
+        if left.get(..length) != right.get(..length) {
+            return Ok(false);
+        }
+        if length == 0 {
+            return Ok(left.is_empty() && right.is_empty());
+        }
+        one.consume(length);
+        other.consume(length);
     }
 }

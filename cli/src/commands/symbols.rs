@@ -30,6 +30,9 @@ struct Upload {
     /// Files, or folders in which all that are symbols are taken
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// Replace files that the server has for the same builds; needs a token with the scope `admin`
+    #[arg(long)]
+    replace: bool,
     /// The server's address [default: http://127.0.0.1:7311]
     #[arg(long, value_name = "URL", env = "WHYCRASH_SERVER", hide_env = true)]
     server: Option<String>,
@@ -43,8 +46,18 @@ struct Upload {
 struct Uploaded {
     /// The files that the server has now.
     files: Vec<UploadedFile>,
+    /// The files in place of which the server keeps others.
+    refused: Vec<RefusedFile>,
     /// How many files in folders are no symbols.
     skipped: usize,
+}
+
+/// A file in place of which the server keeps another one.
+#[derive(Debug, Serialize)]
+struct RefusedFile {
+    path: PathBuf,
+    id: String,
+    kind: &'static str,
 }
 
 /// A file that the server has now.
@@ -62,29 +75,37 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     let mut uploaded = Uploaded::default();
     for path in &args.paths {
         if path.is_dir() {
-            uploaded.folder(&client, path)?;
+            uploaded.folder(&client, path, args.replace)?;
         } else {
             let file = SymbolIdentity::of(path).with_context(|| format!("can not upload {}", path.display()))?;
-            uploaded.file(&client, &file, path)?;
+            uploaded.file(&client, &file, path, args.replace)?;
         }
     }
-    if uploaded.files.is_empty() {
+    if uploaded.files.is_empty() && uploaded.refused.is_empty() {
         bail!("no symbols found: they are ELF files with a build id, and Breakpad symbol files");
     }
     output::answer(args.format, &uploaded, text)?;
-    Ok(ExitCode::SUCCESS)
+    if uploaded.refused.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!(
+        "the server keeps other files for {} of these builds, and those stay: an administrator replaces them with \
+         --replace",
+        uploaded.refused.len()
+    );
+    Ok(ExitCode::FAILURE)
 }
 
 impl Uploaded {
     /// Uploads what is symbols in a folder; `.build-id`, where debug files are kept, is a hidden one.
-    fn folder(&mut self, client: &Client, folder: &Path) -> anyhow::Result<()> {
+    fn folder(&mut self, client: &Client, folder: &Path, replace: bool) -> anyhow::Result<()> {
         for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
             let entry = entry.with_context(|| format!("can not list {}", folder.display()))?;
             if !entry.file_type().is_file() {
                 continue;
             }
             match SymbolIdentity::of(entry.path()) {
-                Ok(file) => self.file(client, &file, entry.path())?,
+                Ok(file) => self.file(client, &file, entry.path(), replace)?,
                 Err(reason) => {
                     tracing::debug!(path = %entry.path().display(), %reason, "skipped");
                     self.skipped += 1;
@@ -94,12 +115,19 @@ impl Uploaded {
         Ok(())
     }
 
-    fn file(&mut self, client: &Client, file: &SymbolIdentity, path: &Path) -> anyhow::Result<()> {
-        let kept = client.upload_symbols(file, path, &Bar::new())?;
-        self.files.push(UploadedFile {
-            path: path.to_owned(),
-            kept,
-        });
+    /// Uploads one file. That the server keeps another one is no reason to stop.
+    fn file(&mut self, client: &Client, file: &SymbolIdentity, path: &Path, replace: bool) -> anyhow::Result<()> {
+        match client.upload_symbols(file, path, replace, &Bar::new())? {
+            Some(kept) => self.files.push(UploadedFile {
+                path: path.to_owned(),
+                kept,
+            }),
+            None => self.refused.push(RefusedFile {
+                path: path.to_owned(),
+                id: file.id.clone(),
+                kind: file.kind.as_str(),
+            }),
+        }
         Ok(())
     }
 }
@@ -114,6 +142,9 @@ fn text(uploaded: &Uploaded) -> String {
         format!("{state} {} {} {}{again}\n", kept.kind, kept.id, path.display())
     });
     let mut text: String = lines.collect();
+    for RefusedFile { path, id, kind } in &uploaded.refused {
+        text.push_str(&format!("refused {kind} {id} {}\n", path.display()));
+    }
     if uploaded.skipped > 0 {
         text.push_str(&format!("skipped {} other files\n", uploaded.skipped));
     }

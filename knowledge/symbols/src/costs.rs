@@ -17,9 +17,14 @@
 //! | `.gnu_debugdata` unpacked | 64 MiB | `limit-section` |
 //! | units of a file's debug information | 1 048 576 | `limit-units` |
 //! | files of the symbol folders | 100 000 | `limit-symbol-folders` |
-//! | bytes of a Breakpad symbol file | 4 GiB | `limit-symbol-file` |
+//! | bytes of a binary or debug file; of a Breakpad symbol file | 16 GiB; 2 GiB | `limit-symbol-file` |
+//! | what is asked of debuginfod servers for one report | [`crate::DebuginfodLimits`] | `limit-debuginfod` |
 //! | headers, and bytes of a table, of a binary that is only in the core | 256; 256 MiB | `limit-memory-image` |
 //! | rows and names of the line tables of GPU code | 4 194 304; 64 MiB | `limit-gpu-lines` |
+//!
+//! A file that others shorten while it is read has zeros from there on, and gives the problem `symbols-torn`. What was
+//! opened is kept for the next crash, up to 1 GiB of what is parsed out of binaries and debug files, and 1 GiB of symbol
+//! files.
 //!
 //! Frames of a thread are those of [`whycrash_evidence::Limits::frames`]; what is left out in the middle is counted. A
 //! symbol's name beyond 64 KiB is shown mangled, beyond 1 MiB cut; what a program said beyond 4096 bytes ends in `…`.
@@ -30,6 +35,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use whycrash_evidence::{Limits, Problem};
+
+use crate::debuginfod::Debuginfod;
 
 /// A cap that can be hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +52,8 @@ pub(crate) enum Cap {
     SymbolFolders,
     SymbolFile,
     Image,
+    Servers,
+    Torn,
 }
 
 impl Cap {
@@ -61,6 +70,8 @@ impl Cap {
             Self::SymbolFolders => "limit-symbol-folders",
             Self::SymbolFile => "limit-symbol-file",
             Self::Image => "limit-memory-image",
+            Self::Servers => "limit-debuginfod",
+            Self::Torn => "symbols-torn",
         }
     }
 
@@ -77,8 +88,12 @@ impl Cap {
             Self::Section => "a compressed section is larger than is unpacked; what it names is left out",
             Self::Units => "debug information has more units than are read; what it names is left out",
             Self::SymbolFolders => "the symbol folders hold more files than are looked at",
-            Self::SymbolFile => "a symbol file is larger than is read; what it names is left out",
+            Self::SymbolFile => "a file of symbols is larger than is read; what it names is left out",
             Self::Image => "a binary that is only in the core has more headers, or larger tables, than are read",
+            Self::Servers => "debuginfod servers were asked for as much as one report may cost; names may be missing",
+            Self::Torn => {
+                "the file was shortened while it was read; names from it may be missing: read the report again"
+            }
         }
     }
 }
@@ -104,13 +119,16 @@ impl Caps {
 pub(crate) struct Costs {
     left: AtomicU64,
     pub(crate) caps: Caps,
+    /// The servers that may be asked, with what is left to ask of them for the report.
+    pub(crate) servers: Option<Debuginfod>,
 }
 
 impl Costs {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits, servers: Option<Debuginfod>) -> Self {
         Self {
             left: AtomicU64::new(limits.symbol_work),
             caps: Caps::default(),
+            servers,
         }
     }
 
@@ -126,6 +144,9 @@ impl Costs {
 
     /// What was left out, once for each cap; of the files that were asked, with the name of the first.
     pub(crate) fn problems<'a>(&self, files: impl Iterator<Item = (&'a Path, &'a Caps)>) -> Vec<Problem> {
+        if self.servers.as_ref().is_some_and(Debuginfod::is_spent) {
+            self.caps.hit(Cap::Servers);
+        }
         let own = self.caps.all().into_iter().map(|cap| (cap, cap.message().to_owned()));
         let mut hit: BTreeMap<Cap, String> = own.collect();
         for (path, caps) in files {

@@ -12,6 +12,7 @@ use crate::costs::Caps;
 use crate::dwarf_bounds::Bounds;
 use crate::dwarf_names::{Names, UnitKey, key_of};
 use crate::object_file::ObjectFile;
+use crate::reach::{Reach, tidy};
 use crate::shared::{Reader, Shared};
 use crate::units::{Info, Lookup, Sections, Units};
 
@@ -25,6 +26,8 @@ pub(crate) struct Dwarf {
 
 /// Where split units may be.
 struct Splits {
+    /// What may be opened; nothing for a binary that is only in a core, whose path is but a name.
+    reach: Option<Arc<Reach>>,
     /// Folder of the file, where they may lie beside it.
     folder: PathBuf,
     /// The package of them (`.dwp`) that lies there.
@@ -157,8 +160,9 @@ fn resolve<L: LookupContinuation<Buf = Reader>>(mut lookup: LookupResult<L>, spl
 impl Splits {
     fn beside(file: &ObjectFile) -> Self {
         let path = &file.path;
+        let reach = file.reach().cloned();
         let package = package_names(path).into_iter().find_map(|path| {
-            let file = ObjectFile::open(&path)?;
+            let file = ObjectFile::find(&path, reach.as_ref()?)?;
             let empty = Shared::from(Vec::new()).reader();
             let section = |id: SectionId| {
                 let section = id.dwo_name().and_then(|name| file.section(name));
@@ -167,6 +171,7 @@ impl Splits {
             gimli::DwarfPackage::load(section, empty.clone()).ok()
         });
         Self {
+            reach,
             folder: path.parent().unwrap_or(Path::new("")).to_owned(),
             package,
             caps: Arc::clone(&file.caps),
@@ -195,14 +200,15 @@ impl Splits {
             return Some(Arc::new(unit));
         }
         let text = |reader: &Reader| reader.to_string_lossy().map(|text| PathBuf::from(text.as_ref())).ok();
+        let reach = self.reach.as_ref()?;
         let path = text(load.path.as_ref()?)?;
         let compiled_in = load.comp_dir.as_ref().and_then(text).unwrap_or_default();
         let beside = path.file_name().map(|name| self.folder.join(name));
-        [Some(compiled_in.join(&path)), beside]
+        [Some(tidy(&compiled_in.join(&path))), beside]
             .into_iter()
             .flatten()
             .find_map(|path| {
-                let file = ObjectFile::open(&path)?;
+                let file = ObjectFile::find(&path, reach)?;
                 let info = Info::Plain(section(&file, SectionId::DebugInfo.dwo_name()?));
                 let mut dwarf = Sections::load(info, |id| file.section(id.dwo_name()?)).dwarf();
                 let is_it = unit_id(&dwarf).is_none_or(|id| id == load.dwo_id);

@@ -4,6 +4,8 @@
 //! files it can find. This crate alone knows DWARF.
 
 mod aarch64;
+mod build_id;
+mod cache;
 mod calls;
 mod cfi;
 mod costs;
@@ -14,8 +16,10 @@ mod dwarf_names;
 mod expression;
 mod fault;
 mod finder;
+mod folders;
 mod gpu_lines;
 mod last_words;
+mod mapped;
 mod memory;
 mod memory_image;
 mod minidumps;
@@ -23,7 +27,9 @@ mod modules;
 mod names;
 mod object_file;
 mod python;
+mod reach;
 mod registers;
+mod regular;
 mod rules;
 mod shared;
 mod signal_frame;
@@ -42,6 +48,7 @@ use whycrash_evidence::readers::elf_core::{self, CoreDump};
 use whycrash_evidence::readers::{Input, detect, gpu_core, minidump, read_problem};
 use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Problem, Reading};
 
+pub use crate::build_id::is_build_id;
 pub use crate::debuginfod::{Debuginfod, DebuginfodLimits, Fetch, Fetched};
 pub use crate::symbol_file::{NotSymbols, SymbolIdentity, SymbolKind};
 
@@ -57,6 +64,9 @@ use crate::stacks::Namer;
 pub struct Sources {
     /// Folders searched by build id and by name (`WHYCRASH_SYMBOLS`), before anything else.
     pub folders: Vec<PathBuf>,
+    /// A folder whose files all are where [`SymbolIdentity::place`] says. They are found by their ids alone, and it is
+    /// never listed, however many there are.
+    pub store: Option<PathBuf>,
     /// Whether this machine's own files, at the paths the core names, may be used. A file whose build id
     /// contradicts the core's is never used.
     pub local_files: bool,
@@ -68,21 +78,41 @@ pub struct Sources {
 #[derive(Debug)]
 pub struct Symbols {
     finder: Finder,
+    servers: Option<Debuginfod>,
+}
+
+/// Reads the artifacts of one report, which share what may be asked of servers.
+#[derive(Debug)]
+pub struct ReportSymbols<'a> {
+    finder: &'a Finder,
+    servers: Option<Debuginfod>,
 }
 
 impl Symbols {
-    /// Symbols from these sources.
+    /// Symbols from these sources. Files that come into the folders later are found within minutes, and at once where
+    /// [`SymbolIdentity::place`] says.
     pub fn new(sources: Sources) -> Self {
         Self {
-            finder: Finder::new(sources),
+            finder: Finder::new(sources.folders, sources.store, sources.local_files),
+            servers: sources.debuginfod,
         }
     }
 
-    /// Looks for new files in the symbol folders at the next reading. Those at `.build-id/…` are found without.
-    pub fn forget_folders(&self) {
-        self.finder.forget_folders();
+    /// Begins a report.
+    pub fn report(&self) -> ReportSymbols<'_> {
+        ReportSymbols {
+            finder: &self.finder,
+            servers: self.servers.as_ref().map(Debuginfod::for_report),
+        }
     }
 
+    /// Reads an artifact that is a report by itself; see [`ReportSymbols::read`].
+    pub fn read(&self, artifact: &Artifact, limits: &Limits) -> Reading {
+        self.report().read(artifact, limits)
+    }
+}
+
+impl ReportSymbols<'_> {
     /// Reads one artifact like [`whycrash_evidence::read`], and names the frames of every stack in it.
     pub fn read(&self, artifact: &Artifact, limits: &Limits) -> Reading {
         let Ok(input) = Input::open(artifact, limits) else {
@@ -112,14 +142,15 @@ impl Symbols {
         };
         reading.bytes = input.stored_bytes();
         if let Some(dump) = dump {
-            let problems = minidumps::name_stacks(&self.finder, &dump, &mut reading.evidence, limits);
+            let servers = self.servers.clone();
+            let problems = minidumps::name_stacks(self.finder, servers, &dump, &mut reading.evidence, limits);
             reading.problems.extend(problems);
         }
         reading
     }
 
     fn name_stacks(&self, core: &CoreDump, evidence: &mut Evidence, limits: &Limits) -> Vec<Problem> {
-        let costs = Costs::new(limits);
+        let costs = Costs::new(limits, self.servers.clone());
         let modules = self.finder.modules(core, &costs);
         let memory = Memory {
             core,

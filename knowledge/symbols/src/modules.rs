@@ -12,6 +12,8 @@ use crate::costs::Caps;
 use crate::debuginfod::{self, Debuginfod, Kind};
 use crate::dwarf::Function;
 use crate::object_file::ObjectFile;
+use crate::reach::Reach;
+use crate::regular::{MAX_FILE, find_regular};
 use crate::symbol_table::SymbolTable;
 
 /// A binary of the process.
@@ -97,7 +99,7 @@ impl LoadedModule {
         let files = self.binary.iter().chain(&self.debug).chain(fetched);
         let files = files.map(|file| &**file);
         let all = files.flat_map(|file| std::iter::once(file).chain(file.supplementary()));
-        all.map(|file| (file.path.as_path(), &*file.caps))
+        all.map(|file| (file.path.as_path(), file.caps()))
     }
 
     fn symbol_tables(&self) -> impl Iterator<Item = &SymbolTable> {
@@ -194,6 +196,7 @@ impl LoadedModule {
 #[derive(Debug)]
 pub(crate) struct Remote {
     servers: Debuginfod,
+    reach: Arc<Reach>,
     build_id: String,
     wants: Wants,
     debug: OnceLock<Option<Arc<ObjectFile>>>,
@@ -210,9 +213,10 @@ pub(crate) struct Wants {
 }
 
 impl Remote {
-    pub(crate) fn new(servers: &Debuginfod, build_id: &str, wants: Wants) -> Self {
+    pub(crate) fn new(servers: &Debuginfod, reach: &Arc<Reach>, build_id: &str, wants: Wants) -> Self {
         Self {
             servers: servers.clone(),
+            reach: Arc::clone(reach),
             build_id: build_id.to_owned(),
             wants,
             debug: OnceLock::new(),
@@ -253,18 +257,24 @@ impl Remote {
             return None;
         }
         let path = self.servers.file(&self.build_id, kind)?;
-        let file = ObjectFile::open(&path).filter(|file| file.build_id.as_ref() == Some(&self.build_id));
+        let file = self
+            .open(&path)
+            .filter(|file| file.build_id.as_ref() == Some(&self.build_id));
         let Some(file) = file else {
             debuginfod::reject(&path);
             return None;
         };
-        let supplementary = file.supplementary_link().and_then(|link| {
-            let path = self.servers.file(&link.id, Kind::DebugInfo)?;
-            ObjectFile::open(&path).filter(|file| file.is_supplement(&link))
-        });
-        if let Some(supplementary) = supplementary {
-            file.set_supplementary(Arc::new(supplementary));
+        if let Some(link) = file.supplementary_link() {
+            let path = self.servers.file(&link.id, Kind::DebugInfo);
+            let supplementary = path.and_then(|path| self.open(&path));
+            let supplementary = supplementary.filter(|file| file.is_supplement(&link));
+            file.set_supplementary(supplementary.map(Arc::new));
         }
         Some(Arc::new(file))
+    }
+
+    /// Opens a file of the folder that servers' answers are kept in.
+    fn open(&self, path: &Path) -> Option<ObjectFile> {
+        ObjectFile::open(&find_regular(path, MAX_FILE).ok()?, &self.reach)
     }
 }

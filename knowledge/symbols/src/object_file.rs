@@ -8,9 +8,13 @@ use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{CompressedData, CompressionFormat, LittleEndian, Object, ObjectSection, SectionFlags, elf};
 use whycrash_evidence::readers::elf_core::build_id_text;
 
+use crate::build_id::is_build_id;
+use crate::cache::Kept;
 use crate::cfi::CallFrames;
 use crate::costs::{Cap, Caps};
 use crate::dwarf::Dwarf;
+use crate::reach::Reach;
+use crate::regular::{self, Identity, RegularFile};
 use crate::shared::Shared;
 use crate::symbol_table::{self, SymbolTable};
 use crate::unpack::Unpacker;
@@ -41,6 +45,8 @@ pub(crate) struct LoadSegment {
 #[derive(Debug)]
 pub(crate) struct ObjectFile {
     pub(crate) path: PathBuf,
+    /// Which file it is, and what else it may lead to; nothing for what is in no file.
+    origin: Option<Origin>,
     pub(crate) bytes: Shared,
     pub(crate) build_id: Option<String>,
     /// True for code of that processor, false for x86-64.
@@ -57,10 +63,18 @@ pub(crate) struct ObjectFile {
     dwarf: OnceLock<Option<Mutex<Dwarf>>>,
     /// The caps that were hit in it.
     pub(crate) caps: Arc<Caps>,
+    checksum: OnceLock<u32>,
     /// Bytes of all sections that were unpacked so far.
     unpacked: AtomicU64,
-    /// The file that [`Self::supplementary_link`] leads to, once somebody looked for it.
-    supplementary: OnceLock<Arc<ObjectFile>>,
+    /// The file that [`Self::supplementary_link`] leads to, once somebody looked for it; nothing if it was not found.
+    supplementary: OnceLock<Option<Arc<ObjectFile>>>,
+}
+
+/// Where an object file is from.
+#[derive(Debug)]
+struct Origin {
+    identity: Identity,
+    reach: Arc<Reach>,
 }
 
 /// A separate debug file as its binary names it.
@@ -82,14 +96,28 @@ pub(crate) struct SupplementaryLink {
 
 impl ObjectFile {
     /// Opens a 64-bit little-endian ELF file; nothing when it is anything else.
-    pub(crate) fn open(path: &Path) -> Option<Self> {
-        Self::parse(path, &Shared::map(path).ok()?)
+    pub(crate) fn open(file: &RegularFile, reach: &Arc<Reach>) -> Option<Self> {
+        let origin = Origin {
+            identity: file.identity(),
+            reach: Arc::clone(reach),
+        };
+        let parsed = Self::parse(file.path(), &Shared::map(file).ok()?)?;
+        Some(Self {
+            origin: Some(origin),
+            ..parsed
+        })
+    }
+
+    /// Opens the ELF file at a path, if that is in reach.
+    pub(crate) fn find(path: &Path, reach: &Arc<Reach>) -> Option<Self> {
+        Self::open(&reach.find(path).ok()?, reach)
     }
 
     /// The ELF file in these bytes.
     pub(crate) fn parse(path: &Path, bytes: &Shared) -> Option<Self> {
         let file = ElfFile64::<LittleEndian, _>::parse(&**bytes).ok()?;
         let build_id = file.build_id().ok().flatten().map(build_id_text);
+        let build_id = build_id.filter(|id| is_build_id(id));
         let debug_link = file.gnu_debuglink().ok().flatten();
         let debug_link = debug_link.map(|(name, checksum)| DebugLink {
             name: String::from_utf8_lossy(name).into_owned(),
@@ -128,6 +156,7 @@ impl ObjectFile {
         });
         Some(Self {
             path: path.to_owned(),
+            origin: None,
             sections: sections.collect(),
             build_id,
             is_aarch64: file.elf_header().e_machine(LittleEndian) == elf::EM_AARCH64,
@@ -139,6 +168,7 @@ impl ObjectFile {
             call_frames: OnceLock::new(),
             dwarf: OnceLock::new(),
             caps: Arc::default(),
+            checksum: OnceLock::new(),
             unpacked: AtomicU64::new(0),
             supplementary: OnceLock::new(),
             bytes: bytes.clone(),
@@ -258,14 +288,39 @@ impl ObjectFile {
         self.build_id.as_ref() == Some(&link.id) || own_checksum().as_ref() == Some(&link.id)
     }
 
-    /// Gives it the supplementary file. To be done before its debug information is asked for.
-    pub(crate) fn set_supplementary(&self, file: Arc<ObjectFile>) {
+    /// Gives it the supplementary file that its link leads to, or nothing where that was not found. To be done before
+    /// its debug information is asked for.
+    pub(crate) fn set_supplementary(&self, file: Option<Arc<ObjectFile>>) {
         let _ = self.supplementary.set(file);
     }
 
     /// The supplementary file, when there is one and it was found.
     pub(crate) fn supplementary(&self) -> Option<&ObjectFile> {
-        self.supplementary.get().map(|file| &**file)
+        self.supplementary.get()?.as_deref()
+    }
+
+    /// CRC-32 of the whole file, as debug links have it; computed once.
+    pub(crate) fn checksum(&self) -> u32 {
+        *self.checksum.get_or_init(|| crc32fast::hash(&self.bytes))
+    }
+
+    /// What else may be opened for it; nothing for what is in no file.
+    pub(crate) fn reach(&self) -> Option<&Arc<Reach>> {
+        self.origin.as_ref().map(|origin| &origin.reach)
+    }
+
+    /// The caps that were hit in it, and whether it was shortened while it was read.
+    pub(crate) fn caps(&self) -> &Caps {
+        if self.bytes.is_torn() {
+            self.caps.hit(Cap::Torn);
+        }
+        &self.caps
+    }
+
+    /// Whether its path still leads to the file that was opened.
+    fn is_unchanged(&self) -> bool {
+        let Some(origin) = &self.origin else { return true };
+        regular::find_regular(&self.path, regular::MAX_FILE).is_ok_and(|file| file.identity() == origin.identity)
     }
 
     /// Its symbol tables: its own, and the one that some distributions pack into `.gnu_debugdata`.
@@ -318,6 +373,23 @@ impl ObjectFile {
         let len = usize::try_from(segment.file_size - within).ok()?;
         let bytes = self.bytes.get(start..)?;
         Some(bytes.get(..len).unwrap_or(bytes))
+    }
+}
+
+impl Kept for ObjectFile {
+    fn held(&self) -> u64 {
+        // Pages of a mapped file are the kernel's to drop; tables of symbols, rules and units are some part of its size.
+        let parsed = self.bytes.len() as u64 / 16;
+        parsed + self.unpacked.load(Relaxed) + self.supplementary().map_or(0, Kept::held)
+    }
+
+    fn is_current(&self) -> bool {
+        match self.supplementary.get() {
+            None => !self.bytes.is_torn(),
+            // What was not there may have come since.
+            Some(None) => false,
+            Some(Some(file)) => file.is_unchanged() && !file.bytes.is_torn() && !self.bytes.is_torn(),
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! Bytes that many readers share: a mapped file, or a section that was decompressed from one.
 
-use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
-use std::path::Path;
 use std::sync::Arc;
 
 use gimli::{CloneStableDeref, LittleEndian, StableDeref};
+
+use crate::mapped::Mapped;
+use crate::regular::RegularFile;
 
 /// A range of bytes with a share in their owner. Cloning costs a reference count.
 #[derive(Clone, Debug)]
@@ -17,7 +18,7 @@ pub(crate) struct Shared {
 
 #[derive(Debug)]
 enum Owner {
-    Mapped(memmap2::Mmap),
+    Mapped(Mapped),
     Owned(Vec<u8>),
 }
 
@@ -35,19 +36,18 @@ pub(crate) type Reader = gimli::EndianReader<LittleEndian, Shared>;
 
 impl Shared {
     /// Maps a file; pages are read when they are touched.
-    pub(crate) fn map(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        // SAFETY: the map is read-only and private to this process's reading. Another process that shortens the file
-        // under us can make a read fault; binaries and debug files are replaced, not rewritten, by every installer.
-        let map = unsafe { memmap2::Mmap::map(&file)? };
+    pub(crate) fn map(file: &RegularFile) -> io::Result<Self> {
+        let map = Mapped::of(&file.open()?)?;
         let len = map.len();
         Ok(Self {
             owner: Arc::new(Owner::Mapped(map)),
             range: 0..len,
         })
+    }
+
+    /// Whether a part of the file was gone when it was read.
+    pub(crate) fn is_torn(&self) -> bool {
+        matches!(&*self.owner, Owner::Mapped(map) if map.is_torn())
     }
 
     /// The part of these bytes at `range`, when it is all there.
@@ -86,7 +86,7 @@ impl Deref for Shared {
 }
 
 // SAFETY: the bytes belong to the heap allocation or mapping behind the `Arc`, which moving a `Shared` does not move,
-// and nothing can change them while any share exists.
+// and it stays where it is while any share exists.
 unsafe impl StableDeref for Shared {}
 // SAFETY: a clone shares the same owner, so it dereferences to the same address.
 unsafe impl CloneStableDeref for Shared {}

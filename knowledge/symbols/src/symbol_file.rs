@@ -1,12 +1,14 @@
 //! What a file is good for as symbols, and where the symbol folders keep it.
 
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use debugid::DebugId;
 use object::{Object as _, ObjectKind};
 
+use crate::build_id::{debug_id, is_build_id};
 use crate::object_file::ObjectFile;
+use crate::regular::{self, MAX_FILE, RegularFile};
 use crate::shared::Shared;
 
 /// Longest first line of a Breakpad symbol file that is read, in bytes.
@@ -17,10 +19,10 @@ const MAX_MODULE_LINE: u64 = 4096;
 pub struct SymbolIdentity {
     /// What kind of file it is.
     pub kind: SymbolKind,
-    /// GNU build id in lower-case hex; of a Breakpad file the debug id as it writes it.
+    /// GNU build id in lower-case hex; of a Breakpad file the debug id in Breakpad's form.
     pub id: String,
-    /// Path below a folder of [`crate::Sources::folders`]: `.build-id/ab/cd….debug` as debuggers have it, or
-    /// `libfoo.so/0123…0/libfoo.so.sym` as Breakpad has it.
+    /// Path below [`crate::Sources::store`] or a folder of [`crate::Sources::folders`]: `.build-id/ab/cd….debug` as debuggers have it, or
+    /// `.debug-id/AB/CD…0.sym`. Neither depends on a name, so that there is one file for an id.
     pub place: PathBuf,
     /// True for an ELF file with sections of debug information, separate from its binary or not: what `debuginfo` means
     /// to debuginfod's clients (debuginfod(8)).
@@ -51,7 +53,7 @@ pub enum NotSymbols {
     #[error("it is a core dump, which belongs into a report")]
     Core,
     /// Nothing would ever find it.
-    #[error("it has no build id; link it with -Wl,--build-id")]
+    #[error("it has no build id of 8 to 64 bytes; link it with -Wl,--build-id")]
     NoBuildId,
 }
 
@@ -69,32 +71,48 @@ impl SymbolKind {
 impl SymbolIdentity {
     /// Looks into a file.
     pub fn of(path: &Path) -> Result<Self, NotSymbols> {
-        let mut head = [0; 7];
-        let file = File::open(path)?;
-        let length = (&file).take(head.len() as u64).read(&mut head)?;
-        match head.get(..length).unwrap_or_default() {
-            b"MODULE " => Self::breakpad(path),
-            [0x7f, b'E', b'L', b'F', ..] => Self::elf(path),
+        let file = regular::find_regular(path, MAX_FILE)?;
+        let mut head = Vec::new();
+        file.open()?.take(MAX_MODULE_LINE).read_to_end(&mut head)?;
+        match &*head {
+            [b'M', b'O', b'D', b'U', b'L', b'E', b' ', ..] => Self::breakpad(&head),
+            [0x7f, b'E', b'L', b'F', ..] => Self::elf(&file),
             _ => Err(NotSymbols::Other),
         }
     }
 
-    /// Where a folder keeps the ELF file with this build id.
-    pub fn elf_place(build_id: &str, kind: SymbolKind) -> Option<PathBuf> {
-        let is_hex = build_id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        let (first, rest) = build_id.split_at_checked(2)?;
-        let suffix = if kind == SymbolKind::DebugInfo { ".debug" } else { "" };
-        (is_hex && (4..=128).contains(&build_id.len()))
-            .then(|| Path::new(".build-id").join(first).join(format!("{rest}{suffix}")))
+    /// Where a folder keeps the Breakpad symbol file with this debug id.
+    pub(crate) fn breakpad_place(id: DebugId) -> PathBuf {
+        let id = id.breakpad().to_string();
+        let (first, rest) = id.split_at_checked(2).unwrap_or_default();
+        Path::new(".debug-id").join(first).join(format!("{rest}.sym"))
     }
 
-    fn elf(path: &Path) -> Result<Self, NotSymbols> {
-        let bytes = Shared::map(path)?;
+    /// Where a folder keeps the ELF file with this build id.
+    pub fn elf_place(build_id: &str, kind: SymbolKind) -> Option<PathBuf> {
+        if kind == SymbolKind::Breakpad || !is_build_id(build_id) {
+            return None;
+        }
+        let (first, rest) = build_id.split_at_checked(2)?;
+        let suffix = if kind == SymbolKind::DebugInfo { ".debug" } else { "" };
+        Some(Path::new(".build-id").join(first).join(format!("{rest}{suffix}")))
+    }
+
+    /// Where a folder keeps the file of this kind with this build id or debug id; nothing for what is no such id.
+    pub fn place_of(id: &str, kind: SymbolKind) -> Option<PathBuf> {
+        match kind {
+            SymbolKind::Breakpad => debug_id(id).map(Self::breakpad_place),
+            SymbolKind::Executable | SymbolKind::DebugInfo => Self::elf_place(id, kind),
+        }
+    }
+
+    fn elf(file: &RegularFile) -> Result<Self, NotSymbols> {
+        let bytes = Shared::map(file)?;
         let kind = object::File::parse(&*bytes).map_err(|_| NotSymbols::Other)?.kind();
         if kind == ObjectKind::Core {
             return Err(NotSymbols::Core);
         }
-        let file = ObjectFile::parse(path, &bytes).ok_or(NotSymbols::Other)?;
+        let file = ObjectFile::parse(file.path(), &bytes).ok_or(NotSymbols::Other)?;
         let kind = if file.has_code() {
             SymbolKind::Executable
         } else {
@@ -112,26 +130,20 @@ impl SymbolIdentity {
     }
 
     /// `MODULE operating-system architecture debug-id name`: Breakpad's `docs/symbol_files.md`.
-    fn breakpad(path: &Path) -> Result<Self, NotSymbols> {
-        let mut line = String::new();
-        BufReader::new(File::open(path)?)
-            .take(MAX_MODULE_LINE)
-            .read_line(&mut line)
-            .map_err(|_| NotSymbols::Other)?;
+    fn breakpad(head: &[u8]) -> Result<Self, NotSymbols> {
+        let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = std::str::from_utf8(line).map_err(|_| NotSymbols::Other)?;
         let mut words = line.trim_end().splitn(5, ' ').skip(3);
         let (Some(id), Some(name)) = (words.next(), words.next()) else {
             return Err(NotSymbols::Other);
         };
-        // Both become parts of a path.
-        let is_id = (33..=40).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        // The name is part of a path in the folders of other tools.
         let is_name = !matches!(name, "" | "." | "..") && name.len() <= 200 && !name.contains(['/', '\\', '\0']);
-        if !is_id || !is_name {
-            return Err(NotSymbols::Other);
-        }
+        let id = debug_id(id).filter(|_| is_name).ok_or(NotSymbols::Other)?;
         Ok(Self {
             kind: SymbolKind::Breakpad,
-            id: id.to_owned(),
-            place: Path::new(name).join(id).join(format!("{name}.sym")),
+            id: id.breakpad().to_string(),
+            place: Self::breakpad_place(id),
             has_debug_info: false,
         })
     }

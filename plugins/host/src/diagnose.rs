@@ -85,11 +85,6 @@ impl Diagnoser {
         *self.registry.write().unwrap_or_else(std::sync::PoisonError::into_inner) = registry;
     }
 
-    /// Looks for new files in the symbol folders at the next reading.
-    pub fn forget_symbol_folders(&self) {
-        self.symbols.forget_folders();
-    }
-
     /// Reads the artifacts: evidence, and what is wrong with them, but no findings.
     pub fn inspect(&self, input: &Input) -> (ReportHead, Evidence) {
         let Read { head, case } = read::read(&self.symbols, &self.limits, input);

@@ -19,6 +19,7 @@ pub(crate) struct Read {
 /// Reads every artifact of a report and merges what they say.
 pub(crate) fn read(symbols: &Symbols, limits: &Limits, input: &Input) -> Read {
     let (mut artifacts, mut evidences) = (Vec::new(), Vec::new());
+    let symbols = symbols.report();
     for artifact in &input.artifacts {
         // Both go through the whole file: they share what is in memory, and cores wait for neither.
         let (reading, sha256) = std::thread::scope(|scope| {

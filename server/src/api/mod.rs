@@ -79,7 +79,7 @@ fn routes(app: &mut ServiceConfig) {
         .service(only("/reports/{id}/artifacts/{name}/lines", "GET").get(artifacts::lines))
         .service(only("/minidump", "POST").post(minidump::create))
         .service(only("/search", "GET").get(search::search))
-        .service(only("/symbols", "POST").post(symbols::keep))
+        .service(only("/symbols", "POST, PUT").post(symbols::keep).put(symbols::replace))
         .service(only("/symbols/{build_id}", "GET").get(symbols::known))
         .service(only("/groups/{signature}", "GET").get(knowledge::group))
         .service(only("/causes", "GET").get(knowledge::causes))

@@ -27,6 +27,7 @@ use super::{artifacts, health, knowledge, minidump, reports, search, symbols, up
         artifacts::lines,
         search::search,
         symbols::keep,
+        symbols::replace,
         symbols::known,
         knowledge::group,
         knowledge::causes,

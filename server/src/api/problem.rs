@@ -77,7 +77,7 @@ problems! {
         "find it with /api/v1/search?q=signature:…";
     NoCause = 404 "no-such-cause" "there is no such cause",
         "the causes are listed at /api/v1/causes";
-    NoSymbols = 404 "no-such-symbols" "no symbols with this build id were uploaded",
+    NoSymbols = 404 "no-such-symbols" "no symbols with this id were uploaded",
         "upload the binary or its debug file with `whycrash symbols upload`";
     MethodNotAllowed = 405 "method-not-allowed" "this address does not know the method",
         "the Allow header lists those it knows";
@@ -91,6 +91,8 @@ problems! {
         "wait for that one to end, then ask for the offset with HEAD";
     Missing = 409 "artifacts-missing" "the report is not complete",
         "upload the artifacts in `missing`, then complete it";
+    SymbolsExist = 409 "symbols-exist" "another file with this id is kept",
+        "that one stays; an administrator replaces it with `whycrash symbols upload --replace`";
     NotStored = 409 "artifact-not-uploaded" "the artifact's bytes have not been uploaded",
         "upload them, or wait for the upload to end";
     NotText = 409 "artifact-not-text" "the artifact has no lines",

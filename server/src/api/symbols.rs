@@ -9,13 +9,12 @@ use serde::Serialize;
 use tempfile::TempPath;
 use tokio_util::io::ReaderStream;
 use utoipa::ToSchema;
-use whycrash_symbols::SymbolKind;
+use whycrash_symbols::{SymbolIdentity, SymbolKind};
 
-use super::access::Write;
+use super::access::{Admin, Write};
 use super::body;
 use super::prelude::*;
-use crate::pipeline::reopen_with_module;
-use crate::symbols::KeepError;
+use crate::symbols::{Existing, KeepError, SymbolFolder};
 
 /// A file of symbols that is kept here.
 #[derive(Debug, Serialize, ToSchema)]
@@ -24,22 +23,34 @@ pub struct Kept {
     pub id: String,
     /// `executable`, `debuginfo` or `breakpad`.
     pub kind: &'static str,
-    /// False when it was here before: that one stays.
+    /// False when the very same was here before.
     pub new: bool,
-    /// Reports that are read again because they lacked it: the newest thousand at most.
+    /// Reports that are read again, because they lacked it or used the one that it replaces.
     pub reports: u64,
 }
 
-/// What is kept for a build id.
+/// What is kept for a build id or debug id.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Known {
-    /// The build id.
+    /// The id.
     pub id: String,
-    /// `executable`, `debuginfo`, or both.
+    /// `executable`, `debuginfo`, `breakpad`, or several.
     pub kinds: Vec<&'static str>,
+    /// The files.
+    pub files: Vec<KnownFile>,
 }
 
-/// Keeps a binary, a debug file or a Breakpad symbol file. Reports that lacked it are read again.
+/// One file that is kept.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct KnownFile {
+    /// `executable`, `debuginfo` or `breakpad`.
+    pub kind: &'static str,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+/// Keeps a binary, a debug file or a Breakpad symbol file. Reports that lacked it are read again. There is one file of
+/// a kind for an id: another one is refused with 409.
 #[utoipa::path(post, path = "/api/v1/symbols", tag = "symbols",
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, body = Kept), (status = "default", body = super::problem::Problem)))]
@@ -49,29 +60,23 @@ pub async fn keep(
     request: HttpRequest,
     body: actix_web::web::Payload,
 ) -> ApiResult<Json<Kept>> {
-    let path = receive(&services, &request, body.into_inner()).await?;
-    let folder = services.symbols.clone();
-    let kept = tokio::task::spawn_blocking(move || folder.keep(path)).await;
-    let (file, new) = kept
-        .map_err(|error| ApiError::new(Code::Internal, error))?
-        .map_err(keep_error)?;
-    if new && file.kind == SymbolKind::Breakpad {
-        services.diagnoser.symbols_added();
-    }
-    let reports = if new {
-        reopen_with_module(&services.stores, &file.id).await?
-    } else {
-        0
-    };
-    if reports > 0 {
-        services.wake.notify_waiters();
-    }
-    Ok(Json(Kept {
-        id: file.id,
-        kind: file.kind.as_str(),
-        new,
-        reports,
-    }))
+    let staged = receive(&services, &request, body.into_inner()).await?;
+    take_over(services, staged, Existing::Stays).await
+}
+
+/// Keeps a file of symbols in place of another one with its id and kind. Reports that used that one are read again too.
+/// Needs the scope `admin`: it changes what an id stands for.
+#[utoipa::path(put, path = "/api/v1/symbols", tag = "symbols",
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 200, body = Kept), (status = "default", body = super::problem::Problem)))]
+pub async fn replace(
+    _: Allowed<Admin>,
+    services: Data<Services>,
+    request: HttpRequest,
+    body: actix_web::web::Payload,
+) -> ApiResult<Json<Kept>> {
+    let staged = receive(&services, &request, body.into_inner()).await?;
+    take_over(services, staged, Existing::IsReplaced).await
 }
 
 /// A file with what was sent; removed when dropped.
@@ -93,30 +98,90 @@ async fn receive(services: &Services, request: &HttpRequest, body: Payload) -> A
     Ok(received.map_err(|error| body::append_error(error, too_long))?.path)
 }
 
-fn keep_error(error: KeepError) -> ApiError {
-    match error {
-        KeepError::NotSymbols(reason) => ApiError::new(Code::NotSymbols, reason),
-        KeepError::Io(error) => error.into(),
-    }
+/// Moves a file to its place, and has reports read again. What was begun goes on when the client leaves.
+async fn take_over(services: Data<Services>, staged: TempPath, existing: Existing) -> ApiResult<Json<Kept>> {
+    let kept = tokio::spawn(async move { keep_staged(&services, staged, existing).await }).await;
+    kept.map_err(|error| ApiError::new(Code::Internal, error))?.map(Json)
 }
 
-/// What is kept for a build id.
-#[utoipa::path(get, path = "/api/v1/symbols/{build_id}", tag = "symbols",
-    params(("build_id" = String, Path)),
+async fn keep_staged(services: &Services, staged: TempPath, existing: Existing) -> ApiResult<Kept> {
+    let (staged, file) = blocking(move || {
+        let file = SymbolIdentity::of(&staged).map_err(KeepError::from)?;
+        Ok((staged, file))
+    })
+    .await?;
+    let modules = &services.stores.modules;
+    let arrival = modules.add_arrival(&file.id, existing == Existing::IsReplaced).await?;
+    let (folder, identity) = (services.symbols.clone(), file.clone());
+    let kept = blocking(move || folder.keep(staged, &identity, existing)).await;
+    let reports = match kept {
+        Ok(true) => {
+            let reports = modules.count_reports_of(&arrival).await?;
+            modules.arrived(&arrival).await?;
+            services.stores.arrivals.came.notify_one();
+            reports
+        }
+        Ok(false) | Err(_) => {
+            modules.end_arrival(&arrival).await?;
+            0
+        }
+    };
+    let new = kept?;
+    tracing::info!(
+        id = file.id,
+        kind = file.kind.as_str(),
+        new,
+        replaces = arrival.replaces,
+        "symbols came"
+    );
+    Ok(Kept {
+        id: file.id,
+        kind: file.kind.as_str(),
+        new,
+        reports,
+    })
+}
+
+/// Runs work on files off the async threads.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, KeepError> + Send + 'static) -> ApiResult<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    let done = done.map_err(|error| ApiError::new(Code::Internal, error))?;
+    done.map_err(|error| match error {
+        KeepError::NotSymbols(reason) => ApiError::new(Code::NotSymbols, reason),
+        error @ KeepError::Other { .. } => ApiError::new(Code::SymbolsExist, error),
+        KeepError::Io(error) => error.into(),
+    })
+}
+
+/// What is kept for a build id or debug id.
+#[utoipa::path(get, path = "/api/v1/symbols/{id}", tag = "symbols",
+    params(("id" = String, Path)),
     responses((status = 200, body = Known), (status = "default", body = super::problem::Problem)))]
 pub async fn known(_: Allowed<Read>, services: Data<Services>, id: Path<String>) -> ApiResult<Json<Known>> {
     let id = id.into_inner();
-    let mut kinds = vec![SymbolKind::Executable, SymbolKind::DebugInfo];
-    kinds.retain(|kind| services.symbols.find(&id, *kind).is_some());
-    if kinds.is_empty() {
+    let (folder, wanted) = (services.symbols.clone(), id.clone());
+    let files = blocking(move || Ok(known_files(&folder, &wanted))).await?;
+    if files.is_empty() {
         return Err(no_symbols(&id));
     }
-    let kinds = kinds.into_iter().map(SymbolKind::as_str).collect();
-    Ok(Json(Known { id, kinds }))
+    let kinds = files.iter().map(|file| file.kind).collect();
+    Ok(Json(Known { id, kinds, files }))
+}
+
+fn known_files(folder: &SymbolFolder, id: &str) -> Vec<KnownFile> {
+    let kinds = [SymbolKind::Executable, SymbolKind::DebugInfo, SymbolKind::Breakpad];
+    let file = |kind: SymbolKind| {
+        let about = folder.find(id, kind)?.metadata().ok()?;
+        Some(KnownFile {
+            kind: kind.as_str(),
+            bytes: about.len(),
+        })
+    };
+    kinds.into_iter().filter_map(file).collect()
 }
 
 fn no_symbols(id: &str) -> ApiError {
-    ApiError::new(Code::NoSymbols, format!("there are no symbols with the build id {id}"))
+    ApiError::new(Code::NoSymbols, format!("there are no symbols with the id {id:?}"))
 }
 
 /// A file of symbols, under the address that debuginfod's clients (gdb, elfutils, `whycrash`) ask for.

@@ -10,6 +10,7 @@ use whycrash_evidence::readers::Lines;
 use whycrash_evidence::{Artifact, ArtifactKind, Limits};
 use whycrash_plugin_host::Document;
 
+use super::reopen;
 use crate::search::{Field, IndexDocument};
 use crate::store::{ReportRecord, Result, StoreError, StoredDocument, Summary};
 
@@ -200,13 +201,8 @@ pub fn text(document: &Document, artifacts: &[Artifact], catalog: &Catalog) -> V
             cause.tags.iter().for_each(|tag| text.add(tag));
         }
     }
-    // Found again when somebody uploads the symbols.
-    for module in &document.evidence.modules {
-        let source = module.symbols.as_deref();
-        let build_id = module.build_id.iter().filter(|_| source != Some("debug-file"));
-        let knows_lines = matches!(source, Some("debug-file" | "symbol-file"));
-        let debug_id = module.debug_id.iter().filter(|_| !knows_lines);
-        build_id.chain(debug_id).for_each(|id| text.add(id));
+    for module in reopen::modules_of(&document.evidence) {
+        text.add(&module.id);
     }
     if let Some(crash) = &document.evidence.crash {
         crash

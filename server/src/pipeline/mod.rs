@@ -4,7 +4,9 @@
 //! does can be done again with the same outcome: the document replaces the one before, the index has one entry per
 //! report, and the job is removed last. So a job that was cut off at any point simply runs again.
 
+pub mod arrivals;
 pub mod digest;
+pub mod reopen;
 mod worker;
 
 use std::sync::Arc;
@@ -19,9 +21,9 @@ use whycrash_evidence::{ArtifactKind, Evidence};
 use whycrash_plugin_host::{ArtifactHead, Diagnoser, Document, Input, PluginInfo, ReportHead, SCHEMA};
 
 use crate::config;
-use crate::search::query::Clause;
-use crate::search::{Query, Search, SearchRequest, Sort};
-use crate::store::{Blobs, Jobs, Records, ReportId, ReportRecord, ReportState, Result};
+use crate::search::Search;
+use crate::store::{Blobs, Jobs, Modules, Records, ReportId, ReportRecord, ReportState, Result};
+use arrivals::Arrivals;
 use worker::Worker;
 
 /// Names this process's leases. The single binary locks its data folder, so leases that it finds at its start are
@@ -29,8 +31,6 @@ use worker::Worker;
 pub const OWNER: &str = "embedded";
 /// How many reports are looked at together when the stores are compared.
 const BATCH: u32 = 500;
-/// How many reports are read again at most when symbols are uploaded.
-const REOPENED: usize = 1000;
 
 /// From artifacts to a document.
 pub trait Diagnose: Send + Sync + std::fmt::Debug {
@@ -39,9 +39,6 @@ pub trait Diagnose: Send + Sync + std::fmt::Debug {
 
     /// The plugins that take part.
     fn plugins(&self) -> Vec<PluginInfo>;
-
-    /// Told that files were added to the symbol folders.
-    fn symbols_added(&self) {}
 }
 
 impl Diagnose for Diagnoser {
@@ -51,10 +48,6 @@ impl Diagnose for Diagnoser {
 
     fn plugins(&self) -> Vec<PluginInfo> {
         self.plugins()
-    }
-
-    fn symbols_added(&self) {
-        self.forget_symbol_folders();
     }
 }
 
@@ -67,6 +60,10 @@ pub struct Stores {
     pub jobs: Arc<dyn Jobs>,
     /// Artifacts.
     pub blobs: Arc<dyn Blobs>,
+    /// Binaries on the stacks of reports.
+    pub modules: Arc<dyn Modules>,
+    /// Symbols that come while reports are read.
+    pub arrivals: Arc<Arrivals>,
     /// The index.
     pub search: Arc<dyn Search>,
 }
@@ -133,6 +130,7 @@ impl Pipeline {
 /// Brings the queue and the index back in step with the records after a process died or a folder was deleted.
 pub async fn recover(stores: &Stores) -> Result<()> {
     let released = stores.jobs.release(OWNER).await?;
+    stores.modules.take_up_arrivals().await?;
     let queued = for_each(stores, ReportState::Processing, |ids| enqueue_all(stores, ids)).await?;
     let indexed = for_each(stores, ReportState::Done, |ids| reindex_missing(stores, ids)).await?;
     if released + queued + indexed > 0 {
@@ -154,36 +152,6 @@ pub async fn reopen_all(stores: &Stores) -> Result<u64> {
     let done = for_each(stores, ReportState::Done, reopen).await?;
     let failed = for_each(stores, ReportState::Failed, reopen).await?;
     Ok(done + failed)
-}
-
-/// Queues the newest reports with a binary of this build id or debug id that could have better symbols; how many.
-pub async fn reopen_with_module(stores: &Stores, id: &str) -> Result<u64> {
-    let clause = Clause {
-        negated: false,
-        field: None,
-        value: id.to_owned(),
-        prefix: false,
-    };
-    let request = SearchRequest {
-        query: Query { clauses: vec![clause] },
-        limit: REOPENED,
-        offset: 0,
-        sort: Sort::Newest,
-        facet_values: 0,
-    };
-    let ids: Vec<ReportId> = stores
-        .search
-        .search(&request)
-        .await?
-        .hits
-        .iter()
-        .filter_map(|hit| hit.id.parse().ok())
-        .collect();
-    for id in &ids {
-        stores.jobs.enqueue(id, u64::MAX).await?;
-        stores.records.reopen(id).await?;
-    }
-    Ok(ids.len() as u64)
 }
 
 /// Calls `act` with batches of all reports in a state; the sum of what it returns.

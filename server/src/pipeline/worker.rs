@@ -12,9 +12,9 @@ use whycrash_catalog::Catalog;
 use whycrash_evidence::Artifact;
 use whycrash_plugin_host::{Document, Input};
 
-use super::{Diagnose, OWNER, Stores, digest};
+use super::{Diagnose, OWNER, Stores, digest, reopen};
 use crate::config;
-use crate::store::{Job, Lease, LocalBlob, ReportRecord, StoreError};
+use crate::store::{Job, Lease, LocalBlob, ModuleUse, ReportRecord, StoreError};
 
 /// How long a worker waits for a wake-up before it looks for jobs whose time to be tried again has come.
 const POLL: Duration = Duration::from_millis(500);
@@ -80,8 +80,13 @@ impl Worker {
     fn work_on(&self, job: &Job) {
         let started = Instant::now();
         let renewal = self.keep_lease(job);
-        let result = self.process(job);
+        let arrivals = self.stores.arrivals.now();
+        let processed = self.process(job);
         renewal.abort();
+        let (modules, result) = match processed {
+            Ok(modules) => (modules, Ok(())),
+            Err(trouble) => (Vec::new(), Err(trouble)),
+        };
         let ended = self.runtime.block_on(self.settle(job, &result));
         let outcome = match (&result, ended) {
             (_, Err(error)) => {
@@ -94,8 +99,23 @@ impl Worker {
                 "failed"
             }
         };
+        // After the job has ended: one that is queued while it runs would go with it.
+        if self.stores.arrivals.since(arrivals, &modules) {
+            self.read_again(job);
+        }
         metrics::counter!("whycrash_jobs_total", "outcome" => outcome).increment(1);
         metrics::histogram!("whycrash_job_seconds").record(started.elapsed().as_secs_f64());
+    }
+
+    /// Queues a report for which symbols came while it was read.
+    fn read_again(&self, job: &Job) {
+        let queued = self.runtime.block_on(async {
+            self.stores.jobs.enqueue(&job.report, u64::MAX).await?;
+            self.stores.records.reopen(&job.report).await
+        });
+        if let Err(error) = queued {
+            tracing::error!(report = %job.report, %error, "can not queue a report again that symbols came for");
+        }
     }
 
     /// Renews the lease while the job is worked on.
@@ -111,13 +131,14 @@ impl Worker {
         })
     }
 
-    fn process(&self, job: &Job) -> Result<(), Trouble> {
+    /// Reads a report and stores what is found: which binaries its stacks lead through.
+    fn process(&self, job: &Job) -> Result<Vec<ModuleUse>, Trouble> {
         if job.deaths >= self.settings.deaths {
             return Err(Trouble::Deadly(job.deaths));
         }
         let records = &self.stores.records;
         let Some(report) = self.runtime.block_on(records.report(&job.report))? else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         let (input, blobs) = self.runtime.block_on(self.input(&report))?;
         let mut document = self.diagnose(&input)?;
@@ -127,11 +148,13 @@ impl Worker {
 
         count_plugins(&document);
         let (stored, indexed) = digest::digest(&document, &report, text)?;
+        let modules = reopen::modules_of(&document.evidence);
         self.runtime.block_on(async {
             // The index first: a report that is said to be done can be found.
             self.stores.search.upsert(vec![indexed]).await?;
+            self.stores.modules.note_modules(&report.id, &modules).await?;
             records.put_document(&report.id, &stored, Timestamp::now()).await?;
-            Ok(())
+            Ok(modules)
         })
     }
 

@@ -7,6 +7,7 @@
 pub mod files;
 mod ids;
 mod jobs;
+mod modules;
 mod records;
 pub mod sqlite;
 mod tokens;
@@ -22,6 +23,7 @@ use futures_util::Stream;
 
 pub use ids::{Digest, ReportId};
 pub use jobs::{Job, JobCounts, Jobs, Lease};
+pub use modules::{Arrival, ModuleUse, Modules};
 pub use records::{
     ArtifactRecord, CauseCount, Group, NewReport, Page, Records, ReportRecord, ReportState, StoredDocument, Summary,
 };

@@ -12,7 +12,7 @@ use whycrash_server::store::{Scope, Token, TokenRecord};
 use crate::support::{Server, config, inline, problem};
 
 /// A server with a token for each scope; the secrets in the order of the scopes.
-async fn with_tokens() -> (Server, [String; 4]) {
+pub async fn with_tokens() -> (Server, [String; 4]) {
     let folder = TempDir::new().unwrap();
     let services = Services::open(config(folder.path())).unwrap();
     let mut secrets = Vec::new();

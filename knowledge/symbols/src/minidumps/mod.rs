@@ -18,6 +18,7 @@ use whycrash_evidence::{Evidence, Limits, Problem};
 
 use self::symbols::DumpSymbols;
 use crate::costs::{Cap, Costs};
+use crate::debuginfod::Debuginfod;
 use crate::fault;
 use crate::finder::Finder;
 use crate::memory::Bytes;
@@ -33,12 +34,17 @@ const LAST_BYTES: u64 = 64 << 10;
 const FRAME: u64 = 16 << 10;
 
 /// Unwinds the threads of a minidump and names their frames.
-pub(crate) fn name_stacks(finder: &Finder, dump: &Dump, evidence: &mut Evidence, limits: &Limits) -> Vec<Problem> {
+pub(crate) fn name_stacks(
+    finder: &Finder,
+    servers: Option<Debuginfod>,
+    dump: &Dump,
+    evidence: &mut Evidence,
+    limits: &Limits,
+) -> Vec<Problem> {
     let Some(streams) = dump.streams() else {
         return Vec::new();
     };
-    let costs = Costs::new(limits);
-    finder.next_artifact();
+    let costs = Costs::new(limits, servers);
     let memory = dump.memory();
     let symbols = DumpSymbols::new(finder, &streams, &costs);
     let walker = Walker {

@@ -47,7 +47,8 @@ impl<'a> DumpSymbols<'a> {
         };
         let of = |module: &MinidumpModule| SymbolSource {
             elf: machine.map_or_else(LoadedModule::default, |_| {
-                finder.module_with_id(&module.code_file(), build_id(module).as_deref(), module.base_address())
+                let build_id = build_id(module);
+                finder.module_with_id(&module.code_file(), build_id.as_deref(), module.base_address(), costs)
             }),
             debug_id: module.debug_identifier(),
             symbol_file: OnceLock::new(),

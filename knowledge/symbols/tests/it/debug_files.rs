@@ -27,18 +27,18 @@ const READ_SYMBOL: &str = "_ZN5shard6Reader4readEPKi";
 const BASE: u64 = 0x5555_5555_4000;
 
 /// What the source says is at the function's first access.
-const WHOLE: [(&str, Option<u32>, bool); 2] =
+pub const WHOLE: [(&str, Option<u32>, bool); 2] =
     [("shard::fetch", Some(3), true), ("shard::Reader::read", Some(8), false)];
 /// What is left of it when only the symbol table is known.
 const BY_SYMBOL: [(&str, Option<u32>, bool); 1] = [("shard::Reader::read(int const*)", None, false)];
 
 /// A folder with a program in it.
-struct Build {
-    folder: tempfile::TempDir,
+pub struct Build {
+    pub folder: tempfile::TempDir,
 }
 
 impl Build {
-    fn new(options: &[&str]) -> Self {
+    pub fn new(options: &[&str]) -> Self {
         let build = Self {
             folder: tempfile::tempdir().expect("a temporary folder"),
         };
@@ -46,14 +46,14 @@ impl Build {
         build
     }
 
-    fn compile(&self, name: &str, options: &[&str]) {
+    pub fn compile(&self, name: &str, options: &[&str]) {
         std::fs::write(self.path("program.cpp"), SOURCE).expect("room");
         let mut arguments = vec!["-O2", "program.cpp", "-o", name];
         arguments.extend(options);
         self.run("g++", "g++", &arguments);
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -62,7 +62,7 @@ impl Build {
     }
 
     /// Runs a tool in the folder; `package` is what brings it.
-    fn run(&self, tool: &str, package: &str, arguments: &[&str]) {
+    pub fn run(&self, tool: &str, package: &str, arguments: &[&str]) {
         fixtures::run(self.folder.path(), tool, package, arguments);
     }
 
@@ -72,7 +72,7 @@ impl Build {
     }
 
     /// Address of the function in a program that still has its symbols.
-    fn address(&self, name: &str) -> u64 {
+    pub fn address(&self, name: &str) -> u64 {
         let bytes = std::fs::read(self.path(name)).expect("the program");
         let file = object::File::parse(&*bytes).expect("an ELF file");
         let symbol = file.symbols().find(|symbol| symbol.name() == Ok(READ_SYMBOL));
@@ -80,6 +80,11 @@ impl Build {
     }
 
     fn functions_of(&self, name: &str, address: u64) -> Vec<(String, Option<u32>, bool)> {
+        read(&self.core(name, address, "/gone"), self.folder.path())
+    }
+
+    /// The core of a process of the program, which was started from `folder`.
+    pub fn core(&self, name: &str, address: u64, folder: &str) -> PathBuf {
         let core = self.path("core");
         let size = std::fs::metadata(self.path(name)).expect("the program").len();
         let bytes = TinyCore::x86_64(BASE + address)
@@ -88,12 +93,12 @@ impl Build {
                 size.next_multiple_of(4096),
                 0,
                 READ | EXECUTE,
-                &format!("/gone/{name}"),
+                &format!("{folder}/{name}"),
                 Vec::new(),
             )
             .bytes();
         std::fs::write(&core, bytes).expect("room");
-        read(&core, self.folder.path())
+        core
     }
 }
 

@@ -252,14 +252,118 @@ fn limits_hold() {
         ..DebuginfodLimits::default()
     };
     assert_eq!(functions(&read(&server.address, cache.path(), limits)), [""; 0]);
+    let before = server.asked().len();
+    let nothing = [
+        DebuginfodLimits {
+            report_time: Duration::ZERO,
+            ..DebuginfodLimits::default()
+        },
+        DebuginfodLimits {
+            report_requests: 0,
+            ..DebuginfodLimits::default()
+        },
+        DebuginfodLimits {
+            report_bytes: 0,
+            ..DebuginfodLimits::default()
+        },
+    ];
+    for limits in nothing {
+        let cache = tempfile::tempdir().expect("a temporary folder");
+        let reading = read(&server.address, cache.path(), limits);
+        assert_eq!(functions(&reading), [""; 0]);
+        assert!(is_spent(&reading), "{:?}", reading.problems);
+    }
+    assert_eq!(server.asked().len(), before, "no time, no question");
+}
+
+fn is_spent(reading: &Reading) -> bool {
+    reading
+        .problems
+        .iter()
+        .any(|problem| problem.code == "limit-debuginfod")
+}
+
+#[test]
+fn the_artifacts_of_a_report_share_what_may_be_asked() {
+    let server = whole_server();
+    let cache = tempfile::tempdir().expect("a temporary folder");
     let limits = DebuginfodLimits {
-        artifact_time: Duration::ZERO,
+        report_requests: 1,
         ..DebuginfodLimits::default()
     };
-    let before = server.asked().len();
+    let symbols = Symbols::new(sources(&server.address, cache.path(), limits));
+    let artifact = core("cpp_null_worker_stripped");
+    let report = symbols.report();
+    for _ in 0..2 {
+        assert!(is_spent(&report.read(&artifact, &Limits::default())));
+    }
+    assert_eq!(server.asked().len(), 1, "{:?}", server.asked());
+    symbols.report().read(&artifact, &Limits::default());
+    assert_eq!(server.asked().len(), 2, "another report may ask again");
+}
+
+#[test]
+fn a_report_that_has_no_more_bytes_does_not_make_a_file_missing_for_others() {
+    let server = whole_server();
     let cache = tempfile::tempdir().expect("a temporary folder");
-    assert_eq!(functions(&read(&server.address, cache.path(), limits)), [""; 0]);
-    assert_eq!(server.asked().len(), before, "no time, no question");
+    let few = DebuginfodLimits {
+        report_bytes: 1000,
+        ..DebuginfodLimits::default()
+    };
+    let reading = read(&server.address, cache.path(), few);
+    assert_eq!(functions(&reading), [""; 0]);
+    assert!(is_spent(&reading), "{:?}", reading.problems);
+    let reading = read(&server.address, cache.path(), DebuginfodLimits::default());
+    assert_eq!(functions(&reading), EXPECTED);
+}
+
+#[test]
+fn a_kept_file_is_never_shortened() {
+    let server = whole_server();
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let place = cache.path().join(BUILD_ID).join("executable");
+    std::fs::create_dir_all(place.parent().expect("a folder")).expect("a folder");
+    std::fs::copy(programs().join("n_plain_O2_fp"), &place).expect("a copy");
+    // Another reading may have it mapped at this moment.
+    let other = std::fs::File::open(&place).expect("the file");
+    let bytes = other.metadata().expect("its size").len();
+    read(&server.address, cache.path(), DebuginfodLimits::default());
+    assert_eq!(
+        std::fs::metadata(&place).expect("a note").len(),
+        0,
+        "it was another build"
+    );
+    assert_eq!(other.metadata().expect("its size").len(), bytes);
+}
+
+#[test]
+fn notes_and_files_make_room() {
+    let server = whole_server();
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let old = cache.path().join("00000000000000000000000000000000");
+    std::fs::create_dir_all(&old).expect("a folder");
+    let note = std::fs::File::create(old.join("debuginfo")).expect("a note");
+    note.set_modified(std::time::SystemTime::UNIX_EPOCH).expect("a time");
+    let limits = DebuginfodLimits {
+        cache_bytes: 1,
+        ..DebuginfodLimits::default()
+    };
+    assert_eq!(functions(&read(&server.address, cache.path(), limits)), EXPECTED);
+    assert!(!old.exists(), "nobody needs to know that any more");
+    let kept: u64 = walk(cache.path())
+        .iter()
+        .map(|path| path.metadata().expect("a file").len())
+        .sum();
+    let largest = std::fs::metadata(programs().join("n_plain_stripped.debug"))
+        .expect("a program")
+        .len();
+    assert!(kept <= largest, "{kept}");
+}
+
+fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
+    let folders = std::fs::read_dir(folder).expect("the folder").flatten();
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
+    files.map(|file| file.path()).collect()
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! Tests of `whycrash-symbols`.
 
+// The files of a test are its own.
+#![allow(clippy::disallowed_methods)]
+
 mod aarch64;
 mod caps;
 mod crashes;
@@ -11,5 +14,6 @@ mod gpu;
 mod last_words;
 mod minidumps;
 mod missing;
+mod named_files;
 mod tiny_core;
 mod truth;

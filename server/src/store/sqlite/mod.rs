@@ -5,6 +5,7 @@
 //! set-ups (`NORMAL`) may lose the last commits when the power fails (<https://sqlite.org/pragma.html#pragma_synchronous>).
 
 mod jobs;
+mod modules;
 mod records;
 mod schema;
 mod tokens;

@@ -8,7 +8,8 @@ use rusqlite::Connection;
 
 use crate::store::{Result, StoreError};
 
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
 CREATE TABLE reports (
     id          TEXT PRIMARY KEY,
     metadata    TEXT NOT NULL,              -- JSON object as sent
@@ -68,7 +69,24 @@ CREATE TABLE tokens (
     scopes      TEXT NOT NULL,              -- JSON list
     created     INTEGER NOT NULL            -- milliseconds since 1970
 ) STRICT, WITHOUT ROWID;
-"];
+",
+    "
+CREATE TABLE report_modules (
+    module      TEXT NOT NULL,              -- build id or debug id of a binary that a stack leads through, lower case
+    report      TEXT NOT NULL REFERENCES reports (id) ON DELETE CASCADE,
+    lacks_symbols INTEGER NOT NULL,         -- 1 when better symbols could be had
+    PRIMARY KEY (module, report)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX report_modules_by_report ON report_modules (report);
+
+CREATE TABLE arrivals (
+    number      INTEGER PRIMARY KEY AUTOINCREMENT,
+    module      TEXT NOT NULL,              -- build id or debug id, lower case
+    replaces    INTEGER NOT NULL,           -- 1 when reports that had symbols are meant too
+    ready       INTEGER NOT NULL            -- 1 when the symbols are in their place
+) STRICT;
+",
+];
 
 /// Brings the tables up to date.
 pub fn migrate(connection: &mut Connection) -> Result<()> {
