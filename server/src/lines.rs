@@ -1,16 +1,28 @@
 //! Windows into text artifacts, for people who read logs.
+//!
+//! Whether an artifact is text is told from its first bytes: a core of tens of GB is never unpacked for this. A text is
+//! unpacked and its lines found once, by whom it is asked for first; who asks for another one does not wait for that.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use whycrash_evidence::readers::Lines;
-use whycrash_evidence::{Artifact, Limits};
+use tokio::sync::{OnceCell, Semaphore};
+use whycrash_evidence::readers::{Input, Lines, detect};
+use whycrash_evidence::{Artifact, ArtifactKind, Limits};
 
 use crate::store::sqlite::blocking;
-use crate::store::{Digest, LocalBlob, Result};
+use crate::store::{Digest, LocalBlob, Result, StoreError};
 
 /// Artifacts kept open: finding the lines of a large log costs a pass over it.
-const KEPT: usize = 16;
+const KEPT: usize = 64;
+/// Bytes of unpacked texts that are kept on the disk.
+const KEPT_BYTES: u64 = 8 << 30;
+/// Bytes that one text is unpacked to; what comes after is not shown.
+const UNPACKED_BYTES: u64 = 2 << 30;
+/// Bytes of one text whose lines are found.
+const TEXT_BYTES: u64 = 16 << 30;
+/// Texts that are unpacked, or have their lines found, at one time.
+const OPENED_AT_ONCE: usize = 2;
 /// Most lines of one window.
 const MAX_LINES: u64 = 2000;
 /// Most bytes of one window.
@@ -23,77 +35,133 @@ pub struct Window {
     pub lines: Vec<String>,
     /// How many lines the artifact has.
     pub total: u64,
+    /// False when there are more, which are not looked at or can not be unpacked.
+    pub complete: bool,
 }
 
 /// A text artifact with its lines found; the blob's copy lives as long as it does.
 #[derive(Debug)]
-struct Open {
+struct Text {
     lines: Lines,
-    _blob: LocalBlob,
+    blob: LocalBlob,
 }
 
+/// Nothing for what is no text.
+type Cell = Arc<OnceCell<Option<Text>>>;
+
 /// The artifacts that were looked at last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LineCache {
-    open: Mutex<Vec<(Digest, Arc<Mutex<Open>>)>>,
+    /// Those looked at last are at the end.
+    kept: Mutex<Vec<(Digest, Cell)>>,
+    opening: Arc<Semaphore>,
+}
+
+impl Default for LineCache {
+    fn default() -> Self {
+        Self {
+            kept: Mutex::default(),
+            opening: Arc::new(Semaphore::new(OPENED_AT_ONCE)),
+        }
+    }
 }
 
 impl LineCache {
     /// Lines `range` of an artifact, fewer if they are more than a window holds; none if it is no text.
     pub async fn window(
-        self: &Arc<Self>,
+        &self,
         name: &str,
         digest: &Digest,
         blob: LocalBlob,
         range: RangeInclusive<u64>,
     ) -> Result<Option<Window>> {
-        let (cache, name, digest) = (Arc::clone(self), name.to_owned(), digest.clone());
-        blocking(move || {
-            let open = cache.open(&name, &digest, blob)?;
-            // A file has one position, so readers of the same artifact take turns.
-            let open = open.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(window(&open.lines, range)?)
+        let cell = self.cell(digest);
+        cell.get_or_try_init(|| self.open(name, blob)).await?;
+        self.make_room();
+        blocking(move || match cell.get() {
+            Some(Some(text)) => Ok(Some(window(&text.lines, range)?)),
+            _ => Ok(None),
         })
         .await
     }
 
-    fn open(&self, name: &str, digest: &Digest, blob: LocalBlob) -> Result<Arc<Mutex<Open>>> {
-        if let Some(known) = self.kept().iter().find(|(kept, _)| kept == digest) {
-            return Ok(Arc::clone(&known.1));
-        }
-        let lines = Lines::open(&Artifact::new(name, &blob.path), &Limits::default())?;
-        let opened = Arc::new(Mutex::new(Open { lines, _blob: blob }));
-        let mut kept = self.kept();
-        if kept.len() == KEPT {
-            kept.remove(0);
-        }
-        kept.push((digest.clone(), Arc::clone(&opened)));
-        Ok(opened)
+    async fn open(&self, name: &str, blob: LocalBlob) -> Result<Option<Text>> {
+        let permit = Arc::clone(&self.opening).acquire_owned().await;
+        let permit = permit.map_err(|error| StoreError::Failed(error.to_string()))?;
+        let artifact = Artifact::new(name, &blob.path);
+        blocking(move || {
+            // Held to the end of the work, which goes on when nobody waits for it any more.
+            let _permit = permit;
+            let limits = limits();
+            if !is_text(&Input::open(&artifact, &limits)?) {
+                return Ok(None);
+            }
+            let lines = Lines::open(&artifact, &limits)?;
+            Ok(Some(Text { lines, blob }))
+        })
+        .await
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Vec<(Digest, Arc<Mutex<Open>>)>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The place of an artifact, which is then the last one looked at.
+    fn cell(&self, digest: &Digest) -> Cell {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept.iter().position(|(known, _)| known == digest);
+        let entry = known.map_or_else(|| (digest.clone(), Cell::default()), |index| kept.remove(index));
+        let cell = Arc::clone(&entry.1);
+        kept.push(entry);
+        cell
+    }
+
+    /// Closes artifacts whose blobs were removed, so that their space is free.
+    pub fn forget_removed(&self) {
+        let is_there = |cell: &Cell| match cell.get() {
+            Some(Some(text)) => text.blob.path.exists(),
+            _ => true,
+        };
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|(_, cell)| is_there(cell));
+    }
+
+    /// Forgets what was looked at longest ago until the rest fits. Who reads in it at this moment goes on.
+    fn make_room(&self) {
+        let bytes = |cell: &Cell| match cell.get() {
+            Some(Some(text)) => text.lines.unpacked_bytes(),
+            _ => 0,
+        };
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held: u64 = kept.iter().map(|(_, cell)| bytes(cell)).sum();
+        while kept.len() > KEPT || held > KEPT_BYTES {
+            let (_, cell) = kept.remove(0);
+            held -= bytes(&cell);
+        }
     }
 }
 
-fn window(lines: &Lines, range: RangeInclusive<u64>) -> std::io::Result<Option<Window>> {
-    // Text has no NUL; what is binary has one early.
-    if lines.range(1, 1)?.first().is_some_and(|line| line.contains('\0')) {
-        return Ok(None);
+fn limits() -> Limits {
+    Limits {
+        spilled_bytes: UNPACKED_BYTES,
+        text_bytes: TEXT_BYTES,
+        ..Limits::default()
     }
+}
+
+/// Whether an artifact is text, as far as its first bytes tell: its first line has no NUL, and no reader knows it as
+/// something else.
+fn is_text(input: &Input) -> bool {
+    let first_line = input.head().split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let is_binary = matches!(
+        detect(input.head()),
+        ArtifactKind::ElfCore | ArtifactKind::GpuCore | ArtifactKind::Minidump
+    );
+    !is_binary && !first_line.contains(&0)
+}
+
+fn window(lines: &Lines, range: RangeInclusive<u64>) -> std::io::Result<Window> {
     let (first, last) = range.into_inner();
     let last = last.min(first.saturating_add(MAX_LINES - 1));
-    let mut left = MAX_BYTES;
-    let mut found = lines.range(first, last)?;
-    let fit = found.iter().take_while(|line| {
-        let fits = line.len() <= left;
-        left = left.saturating_sub(line.len());
-        fits
-    });
-    let fit = fit.count();
-    found.truncate(fit);
-    Ok(Some(Window {
-        lines: found,
+    Ok(Window {
+        lines: lines.range_within(first, last, MAX_BYTES)?,
         total: lines.count(),
-    }))
+        complete: lines.problems().is_empty(),
+    })
 }

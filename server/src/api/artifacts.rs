@@ -68,6 +68,8 @@ pub struct Lines {
     pub lines: Vec<String>,
     /// How many lines the artifact has.
     pub total: u64,
+    /// False when there are more, which are not looked at or can not be unpacked: download it to see them.
+    pub complete: bool,
 }
 
 /// Lines of a text artifact, unpacked if it is compressed.
@@ -89,8 +91,13 @@ pub async fn lines(
         .lines
         .window(&artifact.name, &artifact.digest, blob, from..=to)
         .await?;
-    let Some(Window { lines, total }) = window else {
+    let Some(Window { lines, total, complete }) = window else {
         return Err(ApiError::new(Code::NotText, format!("{:?} is no text", artifact.name)));
     };
-    Ok(Json(Lines { from, lines, total }))
+    Ok(Json(Lines {
+        from,
+        lines,
+        total,
+        complete,
+    }))
 }

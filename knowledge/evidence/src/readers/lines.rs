@@ -22,6 +22,7 @@ pub struct Lines {
     index: Vec<u64>,
     count: u64,
     line_bytes: usize,
+    unpacked_bytes: u64,
     problems: Vec<Problem>,
 }
 
@@ -34,7 +35,9 @@ impl Lines {
     pub fn open(artifact: &Artifact, limits: &Limits) -> io::Result<Self> {
         let input = Input::open(artifact, limits)?;
         let (file, torn) = input.seekable()?;
+        let is_unpacked = input.plain_file().is_none();
         let mut lines = Self {
+            unpacked_bytes: if is_unpacked { file.metadata()?.len() } else { 0 },
             file,
             index: vec![0],
             count: 0,
@@ -66,7 +69,18 @@ impl Lines {
         }
         self.count = if last_byte == b'\n' { count } else { count + 1 };
         self.index = index;
+        if offset == text_bytes && self.file.metadata()?.len() > offset {
+            self.problems.push(Problem::new(
+                "limit-text-bytes",
+                "the artifact has more text than is looked at; lines after that are left out",
+            ));
+        }
         Ok(())
+    }
+
+    /// Bytes of the temporary file that a compressed artifact was unpacked to; none for one that is read in place.
+    pub fn unpacked_bytes(&self) -> u64 {
+        self.unpacked_bytes
     }
 
     /// Number of lines. Text after the last newline counts as a line.
@@ -85,11 +99,23 @@ impl Lines {
     /// # Errors
     /// When the file can not be read.
     pub fn range(&self, first: u64, last: u64) -> io::Result<Vec<String>> {
-        let first = first.max(1);
-        let mut found = Vec::new();
-        self.scan(first, last.min(self.count), |_, line| {
-            found.push(String::from_utf8_lossy(line).into_owned());
-            true
+        self.range_within(first, last, usize::MAX)
+    }
+
+    /// As many of these lines as have no more than so many bytes together, as [`Self::range`] gives them.
+    ///
+    /// # Errors
+    /// When the file can not be read.
+    pub fn range_within(&self, first: u64, last: u64, bytes: usize) -> io::Result<Vec<String>> {
+        let (mut found, mut left) = (Vec::new(), bytes);
+        self.scan(first.max(1), last.min(self.count), |_, line| {
+            let line = String::from_utf8_lossy(line).into_owned();
+            let fits = line.len() <= left;
+            if fits {
+                left -= line.len();
+                found.push(line);
+            }
+            fits
         })?;
         Ok(found)
     }
