@@ -7,7 +7,7 @@ export PATH := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/whycrash/node/bin:$(PATH)
 SAY = @printf '%s\n' >&2
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: setup plugins web build run test test-rust test-browser check truth bench score fuzz clean
+.PHONY: setup plugins web build run test test-rust test-browser check truth bench attack score fuzz clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test check
@@ -68,6 +68,10 @@ bench:            ## measure against the tools people use now, ratios side by si
 	@.ci/setup bench
 	cargo build -q --release -p whycrash-bench --bin bench --bin read --bin measure
 	$(TARGET)/release/bench
+
+attack: build     ## attack a real server under healthy load: hostile requests and artifacts, full disk, no descriptors, broken index
+	cargo build -q --release -p whycrash-server -p whycrash-attack --bins
+	$(TARGET)/release/whycrash-attack
 
 score: build      ## diagnose the labelled corpus, one row a cause
 	cargo test -q -p whycrash-tests --test it -- --nocapture corpus

@@ -114,7 +114,7 @@ impl Drop for House {
 }
 
 /// A binary of this workspace, which lies beside the folder of the test's own.
-fn binary(name: &str) -> PathBuf {
+pub fn binary(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows where it is");
     let folder = test
         .ancestors()

@@ -1,5 +1,6 @@
 //! Tests of the whole.
 
+mod attack;
 mod corpus;
 mod dependencies;
 mod hostile_plugins;

@@ -1,0 +1,203 @@
+//! All attacks, one after another, and what the server must have kept through them.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use crate::case::Outcome;
+use crate::cases::{self, Group, Size};
+use crate::load::{Load, Seen, quantile};
+use crate::server::{self, Server};
+use crate::states;
+
+/// Memory that a server may have at any moment, in KiB.
+const MEMORY: u64 = 1 << 20;
+/// How long a hostile report may take until it is done.
+const HOSTILE: Duration = Duration::from_secs(300);
+/// Largest document of a hostile report, in bytes.
+const DOCUMENT: usize = 16 << 20;
+/// How much slower healthy requests may be at their 99th percentile.
+const SLOWER: f64 = 2.0;
+/// Settings that let stalled clients show within the run.
+const SETTINGS: &str = "local_symbols = false\n[limits]\nreserved_disk_bytes = 4194304\n";
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The server's binary.
+    pub binary: PathBuf,
+    /// How large the cases are.
+    pub size: Size,
+    /// Only groups and states with one of these words in their names; all when empty.
+    pub only: Vec<String>,
+    /// How long healthy clients are watched before the attack.
+    pub quiet: Duration,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// How many cases and states there were.
+    pub attacks: usize,
+    /// What is wrong, a line each.
+    pub wrong: Vec<String>,
+    /// What was measured, a line each.
+    pub measured: Vec<String>,
+    /// How many times slower healthy uploads and searches were, at the 99th percentile.
+    pub slower: Option<f64>,
+}
+
+impl Report {
+    /// Whether healthy clients were slowed down more than they may be.
+    pub fn is_slow(&self) -> bool {
+        self.slower.is_some_and(|slower| slower > SLOWER)
+    }
+}
+
+impl Plan {
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|word| name.contains(word.as_str()))
+    }
+
+    /// Does it all, telling how it goes.
+    pub fn run(&self) -> anyhow::Result<Report> {
+        let mut report = Report::default();
+        let groups: Vec<Group> = cases::all(self.size).into_iter().filter(|group| self.wants(group.name)).collect();
+        if !groups.is_empty() {
+            self.requests(groups, &mut report)?;
+        }
+        for (name, state) in states::STATES.into_iter().filter(|(name, _)| self.wants(name)) {
+            let folder = tempfile::tempdir()?;
+            report.attacks += 1;
+            match state(&self.binary, folder.path()) {
+                Ok(seen) => say(&mut report, format!("{name}: {}", healthy(&seen))),
+                Err(error) => wrong(&mut report, format!("{name}: {error:#}")),
+            }
+        }
+        Ok(report)
+    }
+
+    /// Hostile requests beside healthy ones, on one server.
+    fn requests(&self, groups: Vec<Group>, report: &mut Report) -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let mut server = Server::start(&self.binary, &folder.path().join("data"), SETTINGS)?;
+        let load = Load::start(server.address())?;
+        std::thread::sleep(self.quiet);
+        let quiet = load.stop();
+        states::accounted(&server, &quiet).context("before any attack")?;
+        say(report, format!("quiet: {}", healthy(&quiet)));
+
+        let load = Load::start(server.address())?;
+        for group in groups {
+            attack(&mut server, &group, report)?;
+        }
+        let attacked = load.stop();
+        say(report, format!("attacked: {}", healthy(&attacked)));
+        if !attacked.refused.is_empty() {
+            let shown = attacked.refused.iter().take(5).cloned().collect::<Vec<_>>();
+            wrong(report, format!("healthy clients were refused {} times: {shown:?}", attacked.refused.len()));
+        }
+        if let Err(error) = states::accounted(&server, &attacked) {
+            wrong(report, format!("after the attack: {error:#}"));
+        }
+        report.slower = Some(slower(&quiet.uploads, &attacked.uploads).max(slower(&quiet.searches, &attacked.searches)));
+        left_over(&server, report);
+        Ok(())
+    }
+}
+
+/// Has the hostile clients of a group do what they do, one case after another.
+fn attack(server: &mut Server, group: &Group, report: &mut Report) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let mut reports = Vec::new();
+    let mut slowest = (Duration::ZERO, String::new());
+    for case in &group.cases {
+        let outcome: Outcome = case.run(server.address());
+        report.attacks += 1;
+        if let Some(trouble) = outcome.wrong {
+            wrong(report, format!("{}: {}: {trouble}", group.name, outcome.name));
+        }
+        if let Some(end) = server.ended() {
+            anyhow::bail!("{}: {}: {end}", group.name, outcome.name);
+        }
+        if outcome.took > slowest.0 {
+            slowest = (outcome.took, outcome.name.clone());
+        }
+        reports.extend(outcome.reports.into_iter().map(|id| (id, outcome.name.clone())));
+    }
+    for (id, name) in reports {
+        match server.done(&id, HOSTILE) {
+            Ok(document) if document.to_string().len() > DOCUMENT => {
+                wrong(report, format!("{}: {name}: its document has more than {DOCUMENT} bytes", group.name));
+            }
+            Ok(_) => {}
+            Err(error) => wrong(report, format!("{}: {name}: {error:#}", group.name)),
+        }
+    }
+    let line = format!(
+        "{}: {} cases in {:.1} s, slowest {:.1} s ({}), memory at most {} MiB",
+        group.name,
+        group.cases.len(),
+        started.elapsed().as_secs_f64(),
+        slowest.0.as_secs_f64(),
+        slowest.1,
+        server.peak() >> 10
+    );
+    say(report, line);
+    Ok(())
+}
+
+/// What the attack left in the server.
+fn left_over(server: &Server, report: &mut Report) {
+    let staging = server.data().join("staging");
+    let kept = server::disk_use(&staging);
+    let memory = server.peak();
+    let line = format!(
+        "left: {kept} bytes of uploads that are not ended, {} open files, {} MiB on disk, memory at most {} MiB",
+        server.descriptors(),
+        server::disk_use(server.data()) >> 20,
+        memory >> 10
+    );
+    say(report, line);
+    if memory > MEMORY {
+        wrong(report, format!("the server had {} MiB of memory", memory >> 10));
+    }
+    if kept > 0 {
+        wrong(report, format!("{kept} bytes of refused uploads are left in {}", name(&staging)));
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn slower(quiet: &[Duration], attacked: &[Duration]) -> f64 {
+    let quiet = quantile(quiet, 0.99).as_secs_f64();
+    quantile(attacked, 0.99).as_secs_f64() / quiet.max(f64::MIN_POSITIVE)
+}
+
+fn healthy(seen: &Seen) -> String {
+    let times = |times: &[Duration]| {
+        let [half, most] = [0.5, 0.99].map(|part| quantile(times, part).as_secs_f64() * 1000.0);
+        format!("p50 {half:.1} ms, p99 {most:.1} ms")
+    };
+    format!(
+        "{} uploads ({}), {} searches ({}), {} refused",
+        seen.uploads.len(),
+        times(&seen.uploads),
+        seen.searches.len(),
+        times(&seen.searches),
+        seen.refused.len()
+    )
+}
+
+fn say(report: &mut Report, line: String) {
+    eprintln!("{line}");
+    report.measured.push(line);
+}
+
+fn wrong(report: &mut Report, line: String) {
+    eprintln!("WRONG {line}");
+    report.wrong.push(line);
+}
