@@ -1,6 +1,7 @@
 //! What a cause document says.
 
 use serde::{Deserialize, Serialize};
+use whycrash_recognise::Table;
 
 /// One documented cause.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,9 @@ pub struct Cause {
     pub also: Vec<String>,
     /// What a person sees.
     pub signs: Vec<String>,
+    /// The signs that a machine can check, as tables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recognise: Vec<Table>,
     /// Versions it applies to, in words.
     pub applies_to: Vec<String>,
     /// Version that mends it, if one does.

@@ -12,6 +12,7 @@ mod search;
 pub use cause::{Cause, CauseFix, Verified};
 pub use check::check;
 pub use parse::{Fault, parse};
+pub use whycrash_recognise as recognise;
 
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/documents.rs"));

@@ -1,6 +1,7 @@
 //! From a document's text to a [`Cause`]. The build script compiles this module too.
 
 use serde::Deserialize;
+use whycrash_recognise::{Rule, Table};
 
 use crate::cause::{Cause, CauseFix, Verified};
 
@@ -49,6 +50,8 @@ struct FrontMatter {
     reproducer: Option<String>,
     #[serde(default)]
     verified: Vec<VerifiedMatter>,
+    #[serde(default)]
+    recognise: Vec<Table>,
 }
 
 #[derive(Deserialize)]
@@ -103,6 +106,7 @@ pub fn parse(file: &str, text: &str) -> Result<Cause, Fault> {
         tags: matter.tags,
         also: matter.also,
         signs: matter.signs,
+        recognise: matter.recognise,
         applies_to: matter.applies_to,
         fixed_in: matter.fixed_in,
         fixes: matter
@@ -128,6 +132,9 @@ pub fn parse(file: &str, text: &str) -> Result<Cause, Fault> {
         body: body.trim().to_owned(),
     };
     complete(&cause).map_err(|(key, message)| Fault::new(file, line_of_key(text, key), message))?;
+    for (number, table) in cause.recognise.iter().enumerate() {
+        Rule::new(table).map_err(|flaw| Fault::new(file, line_of_table(text, number), flaw.to_string()))?;
+    }
     if file.strip_suffix(".md") != Some(cause.id.as_str()) {
         let message = format!("the id is `{}`; it must be the file's name without `.md`", cause.id);
         return Err(Fault::new(file, line_of_key(text, "id"), message));
@@ -221,6 +228,12 @@ fn is_date(text: &str) -> bool {
 /// The line, counted from 1, that byte `offset` is on.
 pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|b| *b == b'\n').count()
+}
+
+/// The line on which the recognise table of this number begins.
+fn line_of_table(text: &str, number: usize) -> usize {
+    let heads = text.match_indices("[[recognise]]").map(|(offset, _)| offset);
+    line_of(text, heads.skip(number).next().unwrap_or(0))
 }
 
 /// The line of the front matter that sets `key`, whether as a value or as a table; the first line if none does.

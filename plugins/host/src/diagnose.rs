@@ -55,7 +55,8 @@ impl Diagnoser {
     /// A diagnoser with the built-in plugins and those in the settings' folders. A plugin that can not be used is no error
     /// here: it is listed with its problem, and has a failed row in every document.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
-        let sandbox = Sandbox::new(settings.plugin_limits.clone(), settings.cache)?;
+        let catalog = Catalog::embedded();
+        let sandbox = Sandbox::new(settings.plugin_limits.clone(), tables(&catalog), settings.cache)?;
         let registry = Registry::load(&sandbox, &settings.plugin_folders);
         if registry.plugins.is_empty() {
             tracing::warn!("no plugins: this program was built without them; run `make plugins` and build again");
@@ -63,7 +64,7 @@ impl Diagnoser {
         Ok(Self {
             symbols: Symbols::new(settings.symbols),
             limits: settings.limits,
-            catalog: Catalog::embedded(),
+            catalog,
             sandbox,
             plugin_limits: settings.plugin_limits,
             folders: settings.plugin_folders,
@@ -170,6 +171,16 @@ impl Diagnoser {
         };
         (row, verdict)
     }
+}
+
+/// The recognise tables of all pages as plugins get them.
+fn tables(catalog: &Catalog) -> Vec<String> {
+    let of_cause = |cause: &whycrash_catalog::Cause| {
+        let id = cause.id.clone();
+        let tables = cause.recognise.clone().into_iter();
+        tables.map(move |table| serde_json::json!({"cause": id, "table": table}).to_string())
+    };
+    catalog.causes().iter().flat_map(of_cause).collect()
 }
 
 /// Which evidence that the plugin needs is not there, in words.

@@ -59,6 +59,11 @@ pub fn cut(text: &str, bytes: usize) -> &str {
     &text[..end.unwrap_or_default()]
 }
 
+/// The signs that the documented causes' pages carry for machines, one JSON object each: `{"cause": "…", "table": {…}}`.
+pub fn recognise_tables() -> Vec<String> {
+    bindings::recognise_tables()
+}
+
 /// A diagnosis plugin.
 pub trait Plugin {
     /// What it is, which causes it can name and what evidence it needs.

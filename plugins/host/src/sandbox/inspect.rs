@@ -11,8 +11,8 @@ use super::{PluginError, PluginLimits};
 const PACKAGE: &str = "whycrash:plugin/";
 /// The version of the interface that this host serves.
 const VERSION: &str = "1.0.0";
-/// The one function it may import.
-const LOG: &str = "log";
+/// The functions it may import.
+const FUNCTIONS: [&str; 2] = ["log", "recognise-tables"];
 /// What it must export.
 const EXPORTS: [&str; 2] = ["about", "diagnose"];
 
@@ -76,7 +76,7 @@ fn check_outermost(bytes: &[u8]) -> Result<(), PluginError> {
 
 fn check_import(name: &str, kind: ComponentTypeRef) -> Result<(), PluginError> {
     let allowed = match kind {
-        ComponentTypeRef::Func(_) => name == LOG,
+        ComponentTypeRef::Func(_) => FUNCTIONS.contains(&name),
         ComponentTypeRef::Instance(_) => name
             .strip_prefix(PACKAGE)
             .is_some_and(|rest| rest == format!("types@{VERSION}") || rest == format!("evidence@{VERSION}")),

@@ -49,6 +49,7 @@ pub(crate) struct Sandbox {
     linker: Linker<Run>,
     cache: CodeCache,
     limits: Arc<PluginLimits>,
+    tables: Arc<[String]>,
     slots: Arc<Slots>,
 }
 
@@ -61,7 +62,8 @@ impl std::fmt::Debug for Sandbox {
 }
 
 impl Sandbox {
-    pub(crate) fn new(limits: PluginLimits, cache: Option<PathBuf>) -> anyhow::Result<Self> {
+    /// A sandbox whose plugins get these recognise tables, as JSON, and keep their compiled code in this folder.
+    pub(crate) fn new(limits: PluginLimits, tables: Vec<String>, cache: Option<PathBuf>) -> anyhow::Result<Self> {
         let engine = engine::engine(&limits).map_err(anyhow::Error::from)?;
         let mut linker = Linker::new(&engine);
         bindings::Plugin::add_to_linker::<_, HasSelf<Run>>(&mut linker, |run| run).map_err(anyhow::Error::from)?;
@@ -72,6 +74,7 @@ impl Sandbox {
             linker,
             cache,
             limits: Arc::new(limits),
+            tables: tables.into(),
             slots,
         })
     }
@@ -97,7 +100,7 @@ impl Sandbox {
             .instantiate_pre(component)
             .and_then(bindings::PluginPre::new)
             .map_err(|error| PluginError::Refused(format!("it does not fit the plugin interface: {error:#}")))?;
-        Plugin::new(ready, self.limits.clone(), self.slots.clone())
+        Plugin::new(ready, self.limits.clone(), self.tables.clone(), self.slots.clone())
     }
 }
 

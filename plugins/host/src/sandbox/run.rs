@@ -17,6 +17,7 @@ use crate::case::Case;
 pub(crate) struct Plugin {
     ready: bindings::PluginPre<Run>,
     limits: Arc<PluginLimits>,
+    tables: Arc<[String]>,
     slots: Arc<Slots>,
     pub(crate) info: types::PluginInfo,
 }
@@ -49,6 +50,7 @@ pub(crate) struct Answer {
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(super) case: Arc<Case>,
+    pub(super) tables: Arc<[String]>,
     pub(super) limits: Arc<PluginLimits>,
     pub(super) meter: Meter,
     pub(super) read_left: usize,
@@ -62,13 +64,15 @@ impl Plugin {
     pub(super) fn new(
         ready: bindings::PluginPre<Run>,
         limits: Arc<PluginLimits>,
+        tables: Arc<[String]>,
         slots: Arc<Slots>,
     ) -> Result<Self, PluginError> {
-        let info = ask(&ready, &limits, &slots)?;
+        let info = ask(&ready, &limits, &tables, &slots)?;
         check_info(&info)?;
         Ok(Self {
             ready,
             limits,
+            tables,
             slots,
             info,
         })
@@ -78,7 +82,7 @@ impl Plugin {
     pub(crate) fn run(&self, case: &Arc<Case>) -> Answer {
         let _slot = self.slots.take();
         let started = Instant::now();
-        let mut store = match store(self.ready.engine(), &self.limits, case.clone()) {
+        let mut store = match store(self.ready.engine(), &self.limits, &self.tables, case.clone()) {
             Ok(store) => store,
             Err(error) => {
                 return Answer {
@@ -111,19 +115,26 @@ impl Plugin {
 fn ask(
     ready: &bindings::PluginPre<Run>,
     limits: &Arc<PluginLimits>,
+    tables: &Arc<[String]>,
     slots: &Slots,
 ) -> Result<types::PluginInfo, PluginError> {
     let _slot = slots.take();
-    let mut store = store(ready.engine(), limits, Arc::default())?;
+    let mut store = store(ready.engine(), limits, tables, Arc::default())?;
     ready
         .instantiate(&mut store)
         .and_then(|plugin| plugin.call_about(&mut store))
         .map_err(|error| PluginError::Refused(format!("it does not say what it is: {}", reason(&error, limits))))
 }
 
-fn store(engine: &Engine, limits: &Arc<PluginLimits>, case: Arc<Case>) -> Result<Store<Run>, PluginError> {
+fn store(
+    engine: &Engine,
+    limits: &Arc<PluginLimits>,
+    tables: &Arc<[String]>,
+    case: Arc<Case>,
+) -> Result<Store<Run>, PluginError> {
     let run = Run {
         case,
+        tables: tables.clone(),
         limits: limits.clone(),
         meter: Meter::new(limits.memory),
         read_left: limits.read_bytes,

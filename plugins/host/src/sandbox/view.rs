@@ -22,6 +22,12 @@ impl PluginImports for Run {
         }
         Ok(())
     }
+
+    fn recognise_tables(&mut self) -> wasmtime::Result<Vec<String>> {
+        let tables = self.tables.clone();
+        self.pay(tables.iter().map(String::len).sum())?;
+        Ok(tables.to_vec())
+    }
 }
 
 impl types::Host for Run {}

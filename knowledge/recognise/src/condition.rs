@@ -1,0 +1,150 @@
+//! One test, compiled.
+
+use std::collections::BTreeMap;
+
+use regex_lite::Regex;
+use serde_json::Value;
+
+use crate::Flaw;
+use crate::table::{Scalar, Test};
+
+/// Bytes of a value that patterns look at: messages quote whole programs.
+const LOOKED_AT: usize = 8 << 10;
+/// Bytes of a pattern.
+const PATTERN: usize = 2 << 10;
+
+/// What a named group caught.
+pub(crate) type Caught = BTreeMap<String, String>;
+
+/// One test with its pattern compiled.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    one_of: Vec<Scalar>,
+    matches: Option<Regex>,
+    from: Option<f64>,
+    to: Option<f64>,
+    present: Option<bool>,
+}
+
+impl Condition {
+    /// Compiles a test; `key` names it in what is said of its flaws.
+    pub fn new(key: &str, test: &Test) -> Result<Self, Flaw> {
+        let members = match test {
+            Test::Is(value) => {
+                return Ok(Self {
+                    one_of: vec![value.clone()],
+                    matches: None,
+                    from: None,
+                    to: None,
+                    present: None,
+                });
+            }
+            Test::All(members) => members,
+        };
+        let says_nothing = members.one_of.is_empty()
+            && members.matches.is_none()
+            && members.from.is_none()
+            && members.to.is_none()
+            && members.present.is_none();
+        if says_nothing {
+            return Err(Flaw::new(
+                key,
+                "the test is empty: give a value, `one_of`, `matches`, `from`, `to` or `present`",
+            ));
+        }
+        Ok(Self {
+            one_of: members.one_of.clone(),
+            matches: members
+                .matches
+                .as_deref()
+                .map(|pattern| compile(key, pattern))
+                .transpose()?,
+            from: members.from,
+            to: members.to,
+            present: members.present,
+        })
+    }
+
+    /// Whether it holds of a value; what its pattern's named groups caught is added to `caught`.
+    pub(crate) fn holds(&self, value: Option<&Value>, caught: &mut Caught) -> bool {
+        let value = value.filter(|value| !value.is_null());
+        if let Some(present) = self.present {
+            if value.is_some() != present {
+                return false;
+            }
+            if !present {
+                return true;
+            }
+        }
+        let Some(value) = value else { return false };
+        let in_range = |bound: Option<f64>, holds: fn(f64, f64) -> bool| {
+            bound.is_none_or(|bound| value.as_f64().is_some_and(|value| holds(value, bound)))
+        };
+        (self.one_of.is_empty() || self.one_of.iter().any(|one| is(one, value)))
+            && in_range(self.from, |value, bound| value >= bound)
+            && in_range(self.to, |value, bound| value <= bound)
+            && self
+                .matches
+                .as_ref()
+                .is_none_or(|pattern| catch(pattern, &text(value), caught))
+    }
+
+    /// Names of its pattern's groups.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &str> {
+        self.matches.iter().flat_map(groups)
+    }
+
+    /// Whether there is a value wherever it holds.
+    pub(crate) fn is_of_a_value(&self) -> bool {
+        self.present != Some(false)
+    }
+}
+
+/// Compiles a pattern, which must take linear time and little space.
+pub(crate) fn compile(key: &str, pattern: &str) -> Result<Regex, Flaw> {
+    if pattern.len() > PATTERN {
+        return Err(Flaw::new(key, format!("the pattern has more than {PATTERN} bytes")));
+    }
+    Regex::new(pattern).map_err(|error| Flaw::new(key, format!("the pattern is not understood: {error}")))
+}
+
+/// Names of a pattern's groups.
+pub(crate) fn groups(pattern: &Regex) -> impl Iterator<Item = &str> {
+    pattern.capture_names().flatten()
+}
+
+/// Whether a pattern matches, and what its named groups caught.
+pub(crate) fn catch(pattern: &Regex, text: &str, caught: &mut Caught) -> bool {
+    let Some(found) = pattern.captures(front(text)) else {
+        return false;
+    };
+    for name in groups(pattern) {
+        if let Some(group) = found.name(name) {
+            caught.insert(name.to_owned(), group.as_str().to_owned());
+        }
+    }
+    true
+}
+
+/// A value as people write it: a text without quotes.
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn front(text: &str) -> &str {
+    let end = (0..=LOOKED_AT.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or_default()]
+}
+
+fn is(scalar: &Scalar, value: &Value) -> bool {
+    match scalar {
+        Scalar::Flag(flag) => value.as_bool() == Some(*flag),
+        // Numbers of events are whole and small, or come from the same text that the page quotes.
+        Scalar::Number(number) => value
+            .as_f64()
+            .is_some_and(|value| (value - number).abs() < f64::EPSILON),
+        Scalar::Text(text) => value.as_str() == Some(text),
+    }
+}

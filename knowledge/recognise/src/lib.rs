@@ -1,0 +1,45 @@
+//! Recognise tables: the signs of a documented cause that a machine can check.
+//!
+//! A table says what kind of event must have happened and what must hold of it. It is data, written by whoever documents the
+//! cause and knows no code, in the cause's own page:
+//!
+//! ```toml
+//! [[recognise]]
+//! kind = "python-exception"
+//! where.exception = "ImportError"
+//! where.message = { matches = 'undefined symbol: (?<symbol>\w+)' }
+//! confidence = 0.85
+//! explanation = "Loading a library failed, because nothing that is loaded defines `{symbol}`."
+//! ```
+//!
+//! [`Table`] is what is written, [`Rule`] the same once its patterns are compiled and its names checked, and [`Rule::matches`]
+//! holds it against an event. Patterns take linear time (no look-around, no back-references). What happened is read as JSON,
+//! in the form of the report document, so that this crate knows no more of evidence than a page's author.
+
+mod condition;
+mod rule;
+mod table;
+mod template;
+
+pub use condition::Condition;
+pub use rule::{Happened, Match, Rule, Surroundings};
+pub use table::{Pattern, Scalar, Table, Test};
+
+/// What is wrong with a table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}`: {message}")]
+pub struct Flaw {
+    /// The member it is about, such as `where.message`.
+    pub key: String,
+    /// What is wrong, and what to write instead.
+    pub message: String,
+}
+
+impl Flaw {
+    fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            message: message.into(),
+        }
+    }
+}

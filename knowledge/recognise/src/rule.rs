@@ -1,0 +1,241 @@
+//! A table held against what happened.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regex_lite::Regex;
+use serde_json::Value;
+
+use crate::condition::{self, Caught, Condition};
+use crate::table::{Pattern, Table, Test};
+use crate::{Flaw, template};
+
+/// An event, as a report tells it.
+#[derive(Clone, Debug, Default)]
+pub struct Happened {
+    /// Its kind.
+    pub kind: String,
+    /// The line that says it.
+    pub text: String,
+    /// Its particulars.
+    pub detail: Value,
+    /// False for a consequence of another event.
+    pub primary: bool,
+    /// Whether the process went on after it.
+    pub survived: bool,
+}
+
+/// What surrounds an event: the rest of the report.
+pub trait Surroundings {
+    /// The value at a dotted path into what the collector wrote down.
+    fn context(&self, path: &str) -> Option<Value>;
+
+    /// The value at a dotted path into the evidence.
+    fn fact(&self, path: &str) -> Option<Value>;
+
+    /// All events, oldest first.
+    fn events(&self) -> &[Happened];
+}
+
+/// What matched, in words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Match {
+    /// A more exact title than the page's.
+    pub title: Option<String>,
+    /// Why, about this very crash.
+    pub explanation: String,
+    /// How sure that is, from 0 to 1.
+    pub confidence: f64,
+    /// Other events that the table asked for, by their position.
+    pub with: Vec<usize>,
+    /// Dotted paths into the evidence that it asked for, what the collector wrote down among them.
+    pub facts: Vec<String>,
+}
+
+/// What must hold of one event.
+#[derive(Clone, Debug)]
+struct Shape {
+    kind: String,
+    text: Option<Regex>,
+    particulars: BTreeMap<String, Condition>,
+}
+
+/// A table that was checked and compiled.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    shape: Shape,
+    primary: bool,
+    context: BTreeMap<String, Condition>,
+    facts: BTreeMap<String, Condition>,
+    with: Vec<Shape>,
+    without: Vec<Shape>,
+    confidence: f64,
+    title: Option<String>,
+    explanation: String,
+}
+
+impl Shape {
+    fn new(key: &str, kind: &str, text: Option<&str>, particulars: &BTreeMap<String, Test>) -> Result<Self, Flaw> {
+        Ok(Self {
+            kind: kind.to_owned(),
+            text: text
+                .map(|pattern| condition::compile(&format!("{key}text"), pattern))
+                .transpose()?,
+            particulars: conditions(&format!("{key}where"), particulars)?,
+        })
+    }
+
+    fn of(key: &str, pattern: &Pattern) -> Result<Self, Flaw> {
+        Self::new(
+            &format!("{key}."),
+            &pattern.kind,
+            pattern.text.as_deref(),
+            &pattern.particulars,
+        )
+    }
+
+    fn fits(&self, event: &Happened, caught: &mut Caught) -> bool {
+        event.kind == self.kind
+            && self.particulars.iter().all(|(path, condition)| {
+                let value = at(&event.detail, path);
+                if let Some(value) = value.filter(|value| !value.is_null()) {
+                    caught.insert(path.clone(), condition::text(value));
+                }
+                condition.holds(value, caught)
+            })
+            && self
+                .text
+                .as_ref()
+                .is_none_or(|pattern| condition::catch(pattern, &event.text, caught))
+    }
+
+    /// Names that have a value wherever it fits.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let tested = self
+            .particulars
+            .iter()
+            .filter(|(_, condition)| condition.is_of_a_value());
+        let tested = tested.map(|(path, _)| path.as_str());
+        let caught = self.particulars.values().flat_map(Condition::groups);
+        tested.chain(caught).chain(self.text.iter().flat_map(condition::groups))
+    }
+}
+
+impl Rule {
+    /// Compiles a table. The flaw says what its author has to change.
+    pub fn new(table: &Table) -> Result<Self, Flaw> {
+        let shapes = |key: &str, patterns: &[Pattern]| {
+            let shapes = patterns.iter().map(|pattern| Shape::of(key, pattern));
+            shapes.collect::<Result<Vec<_>, _>>()
+        };
+        let rule = Self {
+            shape: Shape::new("", &table.kind, table.text.as_deref(), &table.particulars)?,
+            primary: table.primary,
+            context: conditions("context", &table.context)?,
+            facts: conditions("facts", &table.facts)?,
+            with: shapes("with", &table.with)?,
+            without: shapes("without", &table.without)?,
+            confidence: table.confidence,
+            title: table.title.clone(),
+            explanation: table.explanation.clone(),
+        };
+        rule.check()?;
+        Ok(rule)
+    }
+
+    fn check(&self) -> Result<(), Flaw> {
+        if !(0.0..=1.0).contains(&self.confidence) {
+            return Err(Flaw::new("confidence", "it must be from 0 to 1"));
+        }
+        if self.explanation.trim().is_empty() {
+            return Err(Flaw::new(
+                "explanation",
+                "it is empty; say why this very crash has the cause",
+            ));
+        }
+        if self.shape.text.is_none() && self.shape.particulars.is_empty() {
+            return Err(Flaw::new("kind", "a kind alone proves no cause: add `where` or `text`"));
+        }
+        let known: BTreeSet<&str> = self
+            .shape
+            .names()
+            .chain(self.with.iter().flat_map(Shape::names))
+            .collect();
+        for (key, template) in [("explanation", Some(&self.explanation)), ("title", self.title.as_ref())] {
+            let Some(template) = template else { continue };
+            if let Some(name) = template::names(key, template)?
+                .into_iter()
+                .find(|name| !known.contains(name))
+            {
+                let message = format!(
+                    "nothing in the table gives `{{{name}}}` a value: name a group of a pattern, or a tested particular"
+                );
+                return Err(Flaw::new(key, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Kind of the event it looks for.
+    pub fn kind(&self) -> &str {
+        &self.shape.kind
+    }
+
+    /// Every kind of event it names, and the particulars it tests of each.
+    pub fn mentions(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &str>)> {
+        let shapes = std::iter::once(&self.shape).chain(&self.with).chain(&self.without);
+        shapes.map(|shape| (shape.kind.as_str(), shape.particulars.keys().map(String::as_str)))
+    }
+
+    /// What matched, if this event is the sign that the table looks for.
+    pub fn matches(&self, event: &Happened, around: &impl Surroundings) -> Option<Match> {
+        if event.survived || self.primary && !event.primary {
+            return None;
+        }
+        let mut caught = Caught::new();
+        if !self.shape.fits(event, &mut caught) {
+            return None;
+        }
+        let mut facts = Vec::new();
+        for (path, condition) in &self.context {
+            condition
+                .holds(around.context(path).as_ref(), &mut caught)
+                .then_some(())?;
+            facts.extend(condition.is_of_a_value().then(|| format!("context.{path}")));
+        }
+        for (path, condition) in &self.facts {
+            condition.holds(around.fact(path).as_ref(), &mut caught).then_some(())?;
+            facts.extend(condition.is_of_a_value().then(|| path.clone()));
+        }
+        let happened =
+            |shape: &Shape, caught: &mut Caught| around.events().iter().position(|event| shape.fits(event, caught));
+        let with: Option<Vec<usize>> = self.with.iter().map(|shape| happened(shape, &mut caught)).collect();
+        let with = with?;
+        if self
+            .without
+            .iter()
+            .any(|shape| happened(shape, &mut Caught::new()).is_some())
+        {
+            return None;
+        }
+        Some(Match {
+            title: self.title.as_ref().map(|title| template::fill(title, &caught)),
+            explanation: template::fill(&self.explanation, &caught),
+            confidence: self.confidence,
+            with,
+            facts,
+        })
+    }
+}
+
+fn conditions(key: &str, tests: &BTreeMap<String, Test>) -> Result<BTreeMap<String, Condition>, Flaw> {
+    let compile = |(path, test): (&String, &Test)| Ok((path.clone(), Condition::new(&format!("{key}.{path}"), test)?));
+    tests.iter().map(compile).collect()
+}
+
+/// The value at a dotted path.
+fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').try_fold(value, |value, key| match value {
+        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+        _ => value.get(key),
+    })
+}

@@ -1,0 +1,86 @@
+//! Names the causes whose pages say how to recognise them: the tables of `knowledge/causes/`, held against a report.
+
+mod surroundings;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use whycrash_plugin::{Citation, Diagnosis, Finding, Info, Needs, Plugin, Report};
+use whycrash_recognise::{Match, Rule, Table};
+
+use crate::surroundings::Read;
+
+struct Recognise;
+
+/// Places that a finding cites at most: the event, others that the table asks for, and facts.
+const CITATIONS: usize = 6;
+
+/// A table and the cause it is a sign of.
+#[derive(Deserialize)]
+struct Sign {
+    cause: String,
+    table: Table,
+}
+
+impl Plugin for Recognise {
+    fn about() -> Info {
+        let signs = signs();
+        let causes: BTreeSet<&str> = signs.iter().map(|sign| sign.cause.as_str()).collect();
+        let kinds: BTreeSet<String> = signs.iter().map(|sign| format!("event:{}", sign.table.kind)).collect();
+        Info::new("recognise", env!("CARGO_PKG_VERSION"))
+            .names(causes)
+            .needs(Needs::any_of(kinds.iter().map(String::as_str)))
+    }
+
+    fn diagnose(report: &Report) -> Result<Diagnosis, String> {
+        let rules = rules()?;
+        let kinds = rules.iter().flat_map(|(_, rule)| rule.mentions()).map(|(kind, _)| kind).collect();
+        let read = Read::new(report, &kinds);
+        let mut best: BTreeMap<&str, (usize, Match)> = BTreeMap::new();
+        for (cause, rule) in &rules {
+            let Some(found) = first(rule, &read) else { continue };
+            let known = best.get(cause.as_str());
+            if known.is_none_or(|(_, known)| known.confidence < found.1.confidence) {
+                best.insert(cause, found);
+            }
+        }
+        Ok(best.into_iter().fold(Diagnosis::nothing(), |diagnosis, (cause, (event, found))| {
+            diagnosis.with(finding(cause, event, found, &read))
+        }))
+    }
+}
+
+fn signs() -> Vec<Sign> {
+    let tables = whycrash_plugin::recognise_tables();
+    tables.iter().filter_map(|table| serde_json::from_str(table).ok()).collect()
+}
+
+/// The tables, compiled, with their causes.
+fn rules() -> Result<Vec<(String, Rule)>, String> {
+    let compile = |Sign { cause, table }: Sign| match Rule::new(&table) {
+        Ok(rule) => Ok((cause, rule)),
+        Err(flaw) => Err(format!("a recognise table of {cause}: {flaw}")),
+    };
+    signs().into_iter().map(compile).collect()
+}
+
+/// The first event that a table is a sign in: what comes later is more often a consequence.
+fn first(rule: &Rule, read: &Read) -> Option<(usize, Match)> {
+    let happened = read.happened.iter().enumerate();
+    happened
+        .filter(|(_, event)| event.kind == rule.kind())
+        .find_map(|(position, event)| Some((position, rule.matches(event, read)?)))
+}
+
+fn finding(cause: &str, event: usize, found: Match, read: &Read) -> Finding {
+    let events = std::iter::once(event).chain(found.with).map(|position| read.cite(position));
+    let facts = found.facts.iter().filter_map(|path| read.report.cite_fact(path));
+    let citations: Vec<Citation> = events.chain(facts).take(CITATIONS).collect();
+    let finding = Finding::new(cause, found.confidence).because(found.explanation).cite_all(citations);
+    match found.title {
+        Some(title) => finding.titled(title),
+        None => finding,
+    }
+}
+
+whycrash_plugin::export!(Recognise);
