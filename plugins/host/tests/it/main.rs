@@ -5,3 +5,4 @@ mod document;
 mod hostile;
 mod refused;
 mod support;
+mod tables;
