@@ -63,7 +63,10 @@ impl Plan {
     /// Does it all, telling how it goes.
     pub fn run(&self) -> anyhow::Result<Report> {
         let mut report = Report::default();
-        let groups: Vec<Group> = cases::all(self.size).into_iter().filter(|group| self.wants(group.name)).collect();
+        let groups: Vec<Group> = cases::all(self.size)
+            .into_iter()
+            .filter(|group| self.wants(group.name))
+            .collect();
         if !groups.is_empty() {
             self.requests(groups, &mut report)?;
         }
@@ -96,12 +99,19 @@ impl Plan {
         say(report, format!("attacked: {}", healthy(&attacked)));
         if !attacked.refused.is_empty() {
             let shown = attacked.refused.iter().take(5).cloned().collect::<Vec<_>>();
-            wrong(report, format!("healthy clients were refused {} times: {shown:?}", attacked.refused.len()));
+            wrong(
+                report,
+                format!(
+                    "healthy clients were refused {} times: {shown:?}",
+                    attacked.refused.len()
+                ),
+            );
         }
         if let Err(error) = states::accounted(&server, &attacked) {
             wrong(report, format!("after the attack: {error:#}"));
         }
-        report.slower = Some(slower(&quiet.uploads, &attacked.uploads).max(slower(&quiet.searches, &attacked.searches)));
+        report.slower =
+            Some(slower(&quiet.uploads, &attacked.uploads).max(slower(&quiet.searches, &attacked.searches)));
         left_over(&server, report);
         Ok(())
     }
@@ -129,7 +139,10 @@ fn attack(server: &mut Server, group: &Group, report: &mut Report) -> anyhow::Re
     for (id, name) in reports {
         match server.done(&id, HOSTILE) {
             Ok(document) if document.to_string().len() > DOCUMENT => {
-                wrong(report, format!("{}: {name}: its document has more than {DOCUMENT} bytes", group.name));
+                wrong(
+                    report,
+                    format!("{}: {name}: its document has more than {DOCUMENT} bytes", group.name),
+                );
             }
             Ok(_) => {}
             Err(error) => wrong(report, format!("{}: {name}: {error:#}", group.name)),
@@ -164,7 +177,10 @@ fn left_over(server: &Server, report: &mut Report) {
         wrong(report, format!("the server had {} MiB of memory", memory >> 10));
     }
     if kept > 0 {
-        wrong(report, format!("{kept} bytes of refused uploads are left in {}", name(&staging)));
+        wrong(
+            report,
+            format!("{kept} bytes of refused uploads are left in {}", name(&staging)),
+        );
     }
 }
 

@@ -157,7 +157,10 @@ fn no_problem_document(answer: &Answer, status: u16) -> Option<String> {
     }
     let problem: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let member = |name: &&str| problem[*name].as_str().is_none_or(str::is_empty);
-    let missing: Vec<_> = ["type", "code", "title", "detail", "hint"].into_iter().filter(member).collect();
+    let missing: Vec<_> = ["type", "code", "title", "detail", "hint"]
+        .into_iter()
+        .filter(member)
+        .collect();
     (!missing.is_empty()).then(|| format!("the problem document of {status} lacks {}", missing.join(", ")))
 }
 

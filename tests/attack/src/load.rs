@@ -78,7 +78,10 @@ fn upload(client: &Client, address: SocketAddr, seen: &Mutex<Seen>) {
     let artifact = json!({"name": "train.log", "data": STANDARD.encode(log)});
     let body = json!({"metadata": {"host": "healthy", "number": number}, "artifacts": [artifact]});
     let started = Instant::now();
-    let answer = client.post(format!("http://{address}/api/v1/reports")).json(&body).send();
+    let answer = client
+        .post(format!("http://{address}/api/v1/reports"))
+        .json(&body)
+        .send();
     let took = started.elapsed();
     let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
     match answer {
@@ -94,7 +97,9 @@ fn upload(client: &Client, address: SocketAddr, seen: &Mutex<Seen>) {
 
 fn search(client: &Client, address: SocketAddr, seen: &Mutex<Seen>) {
     let started = Instant::now();
-    let answer = client.get(format!("http://{address}/api/v1/search?q=IndexError+host:healthy")).send();
+    let answer = client
+        .get(format!("http://{address}/api/v1/search?q=IndexError+host:healthy"))
+        .send();
     let answer = answer.and_then(|answer| answer.error_for_status()?.bytes().map(drop));
     let took = started.elapsed();
     let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,5 +114,8 @@ pub fn quantile(times: &[Duration], part: f64) -> Duration {
     let mut times = times.to_vec();
     times.sort_unstable();
     let at = (times.len() as f64 * part) as usize;
-    times.get(at.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
+    times
+        .get(at.min(times.len().saturating_sub(1)))
+        .copied()
+        .unwrap_or_default()
 }

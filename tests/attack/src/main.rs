@@ -37,5 +37,8 @@ fn server() -> anyhow::Result<PathBuf> {
         return Ok(path.into());
     }
     let own = std::env::current_exe()?;
-    Ok(own.parent().context("a program is in a folder")?.join("whycrash-server"))
+    Ok(own
+        .parent()
+        .context("a program is in a folder")?
+        .join("whycrash-server"))
 }

@@ -49,7 +49,10 @@ impl Server {
         let log = Arc::new(Mutex::new(Vec::new()));
         let address = loop {
             let Some(line) = lines.next().transpose()? else {
-                bail!("the server ended at its start: {:#?}", log.lock().unwrap_or_else(PoisonError::into_inner));
+                bail!(
+                    "the server ended at its start: {:#?}",
+                    log.lock().unwrap_or_else(PoisonError::into_inner)
+                );
             };
             if let Some((_, rest)) = line.split_once("listening on http://") {
                 let address = rest.split(|c: char| !(c.is_ascii_digit() || ".:".contains(c))).next();

@@ -35,7 +35,11 @@ pub const STATES: [(&str, State); 8] = [
 
 /// Starts a server whose settings let a fault show soon.
 fn start(binary: &Path, data: &Path) -> anyhow::Result<Server> {
-    Server::start(binary, data, "[limits]\nreserved_disk_bytes = 4194304\n[workers]\nretry_seconds = 1\n")
+    Server::start(
+        binary,
+        data,
+        "[limits]\nreserved_disk_bytes = 4194304\n[workers]\nretry_seconds = 1\n",
+    )
 }
 
 /// Has healthy clients at work while `fault` is done and undone; then all that was acknowledged must be there.
@@ -73,19 +77,31 @@ fn recovered(server: &Server) -> anyhow::Result<Seen> {
 
 /// Each acknowledged report is done, and searches find all of them.
 pub fn accounted(server: &Server, seen: &Seen) -> anyhow::Result<()> {
-    ensure!(!seen.acknowledged.is_empty(), "healthy clients got nothing acknowledged: {:?}", seen.refused);
+    ensure!(
+        !seen.acknowledged.is_empty(),
+        "healthy clients got nothing acknowledged: {:?}",
+        seen.refused
+    );
     for id in &seen.acknowledged {
         server.done(id, RECOVERY)?;
     }
     let deadline = Instant::now() + RECOVERY;
     loop {
         let found = server.json("/api/v1/search?q=host:healthy&limit=1&facet_values=0");
-        let total = found.as_ref().ok().and_then(|page| page["total"].as_u64()).unwrap_or_default();
+        let total = found
+            .as_ref()
+            .ok()
+            .and_then(|page| page["total"].as_u64())
+            .unwrap_or_default();
         if total >= seen.acknowledged.len() as u64 {
             return Ok(());
         }
         if Instant::now() > deadline {
-            bail!("{total} of {} reports are found; the log ends {:#?}", seen.acknowledged.len(), server.last_words(10));
+            bail!(
+                "{total} of {} reports are found; the log ends {:#?}",
+                seen.acknowledged.len(),
+                server.last_words(10)
+            );
         }
         std::thread::sleep(Duration::from_millis(200));
     }
@@ -113,10 +129,15 @@ impl Disk {
     fn mount(folder: &Path, mebibytes: u32) -> anyhow::Result<Self> {
         fs::create_dir_all(folder)?;
         let size = format!("size={mebibytes}m");
-        let status = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder).status();
+        let status = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
+            .arg(folder)
+            .status();
         let status = status.context("mount can not be run")?;
         ensure!(status.success(), "can not mount a small disk: run this as root");
-        Ok(Self { folder: folder.to_owned() })
+        Ok(Self {
+            folder: folder.to_owned(),
+        })
     }
 }
 

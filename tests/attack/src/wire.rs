@@ -99,7 +99,9 @@ fn read_answer(mut stream: &TcpStream, deadline: Instant, head_only: bool) -> io
         match stream.read(&mut buffer) {
             Ok(0) => break,
             Ok(read) => bytes.extend_from_slice(buffer.get(..read).unwrap_or_default()),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => timed_out = true,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                timed_out = true
+            }
             // The peer threw the connection away: what came before counts.
             Err(_) => break,
         }
@@ -111,7 +113,10 @@ fn read_answer(mut stream: &TcpStream, deadline: Instant, head_only: bool) -> io
 }
 
 fn head_end(bytes: &[u8]) -> Option<usize> {
-    bytes.windows(4).position(|window| window == b"\r\n\r\n").map(|at| at + 4)
+    bytes
+        .windows(4)
+        .position(|window| window == b"\r\n\r\n")
+        .map(|at| at + 4)
 }
 
 /// Whether an answer has all its bytes, as far as its head tells.
@@ -132,7 +137,9 @@ fn parse(bytes: &[u8]) -> Answer {
     let end = head_end(bytes).unwrap_or(bytes.len());
     let (head, body) = bytes.split_at(end);
     let head = String::from_utf8_lossy(head).to_lowercase();
-    let status = head.strip_prefix("http/1.").and_then(|rest| rest.get(2..5)?.parse().ok());
+    let status = head
+        .strip_prefix("http/1.")
+        .and_then(|rest| rest.get(2..5)?.parse().ok());
     let chunked = head.contains("transfer-encoding: chunked");
     let body = if chunked { unchunk(body) } else { body.to_vec() };
     // The answer proper follows after "100 Continue".

@@ -22,7 +22,16 @@ fn nothing_is_wrong(only: &[&str]) {
 
 #[test]
 fn hostile_requests_break_nothing() {
-    nothing_is_wrong(&["metadata", "JSON bodies", "forms", "chunks", "queries", "HTTP itself", "access", "symbols"]);
+    nothing_is_wrong(&[
+        "metadata",
+        "JSON bodies",
+        "forms",
+        "chunks",
+        "queries",
+        "HTTP itself",
+        "access",
+        "symbols",
+    ]);
 }
 
 #[test]

@@ -7,8 +7,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("whycrash-evidence", &[]),
     ("whycrash-symbols", &["whycrash-evidence"]),
     ("whycrash-debuginfod", &["whycrash-symbols"]),
-    ("whycrash-catalog", &["whycrash-evidence"]),
+    ("whycrash-recognise", &[]),
+    ("whycrash-catalog", &["whycrash-evidence", "whycrash-recognise"]),
     ("whycrash-plugin", &[]),
+    ("whycrash-attack", &[]),
     ("whycrash-bench", &["whycrash-evidence", "whycrash-symbols"]),
     (
         "whycrash-plugin-host",

@@ -34,7 +34,11 @@ impl Plugin for Recognise {
 
     fn diagnose(report: &Report) -> Result<Diagnosis, String> {
         let rules = rules()?;
-        let kinds = rules.iter().flat_map(|(_, rule)| rule.mentions()).map(|(kind, _)| kind).collect();
+        let kinds = rules
+            .iter()
+            .flat_map(|(_, rule)| rule.mentions())
+            .map(|(kind, _)| kind)
+            .collect();
         let read = Read::new(report, &kinds);
         let mut best: BTreeMap<&str, (usize, Match)> = BTreeMap::new();
         for (cause, rule) in &rules {
@@ -44,15 +48,20 @@ impl Plugin for Recognise {
                 best.insert(cause, found);
             }
         }
-        Ok(best.into_iter().fold(Diagnosis::nothing(), |diagnosis, (cause, (event, found))| {
-            diagnosis.with(finding(cause, event, found, &read))
-        }))
+        Ok(best
+            .into_iter()
+            .fold(Diagnosis::nothing(), |diagnosis, (cause, (event, found))| {
+                diagnosis.with(finding(cause, event, found, &read))
+            }))
     }
 }
 
 fn signs() -> Vec<Sign> {
     let tables = whycrash_plugin::recognise_tables();
-    tables.iter().filter_map(|table| serde_json::from_str(table).ok()).collect()
+    tables
+        .iter()
+        .filter_map(|table| serde_json::from_str(table).ok())
+        .collect()
 }
 
 /// The tables, compiled, with their causes.
@@ -73,10 +82,14 @@ fn first(rule: &Rule, read: &Read) -> Option<(usize, Match)> {
 }
 
 fn finding(cause: &str, event: usize, found: Match, read: &Read) -> Finding {
-    let events = std::iter::once(event).chain(found.with).map(|position| read.cite(position));
+    let events = std::iter::once(event)
+        .chain(found.with)
+        .map(|position| read.cite(position));
     let facts = found.facts.iter().filter_map(|path| read.report.cite_fact(path));
     let citations: Vec<Citation> = events.chain(facts).take(CITATIONS).collect();
-    let finding = Finding::new(cause, found.confidence).because(found.explanation).cite_all(citations);
+    let finding = Finding::new(cause, found.confidence)
+        .because(found.explanation)
+        .cite_all(citations);
     match found.title {
         Some(title) => finding.titled(title),
         None => finding,

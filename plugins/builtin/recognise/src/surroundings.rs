@@ -26,7 +26,11 @@ impl<'r> Read<'r> {
         let mut events: Vec<Event> = kinds.iter().flat_map(|kind| of_kind(report, kind)).collect();
         events.sort_by_key(|event| event.number);
         let happened = events.iter().map(happened).collect();
-        Self { report, happened, events }
+        Self {
+            report,
+            happened,
+            events,
+        }
     }
 
     /// A citation of an event, by its position among those that were read.

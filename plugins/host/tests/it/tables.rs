@@ -30,7 +30,10 @@ fn tables_ask_for_events_and_particulars_that_there_are() {
                 assert!(is_kind(kind), "{place}: there is no kind of event `{kind}`");
                 for path in particulars {
                     let name = path.split('.').next().unwrap_or(path);
-                    assert!(has_particular(kind, name), "{place}: `{kind}` events have no particular `{name}`");
+                    assert!(
+                        has_particular(kind, name),
+                        "{place}: `{kind}` events have no particular `{name}`"
+                    );
                 }
             }
             tables += 1;

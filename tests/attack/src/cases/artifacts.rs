@@ -14,8 +14,19 @@ use crate::case::{Case, Expect};
 
 /// Cases that aim at the readers.
 pub fn cases(size: Size) -> Vec<Case> {
-    let all = [logs(size), texts(size), json(size), pickles(size), binaries(size), packed(size), lookalikes()];
-    all.into_iter().flatten().map(|(name, file, bytes)| send(&name, file, &bytes)).collect()
+    let all = [
+        logs(size),
+        texts(size),
+        json(size),
+        pickles(size),
+        binaries(size),
+        packed(size),
+        lookalikes(),
+    ];
+    all.into_iter()
+        .flatten()
+        .map(|(name, file, bytes)| send(&name, file, &bytes))
+        .collect()
 }
 
 /// Name of the case, name of the file, its bytes.
@@ -25,7 +36,10 @@ type File = (String, &'static str, Vec<u8>);
 fn send(name: &str, file: &str, bytes: &[u8]) -> Case {
     let named = format!("artifact: {name}");
     if bytes.len() < 1 << 20 {
-        let body = format!("{{\"artifacts\": [{{\"name\": \"{file}\", \"data\": \"{}\"}}]}}", STANDARD.encode(bytes));
+        let body = format!(
+            "{{\"artifacts\": [{{\"name\": \"{file}\", \"data\": \"{}\"}}]}}",
+            STANDARD.encode(bytes)
+        );
         return post_json(named, "/api/v1/reports", body.as_bytes()).expect(Expect::Done);
     }
     let front = format!("--whycrash-x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"{file}\"\r\n\r\n");
@@ -46,33 +60,163 @@ fn logs(size: Size) -> Vec<File> {
     let many = size.pick(20_000, 200_000);
     let log = |name: &str, text: String| file(name, "train.log", text);
     let traceback = |n: usize| {
-        format!("Traceback (most recent call last):\n  File \"train{n}.py\", line {n}, in step{n}\n    x = y[{n}]\nIndexError: index {n} is out of range\n")
+        format!(
+            "Traceback (most recent call last):\n  File \"train{n}.py\", line {n}, in step{n}\n    x = y[{n}]\nIndexError: index {n} is out of range\n"
+        )
     };
     vec![
         log("one CUDA error again and again", CUDA_ERROR.repeat(many * 4)),
         log("one exhausted GPU again and again", OOM.repeat(many)),
-        log("exhausted GPUs of every size", numbered(many, |n| OOM.replace("2.00", &format!("{n}.00")))),
+        log(
+            "exhausted GPUs of every size",
+            numbered(many, |n| OOM.replace("2.00", &format!("{n}.00"))),
+        ),
         log("tracebacks that all differ", numbered(many, traceback)),
         log("one traceback again and again", traceback(1).repeat(many)),
-        log("a chain of exceptions", numbered(many / 4, |n| format!("{}\nDuring handling of the above exception, another exception occurred:\n\n", traceback(n)))),
-        log("one exception from another", numbered(many / 4, |n| format!("{}\nThe above exception was the direct cause of the following exception:\n\n", traceback(n)))),
-        log("groups of exceptions in groups", numbered(2000, |n| format!("{}+ Exception Group Traceback (most recent call last):\n", "  ".repeat(n)))),
-        log("a traceback without end", format!("Traceback (most recent call last):\n{}", "  File \"a.py\", line 1, in f\n    f()\n".repeat(many * 2))),
-        log("every rank there is", numbered(many, |n| format!("[rank{n}]: {CUDA_ERROR}"))),
-        log("ranks beyond all", numbered(100, |n| format!("[rank{n}99999999999999999999]: {CUDA_ERROR}[rank4294967295]: {CUDA_ERROR}"))),
-        log("Xids of every code", numbered(many, |n| format!("[{n}.0] NVRM: Xid (PCI:0000:{:02x}:00): {}, pid={n}, name=python\n", n % 256, n % 200))),
-        log("OOM killer tables", format!("[1.0] python invoked oom-killer: gfp_mask=0x0\n{}", numbered(many, |n| format!("[1.0] [  {n}]  0 {n} 1 1 1 0 0 python\n")))),
-        log("killed again and again", numbered(many, |n| format!("[{n}.0] Out of memory: Killed process {n} (python) total-vm:1kB, anon-rss:1kB\n"))),
-        log("NCCL warnings", numbered(many, |n| format!("node{n}:1:2 [0] NCCL WARN Call to ibv_modify_qp failed with {n}\n"))),
-        log("watchdogs", numbered(many, |n| format!("[rank{}]:[E ProcessGroupNCCL.cpp:616] [Rank {}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={n}, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600000 milliseconds before timing out.\n", n % 64, n % 64))),
-        log("device-side asserts", numbered(many, |n| format!("../aten/src/ATen/native/cuda/Indexing.cu:1290: indexSelectLargeIndex: block: [{n},0,0], thread: [{},0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n", n % 1024))),
-        log("faulthandler without end", format!("Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f0000000000 (most recent call first):\n{}", numbered(many, |n| format!("  File \"a.py\", line {n} in f{n}\n")))),
-        log("threads without end", format!("Fatal Python error: Segmentation fault\n\n{}", numbered(many, |n| format!("Thread 0x{n:016x} (most recent call first):\n  File \"a.py\", line 1 in f\n\n")))),
-        log("sanitizers", numbered(many / 10, |n| format!("==={n}==ERROR: AddressSanitizer: heap-use-after-free on address 0x{n:012x}\nREAD of size 4 at 0x{n:012x} thread T0\n    #0 0x{n:x} in f{n} a.c:{n}\n\n"))),
-        log("compute-sanitizer", numbered(many / 4, |n| format!("========= Invalid __global__ read of size 4 bytes\n=========     at kernel{n}+0x{n:x}\n=========     by thread ({n},0,0) in block (0,0,0)\n"))),
-        log("C++ stacks", numbered(many, |n| format!("frame #{n}: c10::f{n}() + 0x{n:x} (0x{n:x} in /lib/libc10.so)\n"))),
-        log("DataLoader workers", numbered(many, |n| format!("RuntimeError: DataLoader worker (pid {n}) is killed by signal: Killed. \n"))),
-        log("launcher's tables", numbered(many / 10, |n| format!("============================================================\ntrain.py FAILED\n------------------------------------------------------------\nFailures:\n[0]:\n  time      : 2026-01-01_00:00:00\n  host      : h{n}\n  rank      : {n} (local_rank: 0)\n  exitcode  : -9 (pid: {n})\n"))),
+        log(
+            "a chain of exceptions",
+            numbered(many / 4, |n| {
+                format!(
+                    "{}\nDuring handling of the above exception, another exception occurred:\n\n",
+                    traceback(n)
+                )
+            }),
+        ),
+        log(
+            "one exception from another",
+            numbered(many / 4, |n| {
+                format!(
+                    "{}\nThe above exception was the direct cause of the following exception:\n\n",
+                    traceback(n)
+                )
+            }),
+        ),
+        log(
+            "groups of exceptions in groups",
+            numbered(2000, |n| {
+                format!(
+                    "{}+ Exception Group Traceback (most recent call last):\n",
+                    "  ".repeat(n)
+                )
+            }),
+        ),
+        log(
+            "a traceback without end",
+            format!(
+                "Traceback (most recent call last):\n{}",
+                "  File \"a.py\", line 1, in f\n    f()\n".repeat(many * 2)
+            ),
+        ),
+        log(
+            "every rank there is",
+            numbered(many, |n| format!("[rank{n}]: {CUDA_ERROR}")),
+        ),
+        log(
+            "ranks beyond all",
+            numbered(100, |n| {
+                format!("[rank{n}99999999999999999999]: {CUDA_ERROR}[rank4294967295]: {CUDA_ERROR}")
+            }),
+        ),
+        log(
+            "Xids of every code",
+            numbered(many, |n| {
+                format!(
+                    "[{n}.0] NVRM: Xid (PCI:0000:{:02x}:00): {}, pid={n}, name=python\n",
+                    n % 256,
+                    n % 200
+                )
+            }),
+        ),
+        log(
+            "OOM killer tables",
+            format!(
+                "[1.0] python invoked oom-killer: gfp_mask=0x0\n{}",
+                numbered(many, |n| format!("[1.0] [  {n}]  0 {n} 1 1 1 0 0 python\n"))
+            ),
+        ),
+        log(
+            "killed again and again",
+            numbered(many, |n| {
+                format!("[{n}.0] Out of memory: Killed process {n} (python) total-vm:1kB, anon-rss:1kB\n")
+            }),
+        ),
+        log(
+            "NCCL warnings",
+            numbered(many, |n| {
+                format!("node{n}:1:2 [0] NCCL WARN Call to ibv_modify_qp failed with {n}\n")
+            }),
+        ),
+        log(
+            "watchdogs",
+            numbered(many, |n| {
+                format!(
+                    "[rank{}]:[E ProcessGroupNCCL.cpp:616] [Rank {}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={n}, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600000 milliseconds before timing out.\n",
+                    n % 64,
+                    n % 64
+                )
+            }),
+        ),
+        log(
+            "device-side asserts",
+            numbered(many, |n| {
+                format!(
+                    "../aten/src/ATen/native/cuda/Indexing.cu:1290: indexSelectLargeIndex: block: [{n},0,0], thread: [{},0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n",
+                    n % 1024
+                )
+            }),
+        ),
+        log(
+            "faulthandler without end",
+            format!(
+                "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f0000000000 (most recent call first):\n{}",
+                numbered(many, |n| format!("  File \"a.py\", line {n} in f{n}\n"))
+            ),
+        ),
+        log(
+            "threads without end",
+            format!(
+                "Fatal Python error: Segmentation fault\n\n{}",
+                numbered(many, |n| format!(
+                    "Thread 0x{n:016x} (most recent call first):\n  File \"a.py\", line 1 in f\n\n"
+                ))
+            ),
+        ),
+        log(
+            "sanitizers",
+            numbered(many / 10, |n| {
+                format!(
+                    "==={n}==ERROR: AddressSanitizer: heap-use-after-free on address 0x{n:012x}\nREAD of size 4 at 0x{n:012x} thread T0\n    #0 0x{n:x} in f{n} a.c:{n}\n\n"
+                )
+            }),
+        ),
+        log(
+            "compute-sanitizer",
+            numbered(many / 4, |n| {
+                format!(
+                    "========= Invalid __global__ read of size 4 bytes\n=========     at kernel{n}+0x{n:x}\n=========     by thread ({n},0,0) in block (0,0,0)\n"
+                )
+            }),
+        ),
+        log(
+            "C++ stacks",
+            numbered(many, |n| {
+                format!("frame #{n}: c10::f{n}() + 0x{n:x} (0x{n:x} in /lib/libc10.so)\n")
+            }),
+        ),
+        log(
+            "DataLoader workers",
+            numbered(many, |n| {
+                format!("RuntimeError: DataLoader worker (pid {n}) is killed by signal: Killed. \n")
+            }),
+        ),
+        log(
+            "launcher's tables",
+            numbered(many / 10, |n| {
+                format!(
+                    "============================================================\ntrain.py FAILED\n------------------------------------------------------------\nFailures:\n[0]:\n  time      : 2026-01-01_00:00:00\n  host      : h{n}\n  rank      : {n} (local_rank: 0)\n  exitcode  : -9 (pid: {n})\n"
+                )
+            }),
+        ),
     ]
 }
 
@@ -89,17 +233,57 @@ fn texts(size: Size) -> Vec<File> {
         log("nothing but spaces", vec![b' '; many]),
         log("nothing but NUL", vec![0; many]),
         log("nothing but high bytes", vec![0xff; many]),
-        log("progress bars", "\rstep 1/100 [====>   ] 1.0s/it".repeat(many / 30).into_bytes()),
+        log(
+            "progress bars",
+            "\rstep 1/100 [====>   ] 1.0s/it".repeat(many / 30).into_bytes(),
+        ),
         log("colours", "\u{1b}[31mE\u{1b}[0m".repeat(many / 10).into_bytes()),
-        log("escapes of terminals", "\u{1b}]0;title\u{7}\u{1b}]8;;http://x\u{7}\u{9b}31m\u{202e}\u{2028}".repeat(many / 40).into_bytes()),
-        log("UTF-16", CUDA_ERROR.repeat(1000).encode_utf16().flat_map(u16::to_le_bytes).collect()),
-        log("times beyond all", numbered(many / 60, |n| format!("99999-13-45T25:61:61.{n}Z ERROR x\n[{n}{n}{n}{n}.9] NVRM: x\n")).into_bytes()),
-        log("deep indentation", numbered(2000, |n| format!("{}Error: x\n", " ".repeat(n))).into_bytes()),
-        log("quotes without end", format!("{}{}", "'".repeat(many / 2), "\"".repeat(many / 2)).into_bytes()),
+        log(
+            "escapes of terminals",
+            "\u{1b}]0;title\u{7}\u{1b}]8;;http://x\u{7}\u{9b}31m\u{202e}\u{2028}"
+                .repeat(many / 40)
+                .into_bytes(),
+        ),
+        log(
+            "UTF-16",
+            CUDA_ERROR
+                .repeat(1000)
+                .encode_utf16()
+                .flat_map(u16::to_le_bytes)
+                .collect(),
+        ),
+        log(
+            "times beyond all",
+            numbered(many / 60, |n| {
+                format!("99999-13-45T25:61:61.{n}Z ERROR x\n[{n}{n}{n}{n}.9] NVRM: x\n")
+            })
+            .into_bytes(),
+        ),
+        log(
+            "deep indentation",
+            numbered(2000, |n| format!("{}Error: x\n", " ".repeat(n))).into_bytes(),
+        ),
+        log(
+            "quotes without end",
+            format!("{}{}", "'".repeat(many / 2), "\"".repeat(many / 2)).into_bytes(),
+        ),
         log("dotted names", format!("{}: x\n", "a.".repeat(many / 4)).into_bytes()),
-        log("an exception's class without end", format!("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n{}Error: x\n", "a.".repeat(20_000)).into_bytes()),
-        log("C++ names without end", format!("frame #0: {} + 0x1 (0x1 in a.so)\n", "std::vector<".repeat(20_000)).into_bytes()),
-        log("mangled names", format!("frame #0: _Z{}v + 0x1 (0x1 in a.so)\n", "N1aE".repeat(20_000)).into_bytes()),
+        log(
+            "an exception's class without end",
+            format!(
+                "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n{}Error: x\n",
+                "a.".repeat(20_000)
+            )
+            .into_bytes(),
+        ),
+        log(
+            "C++ names without end",
+            format!("frame #0: {} + 0x1 (0x1 in a.so)\n", "std::vector<".repeat(20_000)).into_bytes(),
+        ),
+        log(
+            "mangled names",
+            format!("frame #0: _Z{}v + 0x1 (0x1 in a.so)\n", "N1aE".repeat(20_000)).into_bytes(),
+        ),
     ]
 }
 
@@ -136,25 +320,57 @@ fn pickles(size: Size) -> Vec<File> {
         bytes
     };
     let with_length = |opcode: u8, length: u64, width: usize| {
-        [b"\x80\x04", [opcode].as_slice(), &length.to_le_bytes()[..width], b"abc."].concat()
+        [
+            b"\x80\x04",
+            [opcode].as_slice(),
+            &length.to_le_bytes()[..width],
+            b"abc.",
+        ]
+        .concat()
     };
     vec![
         pickle("a pickle that stops", b"\x80\x04.".to_vec()),
-        pickle("a pickle that runs a program", b"\x80\x04\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x08touch /x\x94\x85\x94R\x94.".to_vec()),
+        pickle(
+            "a pickle that runs a program",
+            b"\x80\x04\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x08touch /x\x94\x85\x94R\x94.".to_vec(),
+        ),
         pickle("a pickle of a class", b"cos\nsystem\n(S'true'\ntR.".to_vec()),
         pickle("a string beyond all", with_length(0x8d, u64::MAX >> 1, 8)),
         pickle("bytes beyond all", with_length(0x8e, u64::MAX >> 1, 8)),
         pickle("a frame beyond all", with_length(0x95, u64::MAX >> 1, 8)),
         pickle("a number beyond all", with_length(0x8b, 0x7fff_ffff, 4)),
         pickle("a memo beyond all", b"\x80\x04]r\xff\xff\xff\xff.".to_vec()),
-        pickle("tuples in tuples", [b"\x80\x04)".as_slice(), &b"\x85".repeat(many), b"."].concat()),
-        pickle("marks without end", [b"\x80\x04".as_slice(), &b"(".repeat(many), b"."].concat()),
+        pickle(
+            "tuples in tuples",
+            [b"\x80\x04)".as_slice(), &b"\x85".repeat(many), b"."].concat(),
+        ),
+        pickle(
+            "marks without end",
+            [b"\x80\x04".as_slice(), &b"(".repeat(many), b"."].concat(),
+        ),
         pickle("lists that double", laughs(60)),
         pickle("stack underflow", b"\x80\x04\x86\x86\x86.".to_vec()),
-        pickle("numbers in lists", [b"\x80\x04](".as_slice(), &b"K\x01".repeat(many), b"e."].concat()),
-        pickle("a snapshot of nothing", b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces]u.".to_vec()),
-        pickle("a snapshot of wrong kinds", b"\x80\x04}(\x8c\x08segmentsK\x01\x8c\x0ddevice_tracesK\x02u.".to_vec()),
-        pickle("a snapshot of devices", [b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces](".as_slice(), &b"]".repeat(many / 4), b"eu."].concat()),
+        pickle(
+            "numbers in lists",
+            [b"\x80\x04](".as_slice(), &b"K\x01".repeat(many), b"e."].concat(),
+        ),
+        pickle(
+            "a snapshot of nothing",
+            b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces]u.".to_vec(),
+        ),
+        pickle(
+            "a snapshot of wrong kinds",
+            b"\x80\x04}(\x8c\x08segmentsK\x01\x8c\x0ddevice_tracesK\x02u.".to_vec(),
+        ),
+        pickle(
+            "a snapshot of devices",
+            [
+                b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces](".as_slice(),
+                &b"]".repeat(many / 4),
+                b"eu.",
+            ]
+            .concat(),
+        ),
     ]
 }
 
@@ -162,22 +378,46 @@ fn binaries(size: Size) -> Vec<File> {
     let mut files = vec![
         file("an ELF head alone", "core", elf(&[])),
         file("segments without end", "core", elf(&[(32, 64), (56, 0xffff)])),
-        file("segments beyond the file", "core", elf(&[(32, u64::MAX - 8), (56, 0xffff)])),
-        file("sections beyond the file", "core", elf(&[(40, u64::MAX - 8), (60, 0xffff)])),
+        file(
+            "segments beyond the file",
+            "core",
+            elf(&[(32, u64::MAX - 8), (56, 0xffff)]),
+        ),
+        file(
+            "sections beyond the file",
+            "core",
+            elf(&[(40, u64::MAX - 8), (60, 0xffff)]),
+        ),
         file("a note of zeros", "core", with_segment(4, 0, 1 << 40)),
         file("a note without end", "core", with_segment(4, u64::MAX - 4096, u64::MAX)),
         file("a mapping without end", "core", with_segment(1, 4096, u64::MAX >> 1)),
-        file("a core of 32 bits", "core", b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x04\0\x03\0".repeat(50)),
-        file("a core of another order", "core", b"\x7fELF\x02\x02\x01\0\0\0\0\0\0\0\0\0\0\x04\0\x3e".repeat(50)),
+        file(
+            "a core of 32 bits",
+            "core",
+            b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x04\0\x03\0".repeat(50),
+        ),
+        file(
+            "a core of another order",
+            "core",
+            b"\x7fELF\x02\x02\x01\0\0\0\0\0\0\0\0\0\0\x04\0\x3e".repeat(50),
+        ),
         file("a minidump of streams", "a.dmp", minidump(u32::MAX, 32)),
         file("a minidump that points at itself", "a.dmp", minidump(1000, 0)),
         file("a minidump beyond the file", "a.dmp", minidump(8, u32::MAX - 4)),
     ];
     // What a cut at any place leaves must be read as far as it goes.
     for cut in [4, 16, 20, 63, 64, 100] {
-        files.push(file(&format!("a core cut at {cut}"), "core", elf(&[(32, 64), (56, 4)])[..cut].to_vec()));
+        files.push(file(
+            &format!("a core cut at {cut}"),
+            "core",
+            elf(&[(32, 64), (56, 4)])[..cut].to_vec(),
+        ));
     }
-    files.push(file("a large core of noise", "core", [elf(&[(32, 64), (56, 9)]), noise(size.pick(2, 32) << 20, 5)].concat()));
+    files.push(file(
+        "a large core of noise",
+        "core",
+        [elf(&[(32, 64), (56, 9)]), noise(size.pick(2, 32) << 20, 5)].concat(),
+    ));
     files
 }
 
@@ -207,7 +447,9 @@ pub fn gzip_of_zeros(bytes: usize) -> Vec<u8> {
 pub fn gzip(front: &[u8], zeros: usize) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let block = vec![0; 1 << 20];
-    let written = encoder.write_all(front).and_then(|()| (0..zeros >> 20).try_for_each(|_| encoder.write_all(&block)));
+    let written = encoder
+        .write_all(front)
+        .and_then(|()| (0..zeros >> 20).try_for_each(|_| encoder.write_all(&block)));
     // Writing to memory does not fail.
     written.and_then(|()| encoder.finish()).unwrap_or_default()
 }
@@ -220,14 +462,30 @@ fn packed(size: Size) -> Vec<File> {
     vec![
         file("gzip of zeros", "train.log.gz", bomb.clone()),
         file("gzip of gzip of zeros", "train.log.gz", gzip(&bomb, 0)),
-        file("gzip of a core's head and zeros", "core.gz", gzip(&elf(&[(32, 64), (56, 2)]), zeros)),
+        file(
+            "gzip of a core's head and zeros",
+            "core.gz",
+            gzip(&elf(&[(32, 64), (56, 2)]), zeros),
+        ),
         file("gzip that is cut", "train.log.gz", bomb[..bomb.len() / 2].to_vec()),
         file("zstd of zeros", "core.zst", zstd(&vec![0; zeros.min(512 << 20)])),
         file("zstd of failures", "train.log.zst", errors.clone()),
         file("zstd that is cut", "train.log.zst", errors[..errors.len() / 2].to_vec()),
-        file("zstd of a huge window", "core.zst", b"\x28\xb5\x2f\xfd\x00\xff\x00\x00\x00".to_vec()),
-        file("lz4 that is none", "core.lz4", [b"\x04\x22\x4d\x18\x64\x40\xa7".as_slice(), &noise(1000, 9)].concat()),
-        file("xz that is none", "core.xz", [b"\xfd7zXZ\0\0\x04".as_slice(), &noise(1000, 9)].concat()),
+        file(
+            "zstd of a huge window",
+            "core.zst",
+            b"\x28\xb5\x2f\xfd\x00\xff\x00\x00\x00".to_vec(),
+        ),
+        file(
+            "lz4 that is none",
+            "core.lz4",
+            [b"\x04\x22\x4d\x18\x64\x40\xa7".as_slice(), &noise(1000, 9)].concat(),
+        ),
+        file(
+            "xz that is none",
+            "core.xz",
+            [b"\xfd7zXZ\0\0\x04".as_slice(), &noise(1000, 9)].concat(),
+        ),
     ]
 }
 
@@ -248,6 +506,14 @@ fn lookalikes() -> Vec<File> {
         ("a microdump", b"-----BEGIN BREAKPAD MICRODUMP-----\n"),
     ];
     let seeds = [21, 22, 23];
-    let like = |(name, start): &(&str, &[u8])| seeds.map(|seed| file(&format!("what starts as {name} ({seed})"), "unknown.bin", [start, noise(65_536, seed).as_slice()].concat()));
+    let like = |(name, start): &(&str, &[u8])| {
+        seeds.map(|seed| {
+            file(
+                &format!("what starts as {name} ({seed})"),
+                "unknown.bin",
+                [start, noise(65_536, seed).as_slice()].concat(),
+            )
+        })
+    };
     starts.iter().flat_map(like).collect()
 }

@@ -36,21 +36,53 @@ fn broken(path: &str, size: Size) -> Vec<Case> {
         form(format!("{path}: not ended"), path, file.as_bytes()),
         with("no part", String::new()),
         with("a field alone", part("name=\"a\"", "b")),
-        with("metadata that is no JSON", format!("{}{file}", part("name=\"metadata\"", "{"))),
-        with("metadata that is a list", format!("{}{file}", part("name=\"metadata\"", "[]"))),
+        with(
+            "metadata that is no JSON",
+            format!("{}{file}", part("name=\"metadata\"", "{")),
+        ),
+        with(
+            "metadata that is a list",
+            format!("{}{file}", part("name=\"metadata\"", "[]")),
+        ),
         with("a part without a disposition", "--x\r\n\r\na\r\n".into()),
         with("a part without a name", part("filename=\"a\"", "a")).expect(Expect::Answered),
         with("a file without a name", part("name=\"f\"; filename=\"\"", "a")).expect(Expect::Answered),
         with("a file named ..", part("name=\"f\"; filename=\"..\"", "a")),
-        with("a file with a long name", part(&format!("name=\"f\"; filename=\"{}\"", "n".repeat(many)), "a")).expect(Expect::Answered),
-        with("headers without end", format!("--x\r\nX: {}\r\n\r\na\r\n", "y".repeat(many * 10))),
-        with("many headers", format!("--x\r\n{}\r\na\r\n", numbered(many, |n| format!("X{n}: y\r\n")))),
+        with(
+            "a file with a long name",
+            part(&format!("name=\"f\"; filename=\"{}\"", "n".repeat(many)), "a"),
+        )
+        .expect(Expect::Answered),
+        with(
+            "headers without end",
+            format!("--x\r\nX: {}\r\n\r\na\r\n", "y".repeat(many * 10)),
+        ),
+        with(
+            "many headers",
+            format!("--x\r\n{}\r\na\r\n", numbered(many, |n| format!("X{n}: y\r\n"))),
+        ),
         with("many fields", numbered(many, |n| part(&format!("name=\"f{n}\""), "v"))).expect(Expect::Answered),
-        with("many files", numbered(many, |n| part(&format!("name=\"f\"; filename=\"a{n}\""), "v"))),
-        with("many empty files of one name", part("name=\"f\"; filename=\"a\"", "").repeat(many)),
-        with("a field of its own size", part("name=\"a\"", &"v".repeat(size.pick(2, 8) << 20))),
-        with("a field that is no text", String::from_utf8_lossy(&noise(200, 7)).into_owned()),
-        with("a second metadata", format!("{0}{0}{file}", part("name=\"metadata\"", "{\"a\": 1}"))).expect(Expect::Answered),
+        with(
+            "many files",
+            numbered(many, |n| part(&format!("name=\"f\"; filename=\"a{n}\""), "v")),
+        ),
+        with(
+            "many empty files of one name",
+            part("name=\"f\"; filename=\"a\"", "").repeat(many),
+        ),
+        with(
+            "a field of its own size",
+            part("name=\"a\"", &"v".repeat(size.pick(2, 8) << 20)),
+        ),
+        with(
+            "a field that is no text",
+            String::from_utf8_lossy(&noise(200, 7)).into_owned(),
+        ),
+        with(
+            "a second metadata",
+            format!("{0}{0}{file}", part("name=\"metadata\"", "{\"a\": 1}")),
+        )
+        .expect(Expect::Answered),
     ]
 }
 
@@ -59,12 +91,23 @@ fn packed_bomb(path: &str, size: Size) -> Case {
     let front = b"--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.log\"\r\n\r\n";
     let body = super::artifacts::gzip(front, size.pick(256, 4096) << 20);
     let headers = [("Content-Type", TYPE), ("Content-Encoding", "gzip")];
-    Case::request(format!("{path}: a packed form that is not ended"), "POST", path, &headers, &body).expect(Expect::Refused)
+    Case::request(
+        format!("{path}: a packed form that is not ended"),
+        "POST",
+        path,
+        &headers,
+        &body,
+    )
+    .expect(Expect::Refused)
 }
 
 /// A file that goes on and on, in chunks, larger than the server takes.
 fn endless(path: &str, size: Size) -> Case {
-    let start = head("POST", path, &[("Content-Type", TYPE), ("Transfer-Encoding", "chunked")]);
+    let start = head(
+        "POST",
+        path,
+        &[("Content-Type", TYPE), ("Transfer-Encoding", "chunked")],
+    );
     let front = "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.log\"\r\n\r\n";
     let chunk = |data: &[u8]| [format!("{:x}\r\n", data.len()).as_bytes(), data, b"\r\n"].concat();
     let steps = vec![

@@ -44,16 +44,46 @@ impl Size {
 /// All cases.
 pub fn all(size: Size) -> Vec<Group> {
     vec![
-        Group { name: "metadata", cases: metadata::cases(size) },
-        Group { name: "JSON bodies", cases: bodies::cases(size) },
-        Group { name: "forms", cases: forms::cases(size) },
-        Group { name: "uploads in chunks", cases: uploads::cases(size) },
-        Group { name: "queries", cases: queries::cases() },
-        Group { name: "HTTP itself", cases: wires::cases(size) },
-        Group { name: "access", cases: access::cases() },
-        Group { name: "symbols", cases: symbols::cases(size) },
-        Group { name: "artifacts", cases: artifacts::cases(size) },
-        Group { name: "clients that stall or vanish", cases: stalls::cases(size) },
+        Group {
+            name: "metadata",
+            cases: metadata::cases(size),
+        },
+        Group {
+            name: "JSON bodies",
+            cases: bodies::cases(size),
+        },
+        Group {
+            name: "forms",
+            cases: forms::cases(size),
+        },
+        Group {
+            name: "uploads in chunks",
+            cases: uploads::cases(size),
+        },
+        Group {
+            name: "queries",
+            cases: queries::cases(),
+        },
+        Group {
+            name: "HTTP itself",
+            cases: wires::cases(size),
+        },
+        Group {
+            name: "access",
+            cases: access::cases(),
+        },
+        Group {
+            name: "symbols",
+            cases: symbols::cases(size),
+        },
+        Group {
+            name: "artifacts",
+            cases: artifacts::cases(size),
+        },
+        Group {
+            name: "clients that stall or vanish",
+            cases: stalls::cases(size),
+        },
     ]
 }
 
@@ -80,6 +110,12 @@ fn noise(length: usize, seed: u64) -> Vec<u8> {
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     text.bytes()
-        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .map(|byte| {
+            if plain(byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
         .collect()
 }

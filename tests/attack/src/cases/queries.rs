@@ -10,14 +10,35 @@ pub fn cases() -> Vec<Case> {
         .into_iter()
         .map(|text| {
             let shown: String = text.chars().take(40).collect();
-            get(format!("query {shown:?}"), format!("/api/v1/search?q={}", encoded(&text)))
+            get(
+                format!("query {shown:?}"),
+                format!("/api/v1/search?q={}", encoded(&text)),
+            )
         })
         .collect();
-    let numbers = ["-1", "0", "1", "201", "10001", "4294967296", "18446744073709551615", "18446744073709551616", "1e9", "NaN", ""];
+    let numbers = [
+        "-1",
+        "0",
+        "1",
+        "201",
+        "10001",
+        "4294967296",
+        "18446744073709551615",
+        "18446744073709551616",
+        "1e9",
+        "NaN",
+        "",
+    ];
     for number in numbers {
         for name in ["limit", "offset", "facet_values"] {
-            cases.push(get(format!("search {name}={number}"), format!("/api/v1/search?{name}={number}")));
-            cases.push(get(format!("list {name}={number}"), format!("/api/v1/reports?{name}={number}")));
+            cases.push(get(
+                format!("search {name}={number}"),
+                format!("/api/v1/search?{name}={number}"),
+            ));
+            cases.push(get(
+                format!("list {name}={number}"),
+                format!("/api/v1/reports?{name}={number}"),
+            ));
         }
     }
     for sort in ["newest", "oldest", "", "relevance&sort=newest", "%00"] {
@@ -32,13 +53,82 @@ pub fn cases() -> Vec<Case> {
 /// Queries: all that the language has, broken and overdone, and what is none.
 fn texts() -> Vec<String> {
     let given = [
-        "*", "**", "a*", "*a", "-*", "\"\"", "\"\"*", "-\"\"", "\"", "\\", "\"\\", "-", "--", "- a", "NOT", "NOT NOT a", "NOT -a", "-a",
-        "-a -b -c", "a -a", ":", "::", "a:", ":a", "cause:", "cause:*", "-cause:*", "cause:\"\"", "cause:\"a b\"*", "nofield:x",
-        "cause:x:y", "std::vector<int>", "train.py:12", "rank:-1", "rank:99999999999999999999", "rank:*", "rank:1*", "host:..",
-        "host:a.b.c.d.e.f", "signature:*", "(a", "a)", "[a TO b]", "{a TO b}", "a~", "a~99", "a^9999999999", "+a", "&&", "||", "a AND b",
-        "a OR", "/.*/", "/(a*)*b/", "/a{1,1000}{1,1000}/", "host:/.*/", "<=5", ">a", "a\u{0}b", "\u{202e}abc", "e\u{301}",
-        "\u{1F4A5}", "\u{FFFF}", "..", "....", "_", "__", ".", "'", "' OR 1=1 --", "<script>", "%", "%s%n", "${jndi:ldap://x}",
-        "日誌", "ﷺ",
+        "*",
+        "**",
+        "a*",
+        "*a",
+        "-*",
+        "\"\"",
+        "\"\"*",
+        "-\"\"",
+        "\"",
+        "\\",
+        "\"\\",
+        "-",
+        "--",
+        "- a",
+        "NOT",
+        "NOT NOT a",
+        "NOT -a",
+        "-a",
+        "-a -b -c",
+        "a -a",
+        ":",
+        "::",
+        "a:",
+        ":a",
+        "cause:",
+        "cause:*",
+        "-cause:*",
+        "cause:\"\"",
+        "cause:\"a b\"*",
+        "nofield:x",
+        "cause:x:y",
+        "std::vector<int>",
+        "train.py:12",
+        "rank:-1",
+        "rank:99999999999999999999",
+        "rank:*",
+        "rank:1*",
+        "host:..",
+        "host:a.b.c.d.e.f",
+        "signature:*",
+        "(a",
+        "a)",
+        "[a TO b]",
+        "{a TO b}",
+        "a~",
+        "a~99",
+        "a^9999999999",
+        "+a",
+        "&&",
+        "||",
+        "a AND b",
+        "a OR",
+        "/.*/",
+        "/(a*)*b/",
+        "/a{1,1000}{1,1000}/",
+        "host:/.*/",
+        "<=5",
+        ">a",
+        "a\u{0}b",
+        "\u{202e}abc",
+        "e\u{301}",
+        "\u{1F4A5}",
+        "\u{FFFF}",
+        "..",
+        "....",
+        "_",
+        "__",
+        ".",
+        "'",
+        "' OR 1=1 --",
+        "<script>",
+        "%",
+        "%s%n",
+        "${jndi:ldap://x}",
+        "日誌",
+        "ﷺ",
     ];
     let mut texts: Vec<String> = given.iter().map(ToString::to_string).collect();
     texts.extend([
@@ -64,10 +154,25 @@ fn texts() -> Vec<String> {
 
 /// Addresses with ids that are none.
 fn ids() -> Vec<String> {
-    let ids = ["0", "..", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "%00", "%ff%fe", "a%0d%0aX-Injected:1", "%F0%9F%92%A5"];
+    let ids = [
+        "0",
+        "..",
+        "%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+        "%00",
+        "%ff%fe",
+        "a%0d%0aX-Injected:1",
+        "%F0%9F%92%A5",
+    ];
     let long = "a".repeat(8000);
     let ids = ids.iter().map(ToString::to_string).chain([long]);
-    let places = ["reports/ID", "reports/ID/artifacts/a", "reports/ID/artifacts/a/lines", "groups/ID", "causes/ID", "symbols/ID"];
+    let places = [
+        "reports/ID",
+        "reports/ID/artifacts/a",
+        "reports/ID/artifacts/a/lines",
+        "groups/ID",
+        "causes/ID",
+        "symbols/ID",
+    ];
     ids.flat_map(|id| places.map(|place| format!("/api/v1/{}", place.replace("ID", &id))))
         .collect()
 }

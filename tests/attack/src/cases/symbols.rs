@@ -19,18 +19,49 @@ pub fn cases(size: Size) -> Vec<Case> {
         ("nothing", Vec::new()),
         ("noise", noise(100_000, 11)),
         ("an ELF head alone", elf(&[])),
-        ("sections beyond the file", elf(&[(40, 0xffff_ffff_ffff_0000), (60, 0xffff)])),
-        ("segments beyond the file", elf(&[(32, 0x7fff_ffff_ffff_ffff), (56, 0xffff)])),
+        (
+            "sections beyond the file",
+            elf(&[(40, 0xffff_ffff_ffff_0000), (60, 0xffff)]),
+        ),
+        (
+            "segments beyond the file",
+            elf(&[(32, 0x7fff_ffff_ffff_ffff), (56, 0xffff)]),
+        ),
         ("a note beyond the file", elf(&[(32, 64), (56, 1)])),
         ("a module without an id", module("", "a.so").into_bytes()),
         ("an id that is a path", module("../../../../etc", "a.so").into_bytes()),
         ("an id without end", module(&"A".repeat(100_000), "a.so").into_bytes()),
-        ("a name that is a path", module("5A865AB22664BC5E2A9FB3019E57AB350", "../../../../tmp/x").into_bytes()),
-        ("a name without end", module("5A865AB22664BC5E2A9FB3019E57AB351", &"n".repeat(100_000)).into_bytes()),
-        ("lines without end", [module("5A865AB22664BC5E2A9FB3019E57AB352", "a.so").into_bytes(), vec![b'x'; size.pick(1, 64) << 20]].concat()),
+        (
+            "a name that is a path",
+            module("5A865AB22664BC5E2A9FB3019E57AB350", "../../../../tmp/x").into_bytes(),
+        ),
+        (
+            "a name without end",
+            module("5A865AB22664BC5E2A9FB3019E57AB351", &"n".repeat(100_000)).into_bytes(),
+        ),
+        (
+            "lines without end",
+            [
+                module("5A865AB22664BC5E2A9FB3019E57AB352", "a.so").into_bytes(),
+                vec![b'x'; size.pick(1, 64) << 20],
+            ]
+            .concat(),
+        ),
     ];
     cases.extend(files.iter().map(|(name, data)| send(name, data)));
-    let ids = ["", "0", "00", "abc", "zz", "..", "%2e%2e", &"0".repeat(40), &"0".repeat(10_000), "%00", "0123456789abcdef0123456789abcdef01234567/../.."];
+    let ids = [
+        "",
+        "0",
+        "00",
+        "abc",
+        "zz",
+        "..",
+        "%2e%2e",
+        &"0".repeat(40),
+        &"0".repeat(10_000),
+        "%00",
+        "0123456789abcdef0123456789abcdef01234567/../..",
+    ];
     for id in ids {
         for kind in ["executable", "debuginfo", "source/etc/passwd", "section/.text", ""] {
             let path = format!("/buildid/{id}/{kind}");
