@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod config;
+pub mod connections;
 pub mod ingest;
 pub mod lines;
 pub mod pipeline;

@@ -1,17 +1,17 @@
 //! What the binary does: serve, rebuild, make tokens.
 
-use std::any::Any;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer, web};
 use anyhow::{Context, bail};
 use jiff::Timestamp;
-use socket2::SockRef;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{Cli, Command, Config, TokenCommand};
+use crate::connections::Connections;
 use crate::pipeline::{self, Pipeline};
 use crate::services::{self, Services};
 use crate::store::{Scope, Token, TokenRecord, Tokens};
@@ -23,11 +23,6 @@ const DRAIN_SECONDS: u64 = 20;
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// How long a refused body is still read, so that its sender gets to see the answer.
 const LINGER: Duration = Duration::from_secs(2);
-/// How long a client may take nothing of an answer before its connection is closed.
-const UNREAD: Duration = Duration::from_secs(60);
-/// One connection and one file of its upload leave two thirds of the files to the stores.
-const FILES_PER_CONNECTION: u64 = 3;
-
 /// Does what the command line says.
 pub async fn execute(cli: Cli) -> anyhow::Result<()> {
     let config = Config::load(&cli.serve)?;
@@ -82,21 +77,24 @@ pub async fn start(services: Services) -> anyhow::Result<Running> {
     let reopener = tokio::spawn(services.reopener().run());
     let limits = services.config.limits.clone();
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
-    let connections = connections(limits.connections);
+    let connections = Arc::new(Connections::new(limits.connections));
+    let most = connections.most();
+    let counted = Arc::clone(&connections);
     let server = HttpServer::new(move || {
         let services = services.clone();
         App::new()
+            .app_data(web::Data::from(Arc::clone(&connections)))
             .wrap(actix_web::middleware::from_fn(api::access::guard))
             .wrap(actix_web::middleware::Compress::default())
             .wrap(actix_web::middleware::from_fn(api::observe))
             .configure(move |app| api::configure(app, services.clone()))
     })
     .workers(threads)
-    .max_connections((connections / threads).max(1))
+    .max_connections((most / threads).max(1))
     .client_request_timeout(Duration::from_secs(limits.idle_seconds.max(1)))
     .keep_alive(KEEP_ALIVE)
     .client_disconnect_timeout(LINGER)
-    .on_connect(|connection, _| drop_unread(connection))
+    .on_connect(move |connection, data| counted.opened(connection, data))
     .disable_signals()
     .shutdown_timeout(DRAIN_SECONDS)
     .listen(listener)?
@@ -109,35 +107,6 @@ pub async fn start(services: Services) -> anyhow::Result<Running> {
         pipeline,
         reopener,
     })
-}
-
-/// How many connections there may be: as configured, and as the files allow that this process may open.
-fn connections(configured: usize) -> usize {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: maximum,
-        maximum,
-    };
-    // Many systems start programs with a low limit that they may raise.
-    let files = match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => maximum,
-        Err(_) => current,
-    };
-    let most = files.map_or(usize::MAX, |files| (files / FILES_PER_CONNECTION) as usize);
-    if most < configured {
-        tracing::warn!("at most {most} connections at one time: raise the limit of open files (`ulimit -n`) for more");
-    }
-    configured.min(most)
-}
-
-/// Closes the connection of a client that does not read what it asked for.
-fn drop_unread(connection: &dyn Any) {
-    if let Some(stream) = connection.downcast_ref::<actix_web::rt::net::TcpStream>()
-        && let Err(error) = SockRef::from(stream).set_tcp_user_timeout(Some(UNREAD))
-    {
-        tracing::debug!(%error, "can not bound how long a client may take nothing of its answer");
-    }
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {

@@ -24,7 +24,7 @@ use crate::symbols::SymbolFolder;
 use crate::telemetry;
 
 /// JSON bodies that are read into memory at one time: each takes several times its size.
-const PARSES: usize = 4;
+const PARSES: usize = 2;
 
 /// Everything that requests and workers share.
 #[derive(Debug)]

@@ -72,9 +72,10 @@ impl SymbolFolder {
             .or_else(|| is_debug_info.then(binary).flatten())
     }
 
-    /// Takes over a file that is durable itself; false if the very same is here already. Durable in its new place when
-    /// it returns. Files are moved into their place, never written there: others may have the old one mapped.
+    /// Takes over a file; false if the very same is here already. Durable when it returns. Files are moved into their
+    /// place, never written there: others may have the old one mapped.
     pub fn keep(&self, staged: TempPath, file: &SymbolIdentity, existing: Existing) -> Result<bool, KeepError> {
+        File::open(&staged)?.sync_all()?;
         let path = self.root.join(&file.place);
         let folders: Vec<&Path> = path
             .ancestors()

@@ -18,6 +18,9 @@ use crate::ingest::metadata::{Budget, Object};
 use crate::ingest::{Declared, Refusal, check, names};
 use crate::store::Digest;
 
+/// What limits the body.
+const SETTING: &str = "limits.json_bytes";
+
 /// A new report.
 #[derive(Debug, ToSchema)]
 pub struct NewReport {
@@ -54,7 +57,6 @@ pub async fn receive(
             "the Content-Type is neither application/json nor multipart/form-data",
         ));
     }
-    const SETTING: &str = "limits.json_bytes";
     let most = services.config.limits.json_bytes as u64;
     if says_more_than(request, most) {
         return Err(too_long(most, SETTING));

@@ -21,14 +21,15 @@ use std::time::Instant;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::Method;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
+use actix_web::http::{ConnectionType, Method};
 use actix_web::middleware::Next;
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{HttpRequest, Resource, Responder, ResponseError};
 
 use self::body::Unread;
 use self::problem::{ApiError, Code};
+use crate::connections::Connections;
 use crate::services::Services;
 use crate::ui;
 
@@ -159,11 +160,18 @@ pub async fn observe(
     let started = Instant::now();
     let method = known_method(request.method());
     let unread = Unread::of(&mut request);
+    let connections = request.app_data::<web::Data<Connections>>().cloned();
     let mut response = as_problem(next.call(request).await?.map_into_boxed_body());
     for (name, value) in HEADERS {
         if !response.headers().contains_key(&name) {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
+    }
+    if connections.is_some_and(|connections| connections.are_many()) {
+        response
+            .response_mut()
+            .head_mut()
+            .set_connection_type(ConnectionType::Close);
     }
     let route = response.request().match_pattern().unwrap_or_else(|| "other".to_owned());
     let (status, seconds) = (response.status().as_u16(), started.elapsed().as_secs_f64());

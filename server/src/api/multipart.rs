@@ -16,7 +16,7 @@ use crate::ingest::{Declared, Incoming, Refusal, names};
 pub struct Form {
     /// The JSON object in the field `metadata`, and every other field as a string.
     pub metadata: Map<String, Value>,
-    /// Its files, durable by now; removed unless they are taken in.
+    /// Its files; removed unless they are taken in.
     pub artifacts: Vec<Declared>,
     budget: Budget,
     /// Bytes that the fields may still have.

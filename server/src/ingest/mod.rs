@@ -199,8 +199,9 @@ impl Ingest {
         let id = ReportId::derive(&metadata, &pairs);
         if let Some(report) = self.records.report(&id).await?
             && matches!(report.state, ReportState::Processing | ReportState::Done)
+            && report.artifacts.iter().all(|artifact| artifact.stored)
         {
-            // All of it is here.
+            // All of it is here already.
             return Ok((report, false));
         }
         if self.is_whole(&artifacts).await? {

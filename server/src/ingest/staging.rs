@@ -52,6 +52,11 @@ impl Staging {
         })
     }
 
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The space that is left.
     pub fn space(&self) -> &Arc<Space> {
         &self.space
@@ -190,20 +195,32 @@ impl<P: DerefMut<Target = Part> + Send + 'static> Writer<P> {
 
     /// Makes everything durable; after an error nothing of what came stays.
     pub async fn finish(mut self) -> Result<P, AppendError> {
-        match self.sync().await {
-            Ok(part) => Ok(part),
-            Err(error) => {
-                self.undo().await;
-                Err(error)
-            }
-        }
+        let result = self.sync().await;
+        self.settle(result).await
     }
 
-    async fn sync(&mut self) -> Result<P, AppendError> {
+    /// Waits until everything is written; after an error nothing of what came stays.
+    pub async fn written(mut self) -> Result<P, AppendError> {
+        let result = self.write_rest().await;
+        self.settle(result).await
+    }
+
+    async fn settle(self, result: Result<P, AppendError>) -> Result<P, AppendError> {
+        if result.is_err() {
+            self.undo().await;
+        }
+        result
+    }
+
+    async fn write_rest(&mut self) -> Result<P, AppendError> {
         if !self.gathered.is_empty() {
             self.flush().await?;
         }
-        let mut part = self.idle().await?;
+        self.idle().await
+    }
+
+    async fn sync(&mut self) -> Result<P, AppendError> {
+        let mut part = self.write_rest().await?;
         let synced = tokio::task::spawn_blocking(move || {
             let result = part.sync();
             (part, result)
@@ -235,7 +252,7 @@ pub struct Incoming {
     path: tempfile::TempPath,
 }
 
-/// An upload in one go that is durable, but not yet a blob. Its file is removed when dropped.
+/// An upload in one go that is all here. Its file is removed when dropped; who keeps it makes it durable.
 #[derive(Debug)]
 pub struct Received {
     /// Where it is until then.
@@ -252,9 +269,9 @@ impl Incoming {
         self.writer.write(piece).await
     }
 
-    /// Waits until everything is durable.
+    /// Waits until everything is written.
     pub async fn finish(self) -> Result<Received, AppendError> {
-        let part = self.writer.finish().await?;
+        let part = self.writer.written().await?;
         Ok(Received {
             path: self.path,
             bytes: part.length(),

@@ -158,7 +158,8 @@ pub struct CauseCount {
 /// Reports and their documents, durable: what a method that changes something returns from has happened for good.
 #[async_trait]
 pub trait Records: Send + Sync + std::fmt::Debug {
-    /// Adds a report in state [`ReportState::Uploading`]; false if it was there already (nothing changes then).
+    /// Adds a report in state [`ReportState::Uploading`]; false if it was there already (only the sizes of artifacts
+    /// that are not here yet change then).
     async fn create(&self, report: &NewReport) -> Result<bool>;
 
     /// The report, or none.

@@ -305,6 +305,32 @@ async fn an_artifact_that_another_report_brought_is_not_wanted() {
 }
 
 #[tokio::test]
+async fn a_wrong_size_is_put_right() {
+    let server = Server::start().await;
+    let core = noise(50_000, 9);
+    for said in [10, 5_000_000] {
+        let mut wrong = declared("core", &core);
+        wrong["bytes"] = json!(said);
+        let body = json!({"metadata": {"said": said}, "artifacts": [wrong]});
+        let accepted = ok(server.post("/api/v1/reports").json(&body).send().await.unwrap()).await;
+        let report = format!("/api/v1/reports/{}", accepted["id"].as_str().unwrap());
+        // The same report, said right: whoever said it wrong has not spoilt it.
+        let body = json!({"metadata": {"said": said}, "artifacts": [declared("core", &core)]});
+        let accepted = ok(server.post("/api/v1/reports").json(&body).send().await.unwrap()).await;
+        if accepted["wants"] != json!([]) {
+            assert_eq!(accepted["wants"], json!([declared("core", &core)]));
+            let put = server.put(&format!("{report}/artifacts/core")).body(core.clone());
+            assert_eq!(ok(put.send().await.unwrap()).await["stored"], true);
+            ok(server.post(&format!("{report}/complete")).send().await.unwrap()).await;
+        }
+        let id = accepted["id"].as_str().unwrap();
+        assert_eq!(server.processed(id).await["report"]["artifacts"][0]["bytes"], 50_000);
+        let download = server.get(&format!("{report}/artifacts/core")).send().await.unwrap();
+        assert_eq!(download.bytes().await.unwrap(), core);
+    }
+}
+
+#[tokio::test]
 async fn nothing_fits_on_a_full_disk() {
     let server = Server::with(|config| config.limits.reserved_disk_bytes = u64::MAX).await;
     let inline = json!({"artifacts": [inline("core", b"12345")]});

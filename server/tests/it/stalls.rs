@@ -216,3 +216,19 @@ async fn a_length_that_is_too_much_is_refused_before_the_body() {
         assert_eq!(actual, status, "{request}: {problem}");
     }
 }
+
+#[tokio::test]
+async fn half_a_second_request_holds_half_of_the_connections_at_most() {
+    let server = Server::with(|config| config.limits.connections = 4).await;
+    let mut held = Vec::new();
+    for _ in 0..12 {
+        let mut raw = Raw::open(&server, "GET /healthz", &[]).await;
+        assert_eq!(raw.answer().await.0, 200);
+        // The HTTP layer waits for the rest of this head without an end.
+        raw.send(b"GET /healthz HTTP/1.1\r\nHost: ").await;
+        held.push(raw);
+    }
+    for _ in 0..4 {
+        assert_eq!(reqwest::get(server.url("/healthz")).await.unwrap().status(), 200);
+    }
+}

@@ -39,8 +39,9 @@ impl Records for Sqlite {
                     ReportState::Uploading.as_str(),
                     parse("summary", serde_json::to_string(&summary))?,
                 ])?;
-            if added == 1 {
-                insert_artifacts(tx, &report)?;
+            match added {
+                1 => insert_artifacts(tx, &report)?,
+                _ => correct_sizes(tx, &report)?,
             }
             Ok(added == 1)
         })
@@ -267,6 +268,16 @@ fn insert_artifacts(tx: &Transaction<'_>, report: &NewReport) -> Result<()> {
             artifact.digest.as_str(),
             artifact.stored
         ])?;
+    }
+    Ok(())
+}
+
+/// The sizes of artifacts that are not here yet are what somebody said: who says it last is believed.
+fn correct_sizes(tx: &Transaction<'_>, report: &NewReport) -> Result<()> {
+    let mut update =
+        tx.prepare_cached("UPDATE artifacts SET bytes = ?3 WHERE report = ?1 AND digest = ?2 AND stored = 0")?;
+    for artifact in &report.artifacts {
+        update.execute(params![report.id.as_str(), artifact.digest.as_str(), artifact.bytes])?;
     }
     Ok(())
 }
