@@ -21,11 +21,25 @@ use clap::Parser as _;
 
 fn main() -> ExitCode {
     output::log_to_stderr();
-    match cli::Cli::parse().execute() {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return wrong_usage(&error),
+    };
+    match cli.execute() {
         Ok(code) => code,
         Err(error) => {
-            anstream::eprintln!("{}", render::error(&error));
+            output::tell(&render::error(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Says what is wrong with the arguments, which it quotes; or gives the help that was asked for.
+fn wrong_usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    let text = error.render().to_string();
+    output::tell(&output::Clean::lines(text.trim_end()));
+    ExitCode::from(2)
 }

@@ -11,7 +11,10 @@ async fn main() -> ExitCode {
     match serve::execute(Cli::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("whycrash-server: {error:#}");
+            eprintln!(
+                "whycrash-server: {}",
+                whycrash_evidence::printable(&format!("{error:#}"))
+            );
             ExitCode::FAILURE
         }
     }

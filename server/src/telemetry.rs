@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::EnvFilter;
+use whycrash_evidence::PrintableLog;
 
 use crate::config::LogFormat;
 
@@ -45,12 +46,16 @@ fn describe() {
 /// Sends logs to standard error. `RUST_LOG` chooses what is logged.
 pub fn log(format: LogFormat) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,tantivy=warn"));
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+    // Without colours, so that no escape is left once those in names and errors are gone.
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
     let set = match format {
-        LogFormat::Text => logs.try_init(),
-        LogFormat::Json => logs.json().try_init(),
+        LogFormat::Text => logs
+            .with_writer(|| PrintableLog::of_lines(std::io::stderr()))
+            .try_init(),
+        LogFormat::Json => logs
+            .json()
+            .with_writer(|| PrintableLog::of_json(std::io::stderr()))
+            .try_init(),
     };
     // A program that embeds the server may have set up its own.
     drop(set);

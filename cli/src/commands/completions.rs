@@ -6,7 +6,7 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use crate::cli::Cli;
-use crate::output;
+use crate::output::{self, Clean};
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
@@ -19,6 +19,6 @@ pub struct Args {
 pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "whycrash", &mut script);
-    output::print(&String::from_utf8_lossy(&script))?;
+    output::print(&Clean::own(String::from_utf8_lossy(&script).into_owned()))?;
     Ok(ExitCode::SUCCESS)
 }

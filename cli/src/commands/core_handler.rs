@@ -54,7 +54,8 @@ pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
         .create(true)
         .truncate(true)
         .mode(0o600)
-        .open(&partial)?;
+        .open(&partial)
+        .with_context(|| in_store("keep a core dump", &args.store))?;
     let stored = copy_sparse(&mut std::io::stdin().lock(), &mut file).and_then(|()| file.sync_all());
     stored.with_context(|| in_store("keep a core dump", &args.store))?;
     std::fs::rename(&partial, &path).with_context(|| in_store("keep a core dump", &args.store))?;

@@ -10,11 +10,11 @@ use whycrash_plugin_host::Input;
 
 use crate::client::Client;
 use crate::collect::Collector;
-use crate::commands::upload::Bar;
 use crate::config::{self, Config};
 use crate::inputs::{self, Knowledge};
+use crate::output::{self, Bar, Clean};
+use crate::render;
 use crate::run::{Job, Over};
-use crate::{output, render};
 
 /// Run a job; when it crashes, keep what it leaves and say why
 ///
@@ -66,7 +66,7 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     if !over.is_crash() {
         over.drain();
     } else if let Err(error) = report(collector, &mut over, args, config) {
-        anstream::eprintln!("{}", render::error(&error.context("whycrash can not report the crash")));
+        output::tell(&render::error(&error.context("whycrash can not report the crash")));
     }
     over.ending.imitate()
 }
@@ -79,12 +79,13 @@ fn report(collector: Collector, over: &mut Over, args: &Args, config: &Config) -
     let document = args.knowledge.diagnoser(config)?.diagnose(&input);
     let folder = folder.settle(&document.report.id)?;
     let input = inputs::from_paths(std::slice::from_ref(&folder))?;
-    let width = output::width_of(&std::io::stderr());
-    anstream::eprint!(
-        "\n{}",
-        render::document(&document, &render::Files::of(&input.artifacts), width)
-    );
-    anstream::eprintln!("\n{}", render::kept(&folder, width).trim_end());
+    let width = output::error_width();
+    let mut text = Clean::default();
+    text.end_line();
+    text.push(render::document(&document, &render::Files::of(&input.artifacts), width));
+    text.end_line();
+    text.push(render::kept(&folder));
+    output::tell(&text);
     match args.server.as_deref().or(config.server.as_deref()) {
         Some(server) => upload(server, &input, args, config),
         None => Ok(()),
@@ -98,7 +99,7 @@ fn upload(server: &str, input: &Input, args: &Args, config: &Config) -> anyhow::
     if let Some(file) = &args.report_to {
         std::fs::write(file, format!("{json}\n")).with_context(|| format!("can not write {}", file.display()))?;
     }
-    anstream::eprintln!("{json}");
+    output::tell(&Clean::json(&json));
     Ok(())
 }
 
@@ -108,7 +109,7 @@ fn not_started(command: &[OsString], error: &std::io::Error) -> ExitCode {
         .first()
         .map(|program| program.to_string_lossy())
         .unwrap_or_default();
-    anstream::eprintln!("{}", render::error(&anyhow::anyhow!("can not run {program}: {error}")));
+    output::tell(&render::error(&anyhow::anyhow!("can not run {program}: {error}")));
     ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound {
         127
     } else {

@@ -8,9 +8,8 @@ use serde::Serialize;
 use whycrash_symbols::SymbolIdentity;
 
 use crate::client::{Client, Kept};
-use crate::commands::upload::Bar;
 use crate::config::Config;
-use crate::output::{self, Format};
+use crate::output::{self, Bar, Clean, Format};
 
 /// Give a server binaries and debug files, so that it can name functions and lines
 #[derive(Debug, clap::Args)]
@@ -132,21 +131,24 @@ impl Uploaded {
     }
 }
 
-fn text(uploaded: &Uploaded) -> String {
-    let lines = uploaded.files.iter().map(|UploadedFile { path, kept }| {
+fn text(uploaded: &Uploaded) -> Clean {
+    let mut text = Clean::default();
+    for UploadedFile { path, kept } in &uploaded.files {
         let state = if kept.new { "uploaded" } else { "known" };
         let again = match kept.reports {
             0 => String::new(),
             reports => format!(", read again for {reports} reports"),
         };
-        format!("{state} {} {} {}{again}\n", kept.kind, kept.id, path.display())
-    });
-    let mut text: String = lines.collect();
+        text.push(format!("{state} {} {} {}{again}", kept.kind, kept.id, path.display()));
+        text.end_line();
+    }
     for RefusedFile { path, id, kind } in &uploaded.refused {
-        text.push_str(&format!("refused {kind} {id} {}\n", path.display()));
+        text.push(format!("refused {kind} {id} {}", path.display()));
+        text.end_line();
     }
     if uploaded.skipped > 0 {
-        text.push_str(&format!("skipped {} other files\n", uploaded.skipped));
+        text.push(format!("skipped {} other files", uploaded.skipped));
+        text.end_line();
     }
     text
 }

@@ -4,9 +4,10 @@ use whycrash_catalog::Cause;
 
 use super::markdown;
 use super::page::{Page, style};
+use crate::output::Clean;
 
 /// One cause in full.
-pub fn cause(cause: &Cause, width: usize) -> String {
+pub fn cause(cause: &Cause, width: usize) -> Clean {
     let mut page = Page::new(width);
     page.title(&cause.title);
     page.title_note(&format!("{} · {}", cause.id, cause.severity));
@@ -46,17 +47,17 @@ pub fn cause(cause: &Cause, width: usize) -> String {
 }
 
 /// A line or two for each of several causes.
-pub fn causes(causes: &[&Cause], width: usize) -> String {
-    let mut text = String::new();
+pub fn causes(causes: &[&Cause], width: usize) -> Clean {
+    let mut text = Clean::default();
     let widest = causes.iter().map(|cause| cause.id.len()).max().unwrap_or(0);
     let room = width.saturating_sub(widest + 2).max(20);
     for cause in causes {
         let lines = textwrap::wrap(&cause.title, room);
         for (index, line) in lines.iter().enumerate() {
             let id = if index == 0 { cause.id.as_str() } else { "" };
-            let line = format!("{}{id:<widest$}{:#}  {line}", style::STRONG, style::STRONG);
-            text.push_str(line.trim_end());
-            text.push('\n');
+            text.push(style::strong(&format!("{id:<widest$}")));
+            text.push(format!("  {line}"));
+            text.end_line();
         }
     }
     text

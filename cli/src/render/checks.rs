@@ -3,9 +3,10 @@
 use crate::commands::doctor::{Check, State};
 
 use super::page::{Page, style};
+use crate::output::Clean;
 
 /// A line for each check, and how to mend what does not work.
-pub fn checks(checks: &[Check], width: usize) -> String {
+pub fn checks(checks: &[Check], width: usize) -> Clean {
     let mut page = Page::new(width);
     let widest = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     for check in checks {

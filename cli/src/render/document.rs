@@ -5,19 +5,20 @@ use whycrash_evidence::Evidence;
 use whycrash_evidence::model::{Crash, What};
 use whycrash_plugin_host::{ArtifactHead, Document, Finding, Fix, Outcome, PluginRun, ReportHead};
 
-use super::page::{Page, count, style};
+use super::page::{Page, columns, count, style};
 use super::{Files, frames, proof};
+use crate::output::Clean;
 
 /// Frames shown of the crashed thread when no cause was found.
 const FRAMES: usize = 8;
 
 /// The whole document on a page of `width` columns; `files` are the artifacts that are on this machine.
-pub fn document(document: &Document, files: &Files, width: usize) -> String {
+pub fn document(document: &Document, files: &Files, width: usize) -> Clean {
     document_with(document, files, &[], width)
 }
 
 /// [`document`], with what else is known of the report beside its id.
-pub fn document_with(document: &Document, files: &Files, notes: &[String], width: usize) -> String {
+pub fn document_with(document: &Document, files: &Files, notes: &[String], width: usize) -> Clean {
     let mut page = Page::new(width);
     head(&mut page, &document.report, &document.evidence);
     notes.iter().for_each(|note| page.title_note(note));
@@ -66,7 +67,7 @@ fn finding(page: &mut Page, finding: &Finding, evidence: &Evidence, files: &File
     page.styled_item(0, "", style::STRONG, &finding.title);
     page.line(
         0,
-        &format!(
+        format!(
             "{} sure · {} · says {}",
             percent(finding.confidence),
             finding.cause,
@@ -135,16 +136,7 @@ fn no_finding(page: &mut Page, document: &Document) {
     }
     if let Some(thread) = evidence.threads.iter().find(|thread| thread.crashed) {
         page.section("Stack");
-        page.line(
-            0,
-            &format!(
-                "{}{}, thread {}{:#}",
-                style::FAINT,
-                thread.artifact,
-                thread.id,
-                style::FAINT
-            ),
-        );
+        page.line(0, style::faint(&format!("{}, thread {}", thread.artifact, thread.id)));
         frames::stack(page, 2, thread, FRAMES);
         frames::source_of_first(page, 4, frames::from_signal(thread));
     }
@@ -158,7 +150,7 @@ fn no_finding(page: &mut Page, document: &Document) {
             0,
             format!("{}: {}", exception.exception, exception.message).trim_end_matches([':', ' ']),
         );
-        page.line(0, &format!("{}in {}{:#}", style::FAINT, event.artifact, style::FAINT));
+        page.line(0, style::faint(&format!("in {}", event.artifact)));
     }
 }
 
@@ -202,14 +194,15 @@ pub fn artifacts(page: &mut Page, artifacts: &[ArtifactHead]) {
     page.section("Files");
     let names = artifacts
         .iter()
-        .map(|artifact| artifact.name.chars().count())
+        .map(|artifact| columns(&artifact.name))
         .max()
         .unwrap_or(0);
     for artifact in artifacts {
         let kind = serde_json::to_value(artifact.kind).ok();
         let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or("unknown");
         let size = indicatif::HumanBytes(artifact.bytes).to_string();
-        page.line(0, &format!("{:<names$}  {kind:<15}  {size:>10}", artifact.name));
+        let pad = names - columns(&artifact.name);
+        page.line(0, format!("{}{:pad$}  {kind:<15}  {size:>10}", artifact.name, ""));
         for problem in &artifact.problems {
             page.styled_item(2, "!", style::WARN, &format!("{}: {}", problem.code, problem.message));
         }

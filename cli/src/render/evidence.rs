@@ -6,9 +6,9 @@ use whycrash_evidence::model::{MemorySnapshot, Thread};
 use whycrash_plugin_host::ReportHead;
 
 use super::document::{artifacts, describe, head};
-use super::files::printable;
 use super::frames;
 use super::page::{Page, cut, style};
+use crate::output::Clean;
 
 /// Frames shown of the crashed thread, and of each other one.
 const FRAMES: (usize, usize) = (32, 6);
@@ -16,7 +16,7 @@ const FRAMES: (usize, usize) = (32, 6);
 const ROWS: usize = 24;
 
 /// The evidence on a page of `width` columns.
-pub fn evidence(report: &ReportHead, evidence: &Evidence, width: usize) -> String {
+pub fn evidence(report: &ReportHead, evidence: &Evidence, width: usize) -> Clean {
     let mut page = Page::new(width);
     head(&mut page, report, evidence);
     if let Some(crash) = &evidence.crash {
@@ -115,10 +115,7 @@ fn timeline(page: &mut Page, evidence: &Evidence) {
             .and_then(|what| what.get("kind")?.as_str())
             .unwrap_or("event");
         let room = page.room().saturating_sub(26);
-        page.line(
-            0,
-            &format!("{:>4} {kind:<20} {}", event.event, cut(&printable(&event.text), room)),
-        );
+        page.line(0, &format!("{:>4} {kind:<20} {}", event.event, cut(&event.text, room)));
     }
     more(page, evidence.timeline.len(), "event");
 }
@@ -130,22 +127,12 @@ fn context(page: &mut Page, evidence: &Evidence) {
     page.section("Context");
     for (name, value) in &evidence.context {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        page.line(
-            0,
-            &format!("{name:<14} {}", cut(&printable(&text), page.room().saturating_sub(15))),
-        );
+        page.line(0, &format!("{name:<14} {}", cut(&text, page.room().saturating_sub(15))));
     }
 }
 
 fn more(page: &mut Page, total: usize, thing: &str) {
     if let Some(left) = total.checked_sub(ROWS).filter(|left| *left > 0) {
-        page.line(
-            0,
-            &format!(
-                "{}… {left} more {thing}s: see --format json{:#}",
-                style::FAINT,
-                style::FAINT
-            ),
-        );
+        page.line(0, style::faint(&format!("… {left} more {thing}s: see --format json")));
     }
 }

@@ -50,20 +50,9 @@ pub fn lines_of(path: &std::path::Path, first: u64, last: u64) -> Vec<(u64, Stri
             Ok(_) if line.contains(&0) => return Vec::new(),
             Ok(_) => {
                 line.truncate(LINE_BYTES);
-                lines.push((number, printable(&String::from_utf8_lossy(&line))));
+                lines.push((number, String::from_utf8_lossy(&line).trim_end().to_owned()));
             }
         }
     }
     lines
-}
-
-/// A line without what would move the cursor: escape sequences are dropped, tabs become spaces.
-pub fn printable(line: &str) -> String {
-    let plain = anstream::adapter::strip_str(line).to_string();
-    plain
-        .trim_end()
-        .replace('\t', "    ")
-        .chars()
-        .filter(|character| !character.is_control())
-        .collect()
 }

@@ -7,6 +7,7 @@ use whycrash_evidence::model::{Frame, FrameKind, Thread};
 use super::files::lines_of;
 use super::page::{Page, cut, style};
 use super::paths;
+use crate::output::Clean;
 
 /// Lines of source shown before and after the one a frame stands on.
 const AROUND: u64 = 2;
@@ -63,7 +64,7 @@ pub fn stack(page: &mut Page, indent: usize, thread: &Thread, limit: usize) {
     }
     let left = thread.frames.len().saturating_sub(first + limit) as u64 + thread.frames_omitted.unwrap_or(0);
     if left > 0 {
-        page.line(indent, &format!("{}… {left} more{:#}", style::FAINT, style::FAINT));
+        page.line(indent, style::faint(&format!("… {left} more")));
     }
 }
 
@@ -103,9 +104,14 @@ pub fn listing(page: &mut Page, indent: usize, lines: &[(u64, String)], marked: 
         };
         let look = if marked.is_none() { anstyle::Style::new() } else { look };
         let text = cut(text, room);
+        let head = format!("{mark} {number:>digits$} |");
         page.line(
             indent,
-            format!("{mark} {number:>digits$} | {look}{text}{look:#}").trim_end(),
+            if text.is_empty() {
+                head.into()
+            } else {
+                Clean::from(head + " ").then(Clean::styled(look, &text))
+            },
         );
     }
 }

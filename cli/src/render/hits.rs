@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::page::{Page, count, cut, style};
+use crate::output::Clean;
 
 /// A table of hits, and what they have in common.
-pub fn hits(found: &Value, width: usize) -> String {
+pub fn hits(found: &Value, width: usize) -> Clean {
     let mut page = Page::new(width);
     let hits = found
         .get("hits")
@@ -17,15 +18,7 @@ pub fn hits(found: &Value, width: usize) -> String {
     for hit in hits {
         let text = |member: &str| hit.get(member).and_then(Value::as_str).unwrap_or_default();
         page.section("");
-        page.line(
-            0,
-            &format!(
-                "{}{}{:#}",
-                style::STRONG,
-                cut(text("title"), page.room()),
-                style::STRONG
-            ),
-        );
+        page.line(0, style::strong(&cut(text("title"), page.room())));
         let times = hit.get("count").and_then(Value::as_u64).filter(|count| *count > 1);
         let times = times.map(|times| format!("seen {times} times")).unwrap_or_default();
         let facts = [
@@ -38,7 +31,7 @@ pub fn hits(found: &Value, width: usize) -> String {
         ];
         let facts: Vec<&str> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
         page.line(0, &cut(&facts.join(" · "), page.room()));
-        page.line(0, &format!("{}{}{:#}", style::FAINT, text("id"), style::FAINT));
+        page.line(0, style::faint(text("id")));
     }
     facets(&mut page, found);
     page.finish()

@@ -13,6 +13,7 @@ mod page;
 mod paths;
 mod proof;
 
+use crate::output::Clean;
 pub use cause::{cause, causes};
 pub use checks::checks;
 pub use document::{document, document_with};
@@ -22,15 +23,12 @@ pub use hits::hits;
 use page::{Page, style};
 
 /// An error with what led to it, for the last line of a failed command.
-pub fn error(error: &anyhow::Error) -> String {
-    let bad = style::BAD;
-    format!("{bad}error:{bad:#} {error:#}")
+pub fn error(error: &anyhow::Error) -> Clean {
+    let what = format!(" {error:#}").replace('\n', "\n  ");
+    Clean::styled(style::BAD, "error:").then(Clean::lines(&what))
 }
 
 /// Where a report is, for whoever wants to look again.
-pub fn kept(folder: &std::path::Path, width: usize) -> String {
-    let mut page = Page::new(width);
-    page.section("Kept in");
-    page.line(0, &folder.display().to_string());
-    page.finish()
+pub fn kept(folder: &std::path::Path) -> Clean {
+    Page::labelled("Kept in", folder.display().to_string())
 }

@@ -1,10 +1,14 @@
 //! A page: a gutter of labels on the left, wrapped text on its right.
 
-use std::fmt::Write as _;
+use whycrash_evidence::printable;
+
+use crate::output::Clean;
 
 /// The few styles there are.
 pub mod style {
     use anstyle::{AnsiColor, Style};
+
+    use crate::output::Clean;
 
     /// Labels of the gutter.
     pub const LABEL: Style = AnsiColor::Cyan.on_default().bold();
@@ -18,6 +22,16 @@ pub mod style {
     pub const GOOD: Style = AnsiColor::Green.on_default();
     /// What wants attention.
     pub const WARN: Style = AnsiColor::Yellow.on_default();
+
+    /// A line that is [`STRONG`].
+    pub fn strong(text: &str) -> Clean {
+        Clean::styled(STRONG, text)
+    }
+
+    /// A line that is [`FAINT`].
+    pub fn faint(text: &str) -> Clean {
+        Clean::styled(FAINT, text)
+    }
 }
 
 /// Columns of the gutter.
@@ -26,7 +40,7 @@ const GUTTER: usize = 10;
 /// Text under construction.
 #[derive(Debug)]
 pub struct Page {
-    text: String,
+    text: Clean,
     width: usize,
     label: Option<(&'static str, anstyle::Style)>,
 }
@@ -35,16 +49,21 @@ impl Page {
     /// An empty page of this many columns.
     pub fn new(width: usize) -> Self {
         Self {
-            text: String::new(),
+            text: Clean::default(),
             width,
             label: None,
         }
     }
 
+    /// A single line with a label, without the end of the line.
+    pub fn labelled(label: &'static str, text: String) -> Clean {
+        gutter(label, style::LABEL).then(text)
+    }
+
     /// Starts a section: an empty line, and a label in the gutter beside its first line.
     pub fn section(&mut self, label: &'static str) {
         if !self.text.is_empty() {
-            self.text.push('\n');
+            self.text.end_line();
         }
         self.label(label, style::LABEL);
     }
@@ -66,54 +85,51 @@ impl Page {
 
     /// [`Self::item`] with one style for all of the text.
     pub fn styled_item(&mut self, indent: usize, marker: &str, style: anstyle::Style, text: &str) {
-        let hang = if marker.is_empty() {
-            0
-        } else {
-            textwrap::core::display_width(marker) + 1
-        };
+        let hang = if marker.is_empty() { 0 } else { columns(marker) + 1 };
         let room = self.width.saturating_sub(GUTTER + indent + hang).max(20);
         let mut first = true;
-        for line in text.lines().flat_map(|line| textwrap::wrap(line, room)) {
-            let before = match (first, marker.is_empty()) {
-                (_, true) => String::new(),
-                (true, false) => format!("{marker} "),
-                (false, false) => " ".repeat(hang),
-            };
-            let line = if line.is_empty() {
-                String::new()
-            } else {
-                format!("{style}{line}{style:#}")
-            };
-            self.line(indent, &format!("{before}{line}"));
-            first = false;
+        for line in text.lines().map(printable) {
+            for line in textwrap::wrap(&line, room) {
+                let before = match (first, marker.is_empty()) {
+                    (_, true) => String::new(),
+                    (true, false) => format!("{marker} "),
+                    (false, false) => " ".repeat(hang),
+                };
+                let line = if line.is_empty() {
+                    Clean::default()
+                } else {
+                    Clean::styled(style, &line)
+                };
+                self.line(indent, Clean::from(before).then(line));
+                first = false;
+            }
         }
     }
 
     /// One line as it is, never wrapped: source, log lines, tables.
-    pub fn line(&mut self, indent: usize, text: &str) {
-        if text.is_empty() {
-            self.text.push('\n');
-            return;
+    pub fn line(&mut self, indent: usize, text: impl Into<Clean>) {
+        let text = text.into();
+        if !text.is_empty() {
+            let (label, look) = self.label.take().unwrap_or_default();
+            self.text.push(gutter(label, look));
+            self.text.push(" ".repeat(indent));
+            self.text.push(text);
         }
-        let (label, look) = self.label.take().unwrap_or_default();
-        let label = if label.is_empty() {
-            " ".repeat(GUTTER)
-        } else {
-            format!("{look}{label:<GUTTER$}{look:#}")
-        };
-        let _ = writeln!(self.text, "{label}{:indent$}{text}", "");
+        self.text.end_line();
     }
 
     /// One line at the very left, across the gutter.
     pub fn title(&mut self, text: &str) {
-        for line in textwrap::wrap(text, self.width) {
-            let _ = writeln!(self.text, "{}{line}{:#}", style::STRONG, style::STRONG);
+        for line in textwrap::wrap(&printable(text), self.width) {
+            self.text.push(style::strong(&line));
+            self.text.end_line();
         }
     }
 
     /// A faint line under the title.
     pub fn title_note(&mut self, text: &str) {
-        let _ = writeln!(self.text, "{}{text}{:#}", style::FAINT, style::FAINT);
+        self.text.push(style::faint(text));
+        self.text.end_line();
     }
 
     /// Columns right of the gutter.
@@ -122,19 +138,33 @@ impl Page {
     }
 
     /// The text.
-    pub fn finish(self) -> String {
+    pub fn finish(self) -> Clean {
         self.text
     }
 }
 
-/// `text` cut to `columns`, with a mark where it was cut.
-pub fn cut(text: &str, columns: usize) -> String {
-    if textwrap::core::display_width(text) <= columns {
-        return text.to_owned();
+fn gutter(label: &str, look: anstyle::Style) -> Clean {
+    if label.is_empty() {
+        " ".repeat(GUTTER).into()
+    } else {
+        Clean::styled(look, &format!("{label:<GUTTER$}"))
+    }
+}
+
+/// How many columns a text takes once it is printable.
+pub fn columns(text: &str) -> usize {
+    textwrap::core::display_width(&printable(text))
+}
+
+/// `text` as one line cut to `room` columns, with a mark where it was cut.
+pub fn cut(text: &str, room: usize) -> String {
+    let text = printable(text.trim_end());
+    if columns(&text) <= room {
+        return text.into_owned();
     }
     let mut kept = String::new();
     for character in text.chars() {
-        if textwrap::core::display_width(&kept) + 2 > columns {
+        if columns(&kept) + 2 > room {
             break;
         }
         kept.push(character);

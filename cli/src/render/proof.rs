@@ -5,9 +5,9 @@ use whycrash_evidence::Evidence;
 use whycrash_evidence::model::{FramePlace, Place};
 use whycrash_plugin_host::Citation;
 
-use super::files::{Files, printable};
+use super::files::Files;
 use super::frames;
-use super::page::{Page, cut, style};
+use super::page::{Page, columns, cut, style};
 
 /// Lines of one citation that are printed at most.
 const LINES: u64 = 8;
@@ -32,13 +32,13 @@ fn place(page: &mut Page, citation: &Citation, at: &str) {
     } else {
         &citation.artifact
     };
-    page.line(0, &format!("{}{name}, {at}{:#}", style::FAINT, style::FAINT));
+    page.line(0, style::faint(&format!("{name}, {at}")));
 }
 
 fn quoted(page: &mut Page, citation: &Citation, at: &str) {
     place(page, citation, at);
     for line in citation.quote.lines().take(LINES as usize) {
-        page.line(2, &cut(&printable(line), page.room().saturating_sub(2)));
+        page.line(2, &cut(line, page.room().saturating_sub(2)));
     }
 }
 
@@ -55,7 +55,7 @@ fn lines(page: &mut Page, citation: &Citation, files: &Files, first: u64, last: 
     place(page, citation, &at);
     frames::listing(page, 0, &shown, None);
     if let Some(left) = last.checked_sub(first + LINES).map(|left| left + 1) {
-        page.line(2, &format!("{}… {left} more{:#}", style::FAINT, style::FAINT));
+        page.line(2, style::faint(&format!("… {left} more")));
     }
 }
 
@@ -90,7 +90,7 @@ fn event(page: &mut Page, citation: &Citation, evidence: &Evidence, files: &File
         }
         _ => {
             place(page, citation, &format!("event {number}"));
-            page.paragraph(2, &printable(&event.text));
+            page.paragraph(2, &event.text);
         }
     }
 }
@@ -109,16 +109,9 @@ fn fact(page: &mut Page, citation: &Citation, evidence: &Evidence, path: &str) {
     } else {
         format!("{}, ", citation.artifact)
     };
-    let room = page.room().saturating_sub(name.len() + path.len() + 3);
-    page.line(
-        0,
-        &format!(
-            "{}{name}{path} ={:#} {}",
-            style::FAINT,
-            style::FAINT,
-            cut(&printable(&text), room)
-        ),
-    );
+    let name = format!("{name}{path} =");
+    let room = page.room().saturating_sub(columns(&name) + 1);
+    page.line(0, style::faint(&name).then(format!(" {}", cut(&text, room))));
 }
 
 /// Follows a dotted path into a value.

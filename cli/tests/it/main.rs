@@ -2,6 +2,7 @@
 
 mod context;
 mod crash;
+mod hostile;
 mod output;
 mod paths;
 mod remote;

@@ -6,7 +6,7 @@ use crate::support::Home;
 
 /// Runs a command on a terminal of 33 by 111, types what it is told to, and prints what appeared. What hangs is killed,
 /// for a test that fails and shows how far things got.
-const ON_A_TERMINAL: &str = "
+pub const ON_A_TERMINAL: &str = "
 import fcntl, os, pty, select, signal, struct, sys, termios, time
 typed, command = sys.argv[1].encode(), sys.argv[2:]
 pid, terminal = pty.fork()

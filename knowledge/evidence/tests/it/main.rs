@@ -20,6 +20,7 @@ mod odd_snapshots;
 mod pages;
 mod pickle_writer;
 mod pickles;
+mod printable;
 mod recorders;
 mod signatures;
 mod snapshots;

@@ -1,11 +1,19 @@
-//! The two streams: answers on standard output, everything else on standard error.
+//! The two streams: answers on standard output, everything else on standard error. Nothing else in this program writes
+//! to them, but for the job that `run` runs; and they take only what is [`Clean`].
 
-use std::io::Write as _;
+mod bar;
+mod clean;
+
+use std::io::Write;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
+use whycrash_evidence::PrintableLog;
+
+pub use bar::Bar;
+pub use clean::Clean;
 
 /// How a reading command answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -18,17 +26,19 @@ pub enum Format {
 }
 
 /// Prints `value` as JSON, or what `text` makes of it.
-pub fn answer<T: Serialize>(format: Format, value: &T, text: impl FnOnce(&T) -> String) -> anyhow::Result<()> {
-    let answer = match format {
-        Format::Json => serde_json::to_string_pretty(value).context("the answer has no JSON form")? + "\n",
+pub fn answer<T: Serialize>(format: Format, value: &T, text: impl FnOnce(&T) -> Clean) -> anyhow::Result<()> {
+    print(&match format {
+        Format::Json => {
+            let json = serde_json::to_string_pretty(value).context("the answer has no JSON form")?;
+            Clean::json(&(json + "\n"))
+        }
         Format::Text => text(value),
-    };
-    print(&answer)
+    })
 }
 
 /// Prints to standard output, without colour where it is no terminal. A reader that went away is no error:
 /// `whycrash diagnose … | head` is a normal thing to do.
-pub fn print(text: &str) -> anyhow::Result<()> {
+pub fn print(text: &Clean) -> anyhow::Result<()> {
     let mut out = anstream::stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -36,13 +46,24 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Tells on standard error, in lines of their own. Nobody may be there to read it.
+pub fn tell(text: &Clean) {
+    let text = text.clone().then(Clean::own("\n".to_owned()));
+    let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
 /// Columns to lay text out in on standard output.
 pub fn width() -> usize {
     width_of(&std::io::stdout())
 }
 
-/// Columns to lay text out in: a terminal's, within what reads well; a fixed number elsewhere.
-pub fn width_of(stream: &impl std::os::fd::AsFd) -> usize {
+/// Columns to lay text out in on standard error.
+pub fn error_width() -> usize {
+    width_of(&std::io::stderr())
+}
+
+/// A terminal's columns, within what reads well; a fixed number elsewhere.
+fn width_of(stream: &impl std::os::fd::AsFd) -> usize {
     const ELSEWHERE: usize = 100;
     let terminal = rustix::termios::tcgetwinsize(stream).ok();
     terminal.map_or(ELSEWHERE, |size| usize::from(size.ws_col).clamp(60, 120))
@@ -53,7 +74,8 @@ pub fn log_to_stderr() {
     let filter = EnvFilter::try_from_env("WHYCRASH_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_writer(|| PrintableLog::of_lines(std::io::stderr()))
         .with_target(false)
         .init();
 }

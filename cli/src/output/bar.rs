@@ -1,0 +1,39 @@
+//! How far a transfer has come.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use whycrash_evidence::printable;
+
+use crate::client::Progress;
+
+/// A progress bar on standard error; nothing where that is no terminal.
+#[derive(Clone, Debug)]
+pub struct Bar(ProgressBar);
+
+impl Bar {
+    /// A bar that is not shown yet.
+    pub fn new() -> Self {
+        let bar = ProgressBar::new(0);
+        if let Ok(style) =
+            ProgressStyle::with_template("{msg:30!} {wide_bar} {bytes:>11} of {total_bytes:>11} {eta:>4}")
+        {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+}
+
+impl Progress for Bar {
+    fn begin(&self, what: &str, bytes: u64) {
+        self.0.reset();
+        self.0.set_length(bytes);
+        self.0.set_message(printable(what).into_owned());
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.0.inc(bytes);
+    }
+
+    fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
