@@ -68,8 +68,9 @@ pub async fn start(services: Services) -> anyhow::Result<Running> {
     let services = web::Data::new(services);
     if !services.config.is_loopback() && services.tokens.tokens().await?.is_empty() {
         bail!(
-            "{address} can be reached from other machines and there is no token: make one with \
-             `whycrash-server token create --scope admin`, or listen on 127.0.0.1"
+            "{address} can be reached from other machines and there is no token: make one with `{}`, or listen on \
+             127.0.0.1",
+            services.config.first_token_command()
         );
     }
     pipeline::recover(&services.stores).await?;
@@ -87,6 +88,7 @@ pub async fn start(services: Services) -> anyhow::Result<Running> {
             .wrap(actix_web::middleware::from_fn(api::access::guard))
             .wrap(actix_web::middleware::Compress::default())
             .wrap(actix_web::middleware::from_fn(api::observe))
+            .wrap(actix_web::middleware::from_fn(api::head::without_body))
             .configure(move |app| api::configure(app, services.clone()))
     })
     .workers(threads)
@@ -110,8 +112,11 @@ pub async fn start(services: Services) -> anyhow::Result<Running> {
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {
-    let running = start(Services::open(config)?).await?;
+    let services = Services::open(config)?;
+    let access = access(&services).await?;
+    let running = start(services).await?;
     tracing::info!("listening on http://{}", running.address());
+    tracing::info!("{access}");
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
         _ = terminate.recv() => {}
@@ -119,6 +124,18 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     }
     tracing::info!("stopping: no new requests are taken, those that are running end first");
     running.stop().await
+}
+
+/// Who gets an answer, and what to do for others to get one.
+async fn access(services: &Services) -> anyhow::Result<String> {
+    let command = services.config.first_token_command();
+    Ok(if !services.tokens.had_any().await? {
+        format!("open to this machine alone: for other machines, and behind a proxy, make a token with `{command}`")
+    } else if services.tokens.tokens().await?.is_empty() {
+        format!("closed to everybody, since the last token was revoked: make another with `{command}`")
+    } else {
+        "every request needs a token".to_owned()
+    })
 }
 
 async fn reindex(config: Config) -> anyhow::Result<()> {
@@ -160,6 +177,7 @@ async fn token(config: &Config, command: TokenCommand) -> anyhow::Result<()> {
 async fn create_token(database: &impl Tokens, scopes: Vec<Scope>, name: Option<String>) -> anyhow::Result<()> {
     let token = Token::generate()?;
     let hash = Token::hash(token.secret());
+    let first = !database.had_any().await?;
     let name = name.unwrap_or_else(|| format!("token-{}", &hash.as_str()[..8]));
     let record = TokenRecord {
         name,
@@ -178,6 +196,9 @@ async fn create_token(database: &impl Tokens, scopes: Vec<Scope>, name: Option<S
         self::scopes(&record.scopes)
     );
     println!("{}", token.secret());
+    if first {
+        eprintln!("from now on every request needs a token, also from this machine: set WHYCRASH_TOKEN for `whycrash`");
+    }
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Everything that requests and workers share, put together from the configuration.
 
 use std::fs::{self, File};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -66,27 +67,30 @@ impl Services {
     pub fn open(config: Config) -> anyhow::Result<Self> {
         let data = &config.data;
         fs::create_dir_all(data).with_context(|| format!("can not make the data folder {}", data.display()))?;
-        let data = fs::canonicalize(data)?;
+        let data = fs::canonicalize(data).with_context(|| cannot_open(data))?;
         let lock = lock(&data)?;
         let database = open_database(&config)?;
+        let (blobs, index) = (data.join("blobs"), data.join("index"));
         let stores = Stores {
             records: Arc::new(database.clone()),
             jobs: Arc::new(database.clone()),
             modules: Arc::new(database.clone()),
             arrivals: Arc::default(),
-            blobs: Arc::new(FileBlobs::open(&data.join("blobs"))?),
-            search: Arc::new(TantivySearch::open(&data.join("index"))?),
+            blobs: Arc::new(FileBlobs::open(&blobs).with_context(|| cannot_open(&blobs))?),
+            search: Arc::new(TantivySearch::open(&index).with_context(|| cannot_open(&index))?),
         };
         let wake = Arc::new(Notify::new());
         let ingest = Ingest::new(
             Arc::clone(&stores.records),
             Arc::clone(&stores.jobs),
             Arc::clone(&stores.blobs),
-            Staging::open(&data.join("staging"), config.limits.reserved_disk_bytes)?,
+            Staging::open(&data.join("staging"), config.limits.reserved_disk_bytes)
+                .with_context(|| cannot_open(&data.join("staging")))?,
             config.limits.clone(),
             Arc::clone(&wake),
         );
-        let symbols = SymbolFolder::open(data.join("symbols"))?;
+        let symbols = data.join("symbols");
+        let symbols = SymbolFolder::open(symbols.clone()).with_context(|| cannot_open(&symbols))?;
         let settings = Settings {
             symbols: Sources {
                 folders: config.symbols.clone(),
@@ -146,17 +150,18 @@ impl Services {
 /// Opens the database of the configured data folder; several processes may have it open at one time.
 pub fn open_database(config: &Config) -> anyhow::Result<Sqlite> {
     let path = config.data.join("whycrash.sqlite");
-    fs::create_dir_all(&config.data)?;
+    fs::create_dir_all(&config.data).with_context(|| cannot_open(&config.data))?;
     Sqlite::open(&path).with_context(|| format!("can not open the database {}", path.display()))
 }
 
 /// Takes the lock of the data folder; the kernel ends it with the process, however that ends.
-fn lock(data: &std::path::Path) -> anyhow::Result<File> {
+fn lock(data: &Path) -> anyhow::Result<File> {
     let file = File::options()
         .create(true)
         .truncate(false)
         .write(true)
-        .open(data.join("lock"))?;
+        .open(data.join("lock"))
+        .with_context(|| cannot_open(&data.join("lock")))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => {
@@ -165,6 +170,10 @@ fn lock(data: &std::path::Path) -> anyhow::Result<File> {
                 data.display()
             )
         }
-        Err(fs::TryLockError::Error(error)) => Err(error.into()),
+        Err(fs::TryLockError::Error(error)) => Err(error).with_context(|| cannot_open(&data.join("lock"))),
     }
+}
+
+fn cannot_open(path: &Path) -> String {
+    format!("can not open {}", path.display())
 }

@@ -35,10 +35,22 @@ pub struct Client {
     token: Option<String>,
 }
 
+/// How a server lets this client in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It has no tokens: it answers its own machine alone.
+    Open,
+    /// With a token that allows reading.
+    Reading,
+    /// With a token that does not allow reading, such as one for sending alone.
+    Sending,
+}
+
 /// What the server says when it says no: a problem document (RFC 9457).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Problem {
+    code: String,
     title: String,
     detail: String,
     hint: String,
@@ -80,19 +92,27 @@ impl Client {
         self.get(&format!("reports/{}", encode(id)), &[])
     }
 
-    /// Asks whether the server is there, once.
-    pub fn is_up(&self) -> anyhow::Result<()> {
-        let address = format!("{}/healthz", self.server);
+    /// Asks, once, whether the server is there and lets this client in.
+    pub fn access(&self) -> anyhow::Result<Access> {
+        let request = self.http.get(self.address("reports?limit=0")).timeout(CONNECT);
         let answer = self
-            .http
-            .get(address)
-            .timeout(CONNECT)
+            .authorized(request)
             .send()
             .map_err(|error| self.unreachable(&error))?;
         if answer.status().is_success() {
-            Ok(())
-        } else {
-            Err(self.refusal(answer))
+            return Ok(self.token.as_ref().map_or(Access::Open, |_| Access::Reading));
+        }
+        let problem = Problem::of(answer);
+        match problem.code.as_str() {
+            "forbidden" => Ok(Access::Sending),
+            _ => Err(self.refusal(&problem)),
+        }
+    }
+
+    fn authorized(&self, request: RequestBuilder) -> RequestBuilder {
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
         }
     }
 
@@ -104,16 +124,12 @@ impl Client {
     fn send(&self, request: impl Fn(&reqwest::blocking::Client) -> RequestBuilder) -> anyhow::Result<Response> {
         let mut pause = RETRIES.1;
         for retries_left in (0..=RETRIES.0).rev() {
-            let mut request = request(&self.http);
-            if let Some(token) = &self.token {
-                request = request.bearer_auth(token);
-            }
-            match request.send() {
+            match self.authorized(request(&self.http)).send() {
                 Ok(answer) if answer.status().is_success() => return Ok(answer),
                 Ok(answer) if retries_left > 0 && is_passing(answer.status()) => {
                     pause = asked_pause(&answer).unwrap_or(pause).min(LONGEST_PAUSE);
                 }
-                Ok(answer) => return Err(self.refusal(answer)),
+                Ok(answer) => return Err(self.refusal(&Problem::of(answer))),
                 Err(error) if retries_left > 0 && !error.is_builder() && !is_refused(&error) => {
                     tracing::debug!("{} did not answer, trying again: {error}", self.server);
                 }
@@ -133,19 +149,29 @@ impl Client {
         )
     }
 
-    fn refusal(&self, answer: Response) -> anyhow::Error {
-        let status = answer.status();
-        let problem: Problem = answer.json().unwrap_or_default();
-        let said = [problem.detail, problem.title]
+    fn refusal(&self, problem: &Problem) -> anyhow::Error {
+        let said = [&problem.detail, &problem.title]
             .into_iter()
-            .find(|text| !text.is_empty());
-        let said = said.unwrap_or_else(|| status.to_string());
+            .find(|text| !text.is_empty())
+            .map_or("no", String::as_str);
         let hint = if problem.hint.is_empty() {
             String::new()
         } else {
             format!(" ({})", problem.hint)
         };
         anyhow::anyhow!("{} says: {said}{hint}", self.server)
+    }
+}
+
+impl Problem {
+    /// What an answer that is no success says; its status where it says nothing.
+    fn of(answer: Response) -> Self {
+        let status = answer.status();
+        let mut problem: Self = answer.json().unwrap_or_default();
+        if problem.title.is_empty() {
+            problem.title = status.to_string();
+        }
+        problem
     }
 }
 

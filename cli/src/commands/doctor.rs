@@ -7,7 +7,7 @@ use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 use whycrash_plugin_host::{Diagnoser, Settings};
 
-use crate::client::Client;
+use crate::client::{Access, Client};
 use crate::collect::{self, Destination, Handler, host};
 use crate::config::{self, Config};
 use crate::inputs::{self, Knowledge};
@@ -294,9 +294,21 @@ fn symbols(knowledge: &Knowledge, config: &Config) -> Check {
 fn server(flag: Option<&str>, config: &Config) -> Check {
     const NAME: &str = "server";
     let client = Client::new(flag, config);
-    let asked = client.and_then(|client| client.is_up().map(|()| client.server().to_owned()));
+    let asked = client.and_then(|client| Ok((client.access()?, client.server().to_owned())));
     match asked {
-        Ok(address) => Check::ok(NAME, address),
-        Err(error) => Check::limited(NAME, format!("{error:#}"), "only upload, search and show need one"),
+        Ok((Access::Reading, address)) => Check::ok(NAME, address),
+        Ok((Access::Sending, address)) => Check::ok(NAME, format!("{address}, with a token that allows no reading")),
+        Ok((Access::Open, address)) => Check::ok(
+            NAME,
+            format!(
+                "{address}, open to its own machine alone; for others, `whycrash-server token create --scope admin` \
+                 there makes the first token"
+            ),
+        ),
+        Err(error) => Check::limited(
+            NAME,
+            format!("{error:#}"),
+            "only upload, search and show need one; a token goes into WHYCRASH_TOKEN or the settings",
+        ),
     }
 }

@@ -1,44 +1,50 @@
 //! Who may do what.
 //!
-//! A handler says what it needs by taking an [`Allowed`] argument. While no token exists a server on a loopback
-//! address is open to the people of this machine; [`guard`] keeps the web pages they visit out all the same.
+//! [`guard`] finds out once who sends a request, and a handler says what it needs by taking an [`Allowed`] argument.
+//! A server that never had a token is open to requests that come directly from its own machine ([`super::direct`]);
+//! from the first token on every request needs one, also after the last was revoked.
 
-use std::future::Future;
+use std::future::{Ready, ready};
 use std::marker::PhantomData;
-use std::pin::Pin;
 
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
-use actix_web::http::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN};
+use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use actix_web::middleware::Next;
-use actix_web::{FromRequest, HttpRequest, ResponseError, web};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, ResponseError, web};
 
+use super::direct;
 use super::problem::{ApiError, Code};
-use crate::config::Config;
 use crate::services::Services;
-use crate::store::{Scope, Token};
+use crate::store::{Scope, Token, TokenRecord};
 
-/// A scope as a type.
+/// One scope, or several of which one is enough, as a type.
 pub trait Needs: 'static {
-    /// The scope.
-    const SCOPE: Scope;
+    /// The scopes.
+    const SCOPES: &[Scope];
 }
 
 macro_rules! needs {
-    ($($name:ident),*) => {
+    ($($name:ident = $($scope:ident)|+;)*) => {
         $(
-            #[doc = concat!("Needs [`Scope::", stringify!($name), "`].")]
+            #[doc = concat!("Needs one of ", $("`", stringify!($scope), "` ",)+ ".")]
             #[derive(Debug)]
             pub struct $name;
 
             impl Needs for $name {
-                const SCOPE: Scope = Scope::$name;
+                const SCOPES: &[Scope] = &[$(Scope::$scope),+];
             }
         )*
     };
 }
 
-needs!(Ingest, Read, Write, Admin);
+needs! {
+    Ingest = Ingest;
+    Read = Read;
+    Write = Write;
+    Admin = Admin;
+    IngestOrRead = Ingest | Read;
+}
 
 /// Proof that the request may do what needs the scope.
 #[derive(Debug)]
@@ -46,114 +52,93 @@ pub struct Allowed<S>(PhantomData<S>);
 
 impl<S: Needs> FromRequest for Allowed<S> {
     type Error = ApiError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
+    type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let request = request.clone();
-        Box::pin(async move { authorize(&request, S::SCOPE).await.map(|()| Self(PhantomData)) })
+        let caller = request.extensions().get::<Caller>().cloned();
+        // Without the guard before it nothing is allowed.
+        ready(
+            caller
+                .unwrap_or(Caller::Unknown)
+                .may(S::SCOPES)
+                .map(|()| Self(PhantomData)),
+        )
     }
 }
 
-async fn authorize(request: &HttpRequest, needed: Scope) -> Result<(), ApiError> {
-    let services: &web::Data<Services> = request
-        .app_data()
-        .ok_or_else(|| ApiError::new(Code::Internal, "the server is not set up"))?;
-    let Some(secret) = bearer(request.headers()) else {
-        if services.config.is_loopback() && services.tokens.tokens().await?.is_empty() {
-            return Ok(());
+/// Who sent a request.
+#[derive(Clone, Debug)]
+enum Caller {
+    /// Somebody on this machine, at a server that never had a token.
+    Local,
+    /// Who has this token.
+    Holder(TokenRecord),
+    /// Anybody.
+    Unknown,
+}
+
+impl Caller {
+    fn may(&self, needed: &[Scope]) -> Result<(), ApiError> {
+        match self {
+            Self::Local => Ok(()),
+            Self::Holder(token) if needed.iter().any(|scope| token.allows(*scope)) => Ok(()),
+            Self::Holder(_) => {
+                let names: Vec<&str> = needed.iter().map(|scope| scope.as_str()).collect();
+                let detail = format!("this needs the scope `{}`", names.join("` or `"));
+                Err(ApiError::new(Code::Forbidden, detail))
+            }
+            Self::Unknown => Err(ApiError::new(Code::Unauthorized, "the request has no token")),
         }
-        return Err(ApiError::new(Code::Unauthorized, "the request has no token"));
-    };
-    let token = services.tokens.token(&Token::hash(secret)).await?;
-    let token = token.ok_or_else(|| ApiError::new(Code::Unauthorized, "the token is not known, or was revoked"))?;
-    if token.scopes.iter().any(|scope| scope.allows(needed)) {
-        return Ok(());
     }
-    Err(ApiError::new(
-        Code::Forbidden,
-        format!("this needs the scope `{}`", needed.as_str()),
-    ))
 }
 
-/// The token of `Authorization: Bearer …`.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, secret) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(secret.trim())
-}
-
-/// Refuses what a browser sends on behalf of another site.
-///
-/// Two attacks reach servers on loopback through a visitor's browser: a page that posts to `http://127.0.0.1:7311`
-/// (stopped by `Sec-Fetch-Site` and `Origin`), and a page whose own name is made to resolve to 127.0.0.1, so that
-/// its requests count as same-site (DNS rebinding; stopped by the `Host` header). A token that a page can not know
-/// stops both, so the name is not looked at when one is sent.
+/// Refuses what a browser sends on behalf of another site, what sends a token that is none, and, while there never
+/// was a token, what does not come directly from this machine; notes who sends the rest.
 pub async fn guard<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, actix_web::Error> {
-    match check_origin(&request) {
-        Ok(()) => next.call(request).await.map(ServiceResponse::map_into_left_body),
+    match caller(&request).await {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.call(request).await.map(ServiceResponse::map_into_left_body)
+        }
         Err(error) => Ok(request.into_response(error.error_response()).map_into_right_body()),
     }
 }
 
-fn check_origin(request: &ServiceRequest) -> Result<(), ApiError> {
-    let headers = request.headers();
-    let host = headers
-        .get(HOST)
-        .and_then(|host| host.to_str().ok())
-        .unwrap_or_default();
-    if !request.method().is_safe() && is_cross_site(headers, host) {
+async fn caller(request: &ServiceRequest) -> Result<Caller, ApiError> {
+    let services: &web::Data<Services> = request
+        .app_data()
+        .ok_or_else(|| ApiError::new(Code::Internal, "the server is not set up"))?;
+    if !request.method().is_safe() && direct::is_cross_site(request.headers()) {
         return Err(ApiError::new(
             Code::CrossSite,
             "the request comes from a page of another site",
         ));
     }
-    let config = request
-        .app_data::<web::Data<Services>>()
-        .map(|services| &services.config);
-    if bearer(headers).is_none() && config.is_some_and(|config| config.is_loopback() && !is_own_name(host, config)) {
-        return Err(ApiError::new(
-            Code::UnknownHost,
-            format!("the server was asked as {host:?}"),
-        ));
+    if request.headers().contains_key(AUTHORIZATION) {
+        return holder(services, request.headers()).await;
     }
-    Ok(())
+    if services.tokens.had_any().await? {
+        return Ok(Caller::Unknown);
+    }
+    direct::check(request, &services.config.hosts).map(|()| Caller::Local)
 }
 
-fn is_cross_site(headers: &HeaderMap, host: &str) -> bool {
-    if let Some(site) = headers.get("sec-fetch-site") {
-        return !matches!(site.as_bytes(), b"same-origin" | b"none");
-    }
-    let Some(origin) = headers.get(ORIGIN) else {
-        return false;
-    };
-    let authority = origin
-        .to_str()
-        .ok()
-        .and_then(|origin| origin.split_once("://"))
-        .map(|(_, authority)| authority);
-    authority != Some(host)
+/// Who has the token of the request.
+async fn holder(services: &Services, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    let refused = |detail| ApiError::new(Code::Unauthorized, detail);
+    let secret = bearer(headers).ok_or_else(|| refused("the Authorization header is not one `Bearer …`"))?;
+    let token = services.tokens.token(&Token::hash(secret)).await?;
+    token
+        .map(Caller::Holder)
+        .ok_or_else(|| refused("the token is not known, or was revoked"))
 }
 
-/// Whether the server knows itself under the name in a `Host` header.
-fn is_own_name(host: &str, config: &Config) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let public = config
-        .public_url
-        .as_deref()
-        .and_then(|url| url.split_once("://"))
-        .map(|(_, rest)| rest);
-    let public = public.and_then(|rest| rest.split(['/', ':']).next());
-    // HTTP/1.0 clients send no name; browsers always do.
-    name.is_empty()
-        || matches!(name, "localhost" | "[::1]")
-        || name
-            .parse::<std::net::Ipv4Addr>()
-            .is_ok_and(|address| address.is_loopback())
-        || public.is_some_and(|public| public.eq_ignore_ascii_case(name))
-        || config.hosts.iter().any(|own| own.eq_ignore_ascii_case(name))
+/// The token of a single `Authorization: Bearer …`.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut sent = headers.get_all(AUTHORIZATION);
+    let (scheme, secret) = sent.next()?.to_str().ok()?.split_once(' ')?;
+    (sent.next().is_none() && scheme.eq_ignore_ascii_case("bearer")).then_some(secret.trim())
 }

@@ -1,53 +1,120 @@
 //! Artifacts as people and tools read them.
 
-use actix_web::HttpResponse;
-use actix_web::http::header::{ContentDisposition, ContentEncoding, DispositionParam, DispositionType};
+use actix_web::body::SizedStream;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_RANGE, CONTENT_TYPE, ContentEncoding, ETAG};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::access::IngestOrRead;
+use super::disposition::attachment;
 use super::prelude::*;
+use super::range::{Part, asked};
 use super::reports::report_id;
+use super::uploads::{UPLOAD_LENGTH, UPLOAD_OFFSET};
 use crate::ingest::Refusal;
 use crate::lines::Window;
 use crate::store::ArtifactRecord;
 
-/// The artifact's bytes as they were sent. Always a download: an artifact is never shown as a page of this site.
+/// The artifact's bytes as they were sent, or a range of them. Always a download: an artifact is never shown as a page
+/// of this site.
 #[utoipa::path(get, path = "/api/v1/reports/{id}/artifacts/{name}", tag = "reports",
-    params(("id" = String, Path), ("name" = String, Path)),
-    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = "default", body = super::problem::Problem)))]
+    params(("id" = String, Path), ("name" = String, Path),
+        ("Range" = Option<String>, Header, description = "a single range, such as `bytes=0-1023`")),
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
+        (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = "default", body = super::problem::Problem)))]
 pub async fn download(
     _: Allowed<Read>,
     services: Data<Services>,
+    request: HttpRequest,
     path: Path<(String, String)>,
 ) -> ApiResult<HttpResponse> {
-    let artifact = stored(&services, &path).await?;
-    let bytes = services.stores.blobs.read(&artifact.digest, 0..artifact.bytes).await?;
-    let bytes = bytes.ok_or_else(|| ApiError::new(Code::Internal, "the artifact's bytes are gone from the store"))?;
-    let disposition = ContentDisposition {
-        disposition: DispositionType::Attachment,
-        parameters: vec![DispositionParam::Filename(artifact.name.clone())],
+    let artifact = find(&services, &path).await?;
+    if !artifact.stored {
+        return Err(not_stored(&artifact));
+    }
+    let mut response = HttpResponse::Ok();
+    describe(&mut response, &artifact);
+    let range = match asked(request.headers(), artifact.bytes, &tag(&artifact)) {
+        Part::Known => return Ok(response.status(StatusCode::NOT_MODIFIED).finish()),
+        Part::Outside => {
+            let detail = format!("{:?} has {} bytes", artifact.name, artifact.bytes);
+            let header = format!("bytes */{}", artifact.bytes);
+            return Err(ApiError::new(Code::OutOfRange, detail).with_header(CONTENT_RANGE, header));
+        }
+        Part::Whole => 0..artifact.bytes,
+        Part::Bytes(range) => {
+            let header = format!("bytes {}-{}/{}", range.start, range.end - 1, artifact.bytes);
+            response
+                .status(StatusCode::PARTIAL_CONTENT)
+                .insert_header((CONTENT_RANGE, header));
+            range
+        }
     };
-    Ok(HttpResponse::Ok()
-        .content_type("application/octet-stream")
-        .insert_header(disposition)
-        // Keeps the bytes, and their number, as they are: most artifacts are packed or large.
-        .insert_header(ContentEncoding::Identity)
-        .insert_header(("ETag", format!("\"{}\"", artifact.digest)))
-        .body(actix_web::body::SizedStream::new(artifact.bytes, bytes)))
+    let length = range.end - range.start;
+    let bytes = services.stores.blobs.read(&artifact.digest, range).await?;
+    let bytes = bytes.ok_or_else(|| ApiError::new(Code::Internal, "the artifact's bytes are gone from the store"))?;
+    Ok(response.body(SizedStream::new(length, bytes)))
 }
 
-async fn stored(services: &Services, path: &(String, String)) -> ApiResult<ArtifactRecord> {
+/// What a download would give, without the bytes; and how many of them are here (`Upload-Offset`) of how many there will
+/// be (`Upload-Length`), 204 while some are missing.
+#[utoipa::path(head, path = "/api/v1/reports/{id}/artifacts/{name}", tag = "ingest",
+    params(("id" = String, Path), ("name" = String, Path)),
+    responses((status = 200, description = "it is here; its size, tag and name in the headers"),
+        (status = 204, description = "not all of it is here; how much is in the headers"), (status = "default", description = "no such artifact")))]
+pub async fn head(
+    _: Allowed<IngestOrRead>,
+    services: Data<Services>,
+    path: Path<(String, String)>,
+) -> ApiResult<HttpResponse> {
+    let artifact = find(&services, &path).await?;
+    let id = report_id(&path.0)?;
+    let here = match artifact.stored {
+        true => artifact.bytes,
+        false => services.ingest.offset(&id, &artifact)?,
+    };
+    let mut response = HttpResponse::NoContent();
+    response
+        .insert_header((UPLOAD_OFFSET, here.to_string()))
+        .insert_header((UPLOAD_LENGTH, artifact.bytes.to_string()));
+    if !artifact.stored {
+        return Ok(response.finish());
+    }
+    describe(response.status(StatusCode::OK), &artifact);
+    let none = stream::empty::<Result<bytes::Bytes, std::io::Error>>();
+    Ok(response.body(SizedStream::new(artifact.bytes, none)))
+}
+
+/// The headers of a download.
+fn describe(response: &mut HttpResponseBuilder, artifact: &ArtifactRecord) {
+    response
+        .insert_header((CONTENT_TYPE, "application/octet-stream"))
+        .insert_header((CONTENT_DISPOSITION, attachment(&artifact.name)))
+        // Keeps the bytes, and their number, as they are: most artifacts are packed or large.
+        .insert_header(ContentEncoding::Identity)
+        .insert_header((ACCEPT_RANGES, "bytes"))
+        .insert_header((ETAG, tag(artifact)));
+}
+
+fn tag(artifact: &ArtifactRecord) -> String {
+    format!("\"{}\"", artifact.digest)
+}
+
+fn not_stored(artifact: &ArtifactRecord) -> ApiError {
+    ApiError::new(
+        Code::NotStored,
+        format!("the bytes of {:?} are not here", artifact.name),
+    )
+}
+
+async fn find(services: &Services, path: &(String, String)) -> ApiResult<ArtifactRecord> {
     let (id, name) = (report_id(&path.0)?, &path.1);
     let report = services.ingest.report(&id).await?;
     let artifact = report.artifacts.into_iter().find(|artifact| artifact.name == *name);
-    let artifact = artifact.ok_or_else(|| Refusal::NoArtifact(id, name.clone()))?;
-    if !artifact.stored {
-        return Err(ApiError::new(
-            Code::NotStored,
-            format!("the bytes of {name:?} are not here"),
-        ));
-    }
-    Ok(artifact)
+    Ok(artifact.ok_or_else(|| Refusal::NoArtifact(id, name.clone()))?)
 }
 
 /// Which lines.
@@ -82,7 +149,10 @@ pub async fn lines(
     path: Path<(String, String)>,
     query: Query<LinesQuery>,
 ) -> ApiResult<Json<Lines>> {
-    let artifact = stored(&services, &path).await?;
+    let artifact = find(&services, &path).await?;
+    if !artifact.stored {
+        return Err(not_stored(&artifact));
+    }
     let blob = services.stores.blobs.local(&artifact.digest).await?;
     let blob = blob.ok_or_else(|| ApiError::new(Code::Internal, "the artifact's bytes are gone from the store"))?;
     let from = query.from.unwrap_or(1).max(1);

@@ -4,6 +4,9 @@ pub mod access;
 mod artifacts;
 mod body;
 mod conditional;
+mod direct;
+mod disposition;
+pub mod head;
 mod health;
 mod json;
 mod knowledge;
@@ -12,6 +15,7 @@ mod minidump;
 mod multipart;
 pub mod openapi;
 pub mod problem;
+mod range;
 mod reports;
 mod search;
 mod symbols;
@@ -25,7 +29,7 @@ use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::http::{ConnectionType, Method};
 use actix_web::middleware::Next;
 use actix_web::web::{self, ServiceConfig};
-use actix_web::{HttpRequest, Resource, Responder, ResponseError};
+use actix_web::{HttpRequest, Resource, Responder, ResponseError, guard};
 
 use self::body::Unread;
 use self::problem::{ApiError, Code};
@@ -56,11 +60,7 @@ pub fn configure(app: &mut ServiceConfig, services: web::Data<Services>) {
     // The addresses that debuginfod's clients know. They take a page for the file they asked for.
     .service(
         web::scope("/buildid")
-            .service(
-                only("/{build_id}/{kind}", "GET, HEAD")
-                    .get(symbols::debuginfod)
-                    .head(symbols::debuginfod),
-            )
+            .service(only("/{build_id}/{kind}", "GET, HEAD").get(symbols::debuginfod))
             .default_service(web::to(no_such_address)),
     )
     .default_service(web::to(ui::serve));
@@ -73,8 +73,8 @@ fn routes(app: &mut ServiceConfig) {
         .service(only("/reports/{id}/complete", "POST").post(reports::complete))
         .service(
             only("/reports/{id}/artifacts/{name}", "GET, HEAD, PUT")
+                .head(artifacts::head)
                 .get(artifacts::download)
-                .head(uploads::offset)
                 .put(uploads::put),
         )
         .service(only("/reports/{id}/artifacts/{name}/lines", "GET").get(artifacts::lines))
@@ -89,16 +89,23 @@ fn routes(app: &mut ServiceConfig) {
         .service(only("/openapi.json", "GET").get(openapi::serve));
 }
 
-/// A resource that answers other methods than those in `allow` with 405.
-fn only(path: &str, allow: &'static str) -> Methods {
-    let refuse = move || async move { Err::<&str, _>(ApiError::method_not_allowed(allow)) };
+/// A resource that answers other methods than those in `allow` with 405. GET brings HEAD with it.
+fn only(path: &str, allow: &str) -> Methods {
+    let allow = match allow.contains("HEAD") {
+        true => allow.to_owned(),
+        false => allow.replace("GET", "GET, HEAD"),
+    };
+    let refuse = move || {
+        let error = ApiError::method_not_allowed(&allow);
+        async move { Err::<&str, _>(error) }
+    };
     Methods(web::resource(path).default_service(web::to(refuse)))
 }
 
 struct Methods(Resource);
 
 macro_rules! methods {
-    ($($method:ident),*) => {
+    ($($method:ident = $guard:expr;)*) => {
         impl Methods {
             $(fn $method<F, Args>(self, handler: F) -> Self
             where
@@ -106,13 +113,19 @@ macro_rules! methods {
                 Args: actix_web::FromRequest + 'static,
                 F::Output: Responder + 'static,
             {
-                Self(self.0.route(web::$method().to(handler)))
+                Self(self.0.route(web::route().guard($guard).to(handler)))
             })*
         }
     };
 }
 
-methods!(get, head, post, put);
+methods! {
+    // HEAD is a GET whose body is not sent. One that costs less goes before it.
+    get = guard::Any(guard::Get()).or(guard::Head());
+    head = guard::Head();
+    post = guard::Post();
+    put = guard::Put();
+}
 
 impl actix_web::dev::HttpServiceFactory for Methods {
     fn register(self, config: &mut actix_web::dev::AppService) {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, ResponseError};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -60,13 +60,17 @@ problems! {
     InvalidQuery = 400 "invalid-query" "the search query can not be understood",
         "words, \"phrases\", field:value, -not and prefix* are understood";
     Unauthorized = 401 "unauthorized" "a token is needed",
-        "send `Authorization: Bearer …`; an administrator makes one with `whycrash-server token create`";
+        "send `Authorization: Bearer …`; `whycrash-server token create --scope admin`, on the server's machine, makes one";
     Forbidden = 403 "forbidden" "the token does not allow this",
         "ask for a token with the scope that the detail names";
     CrossSite = 403 "cross-site" "requests from other sites are refused",
         "open the user interface under the server's own address";
-    UnknownHost = 403 "unknown-host" "the server does not know itself under this name",
-        "use its address, or add the name to `hosts` in whycrash.toml";
+    NotDirect = 403 "not-direct" "a server without tokens answers its own machine alone",
+        "make the first token with `whycrash-server token create --scope admin` on the server's machine, and send it as \
+            `Authorization: Bearer …`";
+    UnknownHost = 403 "unknown-host" "a server without tokens does not answer under this name",
+        "use its address, add the name to `hosts` in whycrash.toml, or make the first token with \
+            `whycrash-server token create --scope admin` on the server's machine";
     NotFound = 404 "not-found" "there is nothing at this address",
         "the addresses are listed in /api/v1/openapi.json";
     NoReport = 404 "no-such-report" "there is no such report",
@@ -99,6 +103,8 @@ problems! {
         "download it instead";
     TooLarge = 413 "too-large" "it is larger than the server takes",
         "send large artifacts with PUT, or have the limit that the detail names raised in whycrash.toml";
+    OutOfRange = 416 "range-not-satisfiable" "none of the bytes that are asked for are there",
+        "the Content-Range header has the number of bytes";
     UnsupportedType = 415 "unsupported-media-type" "the body has a type that is not taken here",
         "send application/json or multipart/form-data, as it is or gzip-encoded";
     Mismatch = 422 "sha256-mismatch" "the bytes are not those that were declared; they were dropped",
@@ -127,7 +133,7 @@ pub struct ApiError {
     code: Code,
     detail: String,
     members: Map<String, Value>,
-    allow: Option<&'static str>,
+    headers: Vec<(HeaderName, String)>,
 }
 
 /// Details quote what was sent, which can be long.
@@ -170,7 +176,7 @@ impl ApiError {
             code,
             detail: shorten(detail.to_string()),
             members: Map::new(),
-            allow: None,
+            headers: Vec::new(),
         }
     }
 
@@ -181,12 +187,16 @@ impl ApiError {
         self
     }
 
+    /// The same with a header.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
     /// The answer to a method that an address does not know.
-    pub fn method_not_allowed(allow: &'static str) -> Self {
-        Self {
-            allow: Some(allow),
-            ..Self::new(Code::MethodNotAllowed, format!("allowed are {allow}"))
-        }
+    pub fn method_not_allowed(allow: &str) -> Self {
+        Self::new(Code::MethodNotAllowed, format!("allowed are {allow}")).with_header(ALLOW, allow)
     }
 
     /// What kind it is.
@@ -222,11 +232,14 @@ impl ResponseError for ApiError {
     fn error_response(&self) -> HttpResponse {
         let mut response = HttpResponse::build(self.status_code());
         response.insert_header((CONTENT_TYPE, "application/problem+json"));
+        if self.code == Code::Unauthorized {
+            response.insert_header((WWW_AUTHENTICATE, "Bearer"));
+        }
         if matches!(self.code, Code::Busy | Code::TooManyRequests | Code::InProgress) {
             response.insert_header((RETRY_AFTER, RETRY_SECONDS.to_string()));
         }
-        if let Some(allow) = self.allow {
-            response.insert_header((ALLOW, allow));
+        for (name, value) in &self.headers {
+            response.insert_header((name.clone(), value.as_str()));
         }
         // Serializing strings and numbers does not fail; an empty body is still the right status.
         response.body(serde_json::to_vec(&self.problem()).unwrap_or_default())

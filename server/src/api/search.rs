@@ -21,8 +21,9 @@ const MAX_OFFSET: usize = 10_000;
 /// What is asked.
 #[derive(Debug, Deserialize, IntoParams)]
 pub struct SearchQuery {
-    /// Words, `"phrases"`, `field:value`, `-not`, `prefix*`. Fields: cause, signal, exception, host, rank, kind,
-    /// plugin, signature. Everything matches when absent.
+    /// Words, `"phrases"`, `field:value`, `-not`, `prefix*`. Fields: cause, signal, exception, host, job, rank, gpu,
+    /// driver, torch, kind, plugin, signature. A value is also found by its first or last parts between dots, and by
+    /// its words: `host:node-1` of `node-1.cluster`, `torch:2.11` of `2.11.0`, `gpu:H100`. Everything matches when absent.
     #[serde(default)]
     pub q: String,
     /// Results at most, 20 if absent, at most 200.
@@ -67,10 +68,16 @@ pub async fn search(
     http: HttpRequest,
     query: Query<SearchQuery>,
 ) -> ApiResult<HttpResponse> {
+    if query.offset > MAX_OFFSET {
+        return Err(ApiError::new(
+            Code::InvalidRequest,
+            format!("`offset` is at most {MAX_OFFSET}: narrow the query to see what comes after"),
+        ));
+    }
     let request = SearchRequest {
         query: search::Query::parse(&query.q)?,
         limit: query.limit.unwrap_or(20).min(200),
-        offset: query.offset.min(MAX_OFFSET),
+        offset: query.offset,
         sort: query.sort,
         facet_values: query.facet_values.unwrap_or(10).min(100),
     };

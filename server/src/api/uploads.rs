@@ -4,8 +4,8 @@
 //! there; one without either is the whole artifact. Each answer means that the bytes so far are durable. A body that
 //! breaks off or stalls keeps what came, and frees the artifact for another request.
 
+use actix_web::HttpRequest;
 use actix_web::http::header::{CONTENT_RANGE, HeaderMap};
-use actix_web::{HttpRequest, HttpResponse};
 use futures_util::StreamExt;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -17,7 +17,9 @@ use crate::ingest::Refusal;
 use crate::store::{ArtifactRecord, ReportId};
 
 /// Header that tells where a chunk starts, or how many bytes are here.
-const UPLOAD_OFFSET: &str = "Upload-Offset";
+pub const UPLOAD_OFFSET: &str = "Upload-Offset";
+/// Header that tells how many bytes there will be.
+pub const UPLOAD_LENGTH: &str = "Upload-Length";
 
 /// How far an upload has come.
 #[derive(Debug, Serialize, ToSchema)]
@@ -28,23 +30,6 @@ pub struct Uploaded {
     pub bytes: u64,
     /// Whether the artifact is whole and has the declared SHA-256.
     pub stored: bool,
-}
-
-/// How many bytes of an artifact are here: header `Upload-Offset`, and `Upload-Length` for how many there will be.
-#[utoipa::path(head, path = "/api/v1/reports/{id}/artifacts/{name}", tag = "ingest",
-    params(("id" = String, Path), ("name" = String, Path)),
-    responses((status = 204, description = "offset in the headers"), (status = "default", description = "no such artifact")))]
-pub async fn offset(
-    _: Allowed<Ingest>,
-    services: Data<Services>,
-    path: Path<(String, String)>,
-) -> ApiResult<HttpResponse> {
-    let (id, artifact) = find(&services, &path).await?;
-    let offset = services.ingest.offset(&id, &artifact)?;
-    Ok(HttpResponse::NoContent()
-        .insert_header((UPLOAD_OFFSET, offset.to_string()))
-        .insert_header(("Upload-Length", artifact.bytes.to_string()))
-        .finish())
 }
 
 /// Sends an artifact, or a chunk of it. With all bytes here their SHA-256 is compared with the declared one: on a

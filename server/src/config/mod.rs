@@ -22,8 +22,8 @@ pub struct Config {
     pub data: PathBuf,
     /// Address under which people reach the server, for the links it gives out; from the request when absent.
     pub public_url: Option<String>,
-    /// Names under which the server may be asked, beside loopback ones and the one in `public_url`. Only asked of
-    /// requests while no token exists: it keeps web pages elsewhere from reaching a server on this machine.
+    /// Names under which a server without tokens may be asked, beside loopback ones. It keeps web pages elsewhere from
+    /// reaching a server on this machine; with tokens every name will do.
     pub hosts: Vec<String>,
     /// Folders searched for binaries and debug files, before the binaries of this machine.
     pub symbols: Vec<PathBuf>,
@@ -185,6 +185,13 @@ impl Config {
             .unwrap_or_default();
         args.apply(&mut config);
         Ok(config)
+    }
+
+    /// The command that makes a token for this server's data.
+    pub fn first_token_command(&self) -> String {
+        let data = std::path::absolute(&self.data).unwrap_or_else(|_| self.data.clone());
+        let quoted = data.display().to_string().replace('\'', "'\\''");
+        format!("whycrash-server --data '{quoted}' token create --scope admin")
     }
 
     /// Whether only this machine can reach the server.

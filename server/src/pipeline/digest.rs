@@ -1,29 +1,25 @@
 //! What lists, groups and the index take from a document.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
-use whycrash_catalog::Catalog;
 use whycrash_evidence::model::{Evidence, What};
-use whycrash_evidence::readers::Lines;
-use whycrash_evidence::{Artifact, ArtifactKind, Limits};
 use whycrash_plugin_host::Document;
 
-use super::reopen;
-use crate::search::{Field, IndexDocument};
+use crate::search::{Field, IndexDocument, cut};
 use crate::store::{ReportRecord, Result, StoreError, StoredDocument, Summary};
 
-/// Bytes of text indexed of one report: what comes after is found by opening the report.
-const TEXT_BYTES: usize = 4 << 20;
-/// Lines of a log read at a time.
-const LOG_LINES: u64 = 256;
-/// Frames indexed of one thread, innermost first.
-const FRAMES: usize = 64;
-/// Characters of a value of the metadata that lists show and the index finds: names of machines have 253 at most.
+/// Bytes of a value that lists show; the document has all of it.
+const SHOWN_BYTES: usize = 200;
+/// Characters of a value of the metadata that are looked at: names of machines have 253 at most.
 const WORD: usize = 256;
-/// Ranks that lists show and the index finds; the document has all of them.
-const RANKS: usize = 4096;
+/// Bytes of a title that are searched.
+const TITLE_BYTES: usize = 2000;
+/// Ranks that lists show of a report, and ranks by which it is found.
+const RANKS: (usize, usize) = (64, 4096);
+/// Values of one field by which a report is found, but for ranks.
+const VALUES: usize = 64;
 
 /// The document as it is stored, and as it is indexed with this text.
 pub fn digest(
@@ -48,7 +44,7 @@ pub fn digest(
             .as_millisecond(),
         title: title_lines(document, &summary),
         text,
-        fields: fields(document, &summary, &causes),
+        fields: fields(document, report, &summary, &causes),
         summary: summary.clone(),
     };
     Ok((StoredDocument { json, summary, causes }, indexed))
@@ -81,18 +77,30 @@ pub fn summary(document: &Document, report: &ReportRecord) -> Summary {
             .collect::<Vec<_>>()
             .join(", ")
     };
+    let ranks = ranks(evidence, &report.metadata);
     Summary {
         id: report.id.to_string(),
-        title: title.unwrap_or_else(names),
-        cause: best.map(|finding| finding.cause.clone()),
-        finding: best.map(|finding| finding.title.clone()),
-        signal,
+        title: shown(title.unwrap_or_else(names)),
+        cause: best.map(|finding| shown(finding.cause.clone())),
+        finding: best.map(|finding| shown(finding.title.clone())),
+        signal: signal.map(shown),
         signature,
-        host: word(&report.metadata, "host").or_else(|| word(&evidence.context, "host")),
-        exception: exception(evidence),
+        host: word(&report.metadata, "host")
+            .or_else(|| word(&evidence.context, "host"))
+            .map(shown),
+        exception: exception(evidence).map(shown),
         time: time(evidence, report).to_string(),
         received: report.received.to_string(),
-        ranks: ranks(evidence, &report.metadata),
+        ranks_omitted: ranks.len().saturating_sub(RANKS.0) as u64,
+        ranks: ranks.into_iter().take(RANKS.0).collect(),
+    }
+}
+
+/// The value as lists show it.
+fn shown(value: String) -> String {
+    match cut(&value, SHOWN_BYTES) {
+        whole if whole.len() == value.len() => value,
+        start => format!("{start}…"),
     }
 }
 
@@ -126,18 +134,15 @@ fn exception(evidence: &Evidence) -> Option<String> {
     python.or_else(|| evidence.gpu_cores.iter().find_map(|core| core.exception.clone()))
 }
 
-fn ranks(evidence: &Evidence, metadata: &Map<String, Value>) -> Vec<u32> {
+fn ranks(evidence: &Evidence, metadata: &Map<String, Value>) -> BTreeSet<u32> {
     let named = [metadata.get("rank"), evidence.context.get("rank")]
         .into_iter()
         .flatten();
     let named = named.filter_map(|rank| rank.as_u64().or_else(|| rank.as_str()?.parse().ok()));
-    let mut ranks: Vec<u32> = named.filter_map(|rank| u32::try_from(rank).ok()).collect();
+    let mut ranks: BTreeSet<u32> = named.filter_map(|rank| u32::try_from(rank).ok()).collect();
     ranks.extend(evidence.threads.iter().filter_map(|thread| thread.rank));
     ranks.extend(evidence.timeline.iter().filter_map(|event| event.rank));
     ranks.extend(evidence.collectives.iter().flat_map(|collectives| &collectives.ranks));
-    ranks.sort_unstable();
-    ranks.dedup();
-    ranks.truncate(RANKS);
     ranks
 }
 
@@ -154,10 +159,16 @@ fn title_lines(document: &Document, summary: &Summary) -> Vec<String> {
     .into_iter()
     .flatten()
     .chain(findings)
+    .map(|line| cut(&line, TITLE_BYTES).to_owned())
     .collect()
 }
 
-fn fields(document: &Document, summary: &Summary, causes: &[String]) -> BTreeMap<Field, Vec<String>> {
+fn fields(
+    document: &Document,
+    report: &ReportRecord,
+    summary: &Summary,
+    causes: &[String],
+) -> BTreeMap<Field, Vec<String>> {
     let one = |value: &Option<String>| value.iter().cloned().collect::<Vec<_>>();
     let kinds = document
         .report
@@ -165,7 +176,9 @@ fn fields(document: &Document, summary: &Summary, causes: &[String]) -> BTreeMap
         .iter()
         .filter_map(|artifact| name_of(&artifact.kind));
     let plugins = document.findings.iter().map(|finding| finding.plugin.name.clone());
-    let ranks = summary.ranks.iter().map(ToString::to_string);
+    let ranks = ranks(&document.evidence, &report.metadata);
+    let ranks = ranks.iter().take(RANKS.1).map(ToString::to_string);
+    let facts = Machine::of(&document.evidence);
     let mut fields = BTreeMap::from([
         (Field::Signal, one(&summary.signal)),
         (Field::Signature, one(&summary.signature)),
@@ -175,10 +188,15 @@ fn fields(document: &Document, summary: &Summary, causes: &[String]) -> BTreeMap
         (Field::Rank, ranks.collect()),
         (Field::Kind, kinds.collect()),
         (Field::Plugin, plugins.collect()),
+        (Field::Gpu, facts.gpus),
+        (Field::Driver, facts.drivers),
+        (Field::Torch, facts.torch),
+        (Field::Job, facts.jobs),
     ]);
-    for values in fields.values_mut() {
+    for (field, values) in &mut fields {
         values.sort();
         values.dedup();
+        values.truncate(if *field == Field::Rank { RANKS.1 } else { VALUES });
     }
     fields
 }
@@ -188,94 +206,40 @@ fn name_of(value: &impl serde::Serialize) -> Option<String> {
     serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
 }
 
-/// The text that finds this report: what is known about its causes, what happened, frames, and the lines of its logs.
-pub fn text(document: &Document, artifacts: &[Artifact], catalog: &Catalog) -> Vec<String> {
-    let mut text = Text {
-        lines: Vec::new(),
-        left: TEXT_BYTES,
-    };
-    for finding in &document.findings {
-        text.add(&finding.explanation);
-        if let Some(cause) = catalog.get(&finding.cause) {
-            text.add(&cause.title);
-            cause.tags.iter().for_each(|tag| text.add(tag));
-        }
-    }
-    for module in reopen::modules_of(&document.evidence) {
-        text.add(&module.id);
-    }
-    if let Some(crash) = &document.evidence.crash {
-        crash
-            .message
-            .iter()
-            .chain(&crash.process)
-            .for_each(|line| text.add(line));
-    }
-    for event in &document.evidence.timeline {
-        text.add(&event.text);
-        if let What::PythonException(exception) = &event.what {
-            text.add(&exception.message);
-        }
-    }
-    for thread in &document.evidence.threads {
-        for frame in thread.frames.iter().take(FRAMES) {
-            frame
-                .function
-                .iter()
-                .chain(&frame.file)
-                .chain(&frame.module)
-                .for_each(|line| text.add(line));
-        }
-    }
-    for core in &document.evidence.gpu_cores {
-        core.kernel.iter().for_each(|kernel| text.add(kernel));
-    }
-    if let Some(Value::Array(command)) = document.evidence.context.get("command") {
-        command.iter().filter_map(Value::as_str).for_each(|word| text.add(word));
-    }
-    let kinds = document
-        .report
-        .artifacts
-        .iter()
-        .map(|head| (head.name.as_str(), head.kind));
-    let is_text = |name: &str| {
-        kinds
-            .clone()
-            .any(|(known, kind)| known == name && kind == ArtifactKind::Log)
-    };
-    for artifact in artifacts.iter().filter(|artifact| is_text(&artifact.name)) {
-        text.add_log(artifact);
-    }
-    text.lines
+/// What the context and the GPU cores plainly say of machine and job.
+struct Machine {
+    gpus: Vec<String>,
+    drivers: Vec<String>,
+    torch: Vec<String>,
+    jobs: Vec<String>,
 }
 
-/// Lines up to a number of bytes.
-struct Text {
-    lines: Vec<String>,
-    left: usize,
-}
+impl Machine {
+    /// Variables that schedulers and launchers name a job in.
+    const JOB_VARIABLES: [&str; 3] = ["SLURM_JOB_ID", "SLURM_JOB_NAME", "TORCHELASTIC_RUN_ID"];
 
-impl Text {
-    fn add(&mut self, line: &str) {
-        if !line.is_empty() && line.len() <= self.left {
-            self.left -= line.len();
-            self.lines.push(line.to_owned());
-        }
-    }
-
-    /// The end of a log, as far as it fits: what a process says last is what people remember of its crash. A log that
-    /// can not be read has its problem in the document.
-    fn add_log(&mut self, artifact: &Artifact) {
-        let Ok(log) = Lines::open(artifact, &Limits::default()) else {
-            return;
-        };
-        let mut last = log.count();
-        while last > 0 && self.left > LOG_LINES as usize {
-            let first = last.saturating_sub(LOG_LINES - 1).max(1);
-            let Ok(lines) = log.range(first, last) else { return };
-            lines.iter().for_each(|line| self.add(line));
-            self.left = self.left.saturating_sub(lines.len());
-            last = first - 1;
+    fn of(evidence: &Evidence) -> Self {
+        let context = &evidence.context;
+        let members = |name: &str| context.get(name).and_then(Value::as_object);
+        let devices = context.get("gpus").and_then(Value::as_array).into_iter().flatten();
+        let devices = devices.filter_map(|device| word(device.as_object()?, "name"));
+        let cores = &evidence.gpu_cores;
+        let variables = members("environment")
+            .into_iter()
+            .flat_map(|variables| Self::JOB_VARIABLES.iter().filter_map(|name| word(variables, name)));
+        Self {
+            gpus: devices
+                .chain(cores.iter().filter_map(|core| core.name.clone()))
+                .collect(),
+            drivers: word(context, "driver")
+                .into_iter()
+                .chain(cores.iter().filter_map(|core| core.driver.clone()))
+                .collect(),
+            torch: members("packages")
+                .and_then(|packages| word(packages, "torch"))
+                .into_iter()
+                .collect(),
+            jobs: word(context, "job").into_iter().chain(variables).collect(),
         }
     }
 }

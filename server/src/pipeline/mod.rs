@@ -7,6 +7,7 @@
 pub mod arrivals;
 pub mod digest;
 pub mod reopen;
+mod text;
 mod worker;
 
 use std::sync::Arc;

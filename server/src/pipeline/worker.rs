@@ -12,7 +12,7 @@ use whycrash_catalog::Catalog;
 use whycrash_evidence::Artifact;
 use whycrash_plugin_host::{Document, Input};
 
-use super::{Diagnose, OWNER, Stores, digest, reopen};
+use super::{Diagnose, OWNER, Stores, digest, reopen, text};
 use crate::config;
 use crate::store::{Job, Lease, LocalBlob, ModuleUse, ReportRecord, StoreError};
 
@@ -143,7 +143,7 @@ impl Worker {
         let (input, blobs) = self.runtime.block_on(self.input(&report))?;
         let mut document = self.diagnose(&input)?;
         complete_head(&mut document, &report);
-        let text = digest::text(&document, &input.artifacts, &self.catalog);
+        let text = text::of(&document, &input.artifacts, &self.catalog);
         drop(blobs);
 
         count_plugins(&document);

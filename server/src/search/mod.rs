@@ -36,16 +36,36 @@ pub enum Field {
     Kind,
     /// Plugin that found something.
     Plugin,
+    /// Model of a GPU.
+    Gpu,
+    /// Version of the GPU driver.
+    Driver,
+    /// Version of `PyTorch`.
+    Torch,
+    /// Id or name of the job.
+    Job,
+}
+
+/// Bytes of a field's value that are kept; longer ones are cut alike in the index and in queries.
+pub const VALUE_BYTES: usize = 256;
+
+/// The start of a text of at most so many bytes.
+pub fn cut(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }
 
 impl Field {
     /// All of them, in the order in which facets are shown.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::Cause,
         Self::Signal,
         Self::Exception,
         Self::Host,
+        Self::Job,
         Self::Rank,
+        Self::Gpu,
+        Self::Driver,
+        Self::Torch,
         Self::Kind,
         Self::Plugin,
         Self::Signature,
@@ -62,6 +82,10 @@ impl Field {
             Self::Rank => "rank",
             Self::Kind => "kind",
             Self::Plugin => "plugin",
+            Self::Gpu => "gpu",
+            Self::Driver => "driver",
+            Self::Torch => "torch",
+            Self::Job => "job",
         }
     }
 

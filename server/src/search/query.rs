@@ -3,12 +3,14 @@
 //! People paste log lines and C++ names into a search box, so a colon makes a field only after a plain lower-case
 //! word that is followed by a value: `std::vector`, `train.py:12` and `RuntimeError: oops` are text.
 
-use super::Field;
+use super::{Field, words};
 
 /// Longest query, in bytes.
 const MAX_BYTES: usize = 4096;
 /// Most clauses of a query.
 const MAX_CLAUSES: usize = 64;
+/// Most words in all clauses together: each is looked up in every part of the index.
+const MAX_WORDS: usize = 256;
 
 /// A query whose clauses must all hold; without any it matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,8 +47,8 @@ pub enum QueryError {
     /// A minus sign with nothing after it.
     #[error("the `-` at character {0} leaves nothing out: a word must follow it")]
     NothingNegated(usize),
-    /// Too long, or too many clauses.
-    #[error("the query is too long: {MAX_CLAUSES} clauses and {MAX_BYTES} bytes are allowed")]
+    /// Too long, or too many clauses or words.
+    #[error("the query is too long: {MAX_CLAUSES} clauses, {MAX_WORDS} words and {MAX_BYTES} bytes are allowed")]
     TooLong,
 }
 
@@ -70,6 +72,11 @@ impl Query {
                 return Err(QueryError::TooLong);
             }
             clauses.push(scanner.clause()?);
+        }
+        let texts = clauses.iter().filter(|clause: &&Clause| clause.field.is_none());
+        let words = texts.map(|clause| words::to_find(&clause.value).len());
+        if words.sum::<usize>() > MAX_WORDS {
+            return Err(QueryError::TooLong);
         }
         Ok(Self { clauses })
     }

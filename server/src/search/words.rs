@@ -3,7 +3,9 @@
 //! A word is a run of letters and digits, in lower case. Parts of a camel-case identifier are found too: they stand
 //! at the place of the whole, so that `memory` finds `OutOfMemoryError` and a phrase that holds it still matches.
 
-/// Longest word that is kept, in bytes: longer ones are data, not language.
+use super::cut;
+
+/// Bytes of a word that are kept: longer ones are data, not language, and are found by how they begin.
 pub const MAX_WORD_BYTES: usize = 120;
 
 /// A word and where it stands.
@@ -49,14 +51,12 @@ pub fn to_find(text: &str) -> Vec<Word> {
             (None, true) => start = Some(at),
             (Some(from), false) => {
                 start = None;
-                if at - from <= MAX_WORD_BYTES {
-                    let run = text.get(from..at).unwrap_or_default();
-                    words.push(Word {
-                        text: run.to_lowercase(),
-                        position: words.len(),
-                        range: from..at,
-                    });
-                }
+                let run = cut(text.get(from..at).unwrap_or_default(), MAX_WORD_BYTES);
+                words.push(Word {
+                    text: run.to_lowercase(),
+                    position: words.len(),
+                    range: from..from + run.len(),
+                });
             }
             _ => {}
         }
@@ -86,7 +86,7 @@ fn camel_parts(run: &str) -> Vec<std::ops::Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{to_find, to_index};
+    use super::{MAX_WORD_BYTES, to_find, to_index};
 
     #[test]
     fn text_becomes_words() {
@@ -108,6 +108,7 @@ mod tests {
         let positions: Vec<usize> = to_index("anOut b").into_iter().map(|word| word.position).collect();
         assert_eq!(positions, [0, 0, 0, 1]);
         assert_eq!(to_find("OutOf b").len(), 2);
-        assert!(to_find(&"x".repeat(500)).is_empty());
+        let long = to_find(&"x".repeat(500));
+        assert_eq!((long.len(), long[0].text.len()), (1, MAX_WORD_BYTES));
     }
 }

@@ -109,6 +109,14 @@ pub struct Summary {
     /// Ranks that appear in the report.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<u32>,
+    /// How many more ranks there are.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub ranks_omitted: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A document as it is stored, with what is asked of it without opening it.

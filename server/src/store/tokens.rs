@@ -81,6 +81,13 @@ pub struct TokenRecord {
     pub created: Timestamp,
 }
 
+impl TokenRecord {
+    /// Whether it allows what needs this scope.
+    pub fn allows(&self, needed: Scope) -> bool {
+        self.scopes.iter().any(|scope| scope.allows(needed))
+    }
+}
+
 /// Access tokens by the hash of their secret.
 #[async_trait]
 pub trait Tokens: Send + Sync + std::fmt::Debug {
@@ -92,6 +99,9 @@ pub trait Tokens: Send + Sync + std::fmt::Debug {
 
     /// All tokens by name.
     async fn tokens(&self) -> Result<Vec<TokenRecord>>;
+
+    /// Whether there ever was a token, one that was revoked included.
+    async fn had_any(&self) -> Result<bool>;
 
     /// Removes the token of this name; false if there is none.
     async fn revoke_token(&self, name: &str) -> Result<bool>;

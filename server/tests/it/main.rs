@@ -1,7 +1,9 @@
 //! The server as its clients see it, and its stores as the server sees them.
 
+mod access;
 mod api;
 mod conformance;
+mod downloads;
 mod durability;
 mod errors;
 mod ingest;

@@ -167,13 +167,12 @@ async fn pages_of_other_sites_are_kept_out() {
         config.public_url = Some("https://crashes.example/why".to_owned());
     })
     .await;
-    for host in ["crashes.internal", "crashes.example:443"] {
-        assert_eq!(
-            named.get("/healthz").header(HOST, host).send().await.unwrap().status(),
-            200,
-            "{host}"
-        );
-    }
+    let host = "crashes.internal";
+    assert_eq!(
+        named.get("/healthz").header(HOST, host).send().await.unwrap().status(),
+        200,
+        "{host}"
+    );
     let sent: Value = named
         .post("/api/v1/reports")
         .json(&body)

@@ -1,19 +1,26 @@
 //! The index's fields and tokenizers.
 
+use std::ops::Range;
+
 use ::tantivy::schema::{
     FAST, Field as Handle, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
 };
 use ::tantivy::tokenizer::{RAW_TOKENIZER_NAME, Token, TokenStream, Tokenizer};
 use ::tantivy::{Index, TantivyDocument};
 
-use crate::search::{Field, IndexDocument, words};
+use crate::search::{Field, IndexDocument, VALUE_BYTES, cut, words};
 
 /// Name of the field results can be ordered by.
 pub const TIME: &str = "time";
-/// Tokenizer of text.
-const WORDS: &str = "words";
-/// Tokenizer of values: as a whole, in lower case, and from each dot on.
-const VALUE: &str = "value";
+/// Tokenizer of text. The number counts versions of what the tokenizers do: an index that was made by another one has
+/// another schema, and is built again.
+const WORDS: &str = "words-2";
+/// Tokenizer of values: as a whole, in lower case, and in parts.
+const VALUE: &str = "value-2";
+/// Parts of a value that find it, of each kind: what stands before its first dots, behind its last ones, and between
+/// its spaces. So a host is found without its domain, an exception without its module, a GPU by its model, and a version
+/// by how it begins.
+const PARTS: usize = 4;
 
 /// Handles of the index's fields.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +76,7 @@ impl Fields {
         }
         for (field, values) in &document.fields {
             for value in values {
-                made.add_text(self.value(*field), value);
+                made.add_text(self.value(*field), cut(value, VALUE_BYTES));
             }
         }
         made.add_text(
@@ -110,15 +117,29 @@ impl Tokenizer for Values {
     type TokenStream<'a> = Tokens;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Tokens {
-        let starts = std::iter::once(0).chain(text.match_indices('.').map(|(dot, _)| dot + 1));
-        Tokens::new(starts.map(|start| Token {
-            offset_from: start,
-            offset_to: text.len(),
+        let text = cut(text, VALUE_BYTES);
+        let before = text.match_indices('.').map(|(dot, _)| 0..dot).take(PARTS);
+        let behind = text.rmatch_indices('.').map(|(dot, _)| dot + 1..text.len()).take(PARTS);
+        let ranges = std::iter::once(0..text.len())
+            .chain(before)
+            .chain(behind)
+            .chain(between_spaces(text).take(PARTS));
+        Tokens::new(ranges.filter(|range| !range.is_empty()).map(|range| Token {
+            offset_from: range.start,
+            offset_to: range.end,
             position: 0,
-            text: text.get(start..).unwrap_or_default().to_lowercase(),
+            text: text.get(range).unwrap_or_default().to_lowercase(),
             position_length: 1,
         }))
     }
+}
+
+/// Where the words of a value stand; none for a value that is one word.
+fn between_spaces(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let spaces = text.match_indices(' ').map(|(space, _)| space);
+    let mut start = 0;
+    let ends = spaces.chain(text.contains(' ').then_some(text.len()));
+    ends.map(move |end| std::mem::replace(&mut start, end + 1)..end)
 }
 
 /// Tokens made beforehand.

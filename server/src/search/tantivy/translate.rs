@@ -8,22 +8,24 @@ use ::tantivy::schema::{Field as Handle, IndexRecordOption, Term};
 
 use super::fields::Fields;
 use crate::search::query::{Clause, Query};
-use crate::search::words;
+use crate::search::{VALUE_BYTES, cut, words};
 
 /// How much more a match in the title counts than one in the text.
 const TITLE_BOOST: f32 = 4.0;
-/// Most terms that one prefix may stand for.
-const EXPANSIONS: u32 = 10_000;
+/// Most terms that the prefixes of a query may stand for, all of them together.
+const EXPANSIONS: usize = 10_000;
 
 /// The query in tantivy's terms.
 pub fn query(query: &Query, fields: &Fields) -> Box<dyn TantivyQuery> {
+    let prefixes = query.clauses.iter().filter(|clause| clause.prefix).count();
+    let expansions = (EXPANSIONS / prefixes.max(1)) as u32;
     let mut clauses: Vec<(Occur, Box<dyn TantivyQuery>)> = query
         .clauses
         .iter()
         .map(|clause| {
             (
                 if clause.negated { Occur::MustNot } else { Occur::Must },
-                one(clause, fields),
+                one(clause, fields, expansions),
             )
         })
         .collect();
@@ -34,26 +36,26 @@ pub fn query(query: &Query, fields: &Fields) -> Box<dyn TantivyQuery> {
     Box::new(BooleanQuery::new(clauses))
 }
 
-fn one(clause: &Clause, fields: &Fields) -> Box<dyn TantivyQuery> {
+fn one(clause: &Clause, fields: &Fields, expansions: u32) -> Box<dyn TantivyQuery> {
     match clause.field {
-        Some(field) => value(fields.value(field), &clause.value, clause.prefix),
+        Some(field) => value(fields.value(field), clause, expansions),
         None => Box::new(BooleanQuery::union(vec![
-            Box::new(BoostQuery::new(text(fields.title, clause), TITLE_BOOST)),
-            text(fields.text, clause),
+            Box::new(BoostQuery::new(text(fields.title, clause, expansions), TITLE_BOOST)),
+            text(fields.text, clause, expansions),
         ])),
     }
 }
 
-fn value(field: Handle, value: &str, prefix: bool) -> Box<dyn TantivyQuery> {
-    let term = Term::from_field_text(field, &value.to_lowercase());
-    if prefix {
-        Box::new(beginning(vec![term]))
+fn value(field: Handle, clause: &Clause, expansions: u32) -> Box<dyn TantivyQuery> {
+    let term = Term::from_field_text(field, &cut(&clause.value, VALUE_BYTES).to_lowercase());
+    if clause.prefix {
+        Box::new(beginning(vec![term], expansions))
     } else {
         Box::new(TermQuery::new(term, IndexRecordOption::Basic))
     }
 }
 
-fn text(field: Handle, clause: &Clause) -> Box<dyn TantivyQuery> {
+fn text(field: Handle, clause: &Clause, expansions: u32) -> Box<dyn TantivyQuery> {
     let terms: Vec<Term> = words::to_find(&clause.value)
         .into_iter()
         .map(|word| Term::from_field_text(field, &word.text))
@@ -62,14 +64,14 @@ fn text(field: Handle, clause: &Clause) -> Box<dyn TantivyQuery> {
         // Punctuation alone is in no index, and the rest of the query still means something.
         ([], _) if clause.negated => Box::new(EmptyQuery),
         ([], _) => Box::new(AllQuery),
-        (_, true) => Box::new(beginning(terms)),
+        (_, true) => Box::new(beginning(terms, expansions)),
         ([term], false) => Box::new(TermQuery::new(term.clone(), IndexRecordOption::WithFreqs)),
         (_, false) => Box::new(PhraseQuery::new(terms)),
     }
 }
 
-fn beginning(terms: Vec<Term>) -> PhrasePrefixQuery {
+fn beginning(terms: Vec<Term>, expansions: u32) -> PhrasePrefixQuery {
     let mut query = PhrasePrefixQuery::new(terms);
-    query.set_max_expansions(EXPANSIONS);
+    query.set_max_expansions(expansions);
     query
 }

@@ -86,6 +86,13 @@ CREATE TABLE arrivals (
     ready       INTEGER NOT NULL            -- 1 when the symbols are in their place
 ) STRICT;
 ",
+    "
+-- One row from the first token on: a server that had one never is open again.
+CREATE TABLE first_token (
+    made        INTEGER NOT NULL            -- milliseconds since 1970
+) STRICT;
+INSERT INTO first_token (made) SELECT min(created) FROM tokens HAVING count(*) > 0;
+",
 ];
 
 /// Brings the tables up to date.

@@ -16,6 +16,10 @@ impl Tokens for Sqlite {
                 "INSERT INTO tokens (hash, name, scopes, created) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
                 params![hash.as_str(), token.name, scopes, millis(token.created)],
             )?;
+            tx.execute(
+                "INSERT INTO first_token (made) SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM first_token)",
+                [millis(token.created)],
+            )?;
             Ok(added == 1)
         })
         .await
@@ -41,6 +45,14 @@ impl Tokens for Sqlite {
                 .query_map([], columns)?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             rows.into_iter().map(token_record).collect()
+        })
+        .await
+    }
+
+    async fn had_any(&self) -> Result<bool> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM first_token)")?;
+            Ok(statement.query_row([], |row| row.get(0))?)
         })
         .await
     }

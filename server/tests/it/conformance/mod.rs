@@ -54,7 +54,8 @@ mod tantivy {
     suite! {
         |folder| TantivySearch::open(&folder.path().join("index")).unwrap();
         search::queries_find_what_they_say, facets_count_all_matches, a_document_replaces_the_one_before,
-            pages_and_order, what_is_missing_is_named, cleared_means_empty
+            pages_and_order, what_is_missing_is_named, cleared_means_empty, values_are_found_by_their_ends,
+            a_text_twice_as_long_takes_about_twice_as_long
     }
 }
 

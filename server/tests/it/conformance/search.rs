@@ -253,3 +253,67 @@ pub async fn cleared_means_empty(search: &impl Search) {
     fill(search).await;
     assert_eq!(find(search, "").await.total, 3);
 }
+
+pub async fn values_are_found_by_their_ends(search: &impl Search) {
+    use Field::{Exception, Gpu, Host};
+    let long = format!("{}.end", "d".repeat(3000));
+    let many = (0..50_000).map(|n| format!("c{n}")).collect::<Vec<_>>().join(".");
+    let documents = vec![
+        document("dots", 1, "a", &[], &[(Exception, &["a.b.c.d.e.f.g.h.i.j.Error"])]),
+        document("words", 2, "a", &[], &[(Gpu, &["NVIDIA H100 80GB HBM3"])]),
+        document("odd", 3, "a", &[], &[(Host, &[".", "..", "", "x..y", "日本.é"])]),
+        document("long", 4, "a", &[], &[(Host, &[&long])]),
+        document("many", 5, "a", &[], &[(Host, &[&many])]),
+    ];
+    search.upsert(documents).await.unwrap();
+    let exact_long = format!("host:{long}");
+    let exact_many = format!("host:{}", &many[..4000]);
+    let cases: [(&str, &[&str]); 18] = [
+        ("exception:a.b.c.d.e.f.g.h.i.j.error", &["dots"]),
+        ("exception:Error", &["dots"]),
+        ("exception:j.Error", &["dots"]),
+        ("exception:h.i.j.Error", &["dots"]),
+        ("exception:g.h.i.j.Error", &[]),
+        ("exception:a", &["dots"]),
+        ("exception:a.b.c.d", &["dots"]),
+        ("exception:a.b.c.d.e", &[]),
+        ("exception:a.b.c.d.e*", &["dots"]),
+        ("exception:e", &[]),
+        ("gpu:h100", &["words"]),
+        ("gpu:\"nvidia h100*\"", &[]),
+        ("gpu:\"nvidia h100\"*", &["words"]),
+        ("host:é", &["odd"]),
+        ("host:日本.é", &["odd"]),
+        (&exact_long, &["long"]),
+        (&exact_many, &["many"]),
+        ("host:c0", &["many"]),
+    ];
+    for (query, expected) in cases {
+        assert_eq!(names(&find(search, query).await), expected, "{query}");
+    }
+    let page = find(search, "").await;
+    let longest = page.facets["host"].iter().map(|value| value.value.len()).max();
+    assert!(longest.is_some_and(|longest| longest <= 256), "{longest:?}");
+}
+
+pub async fn a_text_twice_as_long_takes_about_twice_as_long(search: &impl Search) {
+    let mut number = 0;
+    for piece in ["a.", "aB", "A", "x ", "日", "a.b::C_d ", "\u{0}\u{1F4A5}"] {
+        let mut time = async |bytes: usize| {
+            let text = piece.repeat(bytes / piece.len());
+            let mut best = std::time::Duration::MAX;
+            for _ in 0..3 {
+                number += 1;
+                let fields: [(Field, &[&str]); 2] = [(Field::Host, &[&text]), (Field::Exception, &[&text])];
+                let indexed = document(&format!("r{number}"), number, &text, &[&text], &fields);
+                let start = std::time::Instant::now();
+                search.upsert(vec![indexed]).await.unwrap();
+                best = best.min(start.elapsed());
+            }
+            best
+        };
+        let (once, eight) = (time(60_000).await, time(480_000).await);
+        // A cost that grows with the square would be 64 times as much; a commit's own cost is in both.
+        assert!(eight < once * 24, "{piece:?}: {once:?} for 60 kB, {eight:?} for 480 kB");
+    }
+}
