@@ -116,6 +116,22 @@ def leak() -> dict:
     return allocator.snapshot()
 
 
+def kept_features() -> dict:
+    """The features of every step are kept in a list. They have no graph: nothing else grows."""
+    allocator, program = Allocator(8 * GiB), Program()
+    train(allocator, program, 4, 96 * MiB)
+    allocator.trace.clear()
+    try:
+        for _ in range(60):
+            scratch = [allocator.alloc(60 * MiB, program.at("forward", 45)) for _ in range(3)]
+            allocator.alloc(120 * MiB, program.at("extract_features", 77))
+            for block in scratch:
+                allocator.free(block)
+    except OutOfMemory:
+        pass
+    return allocator.snapshot()
+
+
 def healthy() -> dict:
     allocator, program = Allocator(24 * GiB), Program()
     train(allocator, program, 6, 64 * MiB)
@@ -213,6 +229,7 @@ def main() -> None:
         "oom-side-stream-retention-snapshot": (side_stream_retention(), lambda value: pickle.dumps(value, protocol=5)),
         "oom-private-pools-snapshot": (private_pools(), lambda value: pickle.dumps(value, protocol=4)),
         "oom-leak-snapshot": (leak(), lambda value: pickle.dumps(value, protocol=4)),
+        "oom-kept-features-snapshot": (kept_features(), lambda value: pickle.dumps(value, protocol=4)),
         "memory-snapshot-healthy": (healthy(), libtorch_pickle.dumps),
     }
     for case, (snapshot, dumps) in corpus.items():

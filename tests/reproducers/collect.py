@@ -65,6 +65,12 @@ CASES = [
     Case("ill-unsupported-avx512er", "ill-unsupported-instruction", "ill-unsupported-instruction/avx512er.cpp"),
     Case("ill-trap-unreachable", "ill-trap", "ill-trap/trap.cpp"),
     Case("fpe-integer-division-shard", "fpe-integer-division", "fpe-integer-division/divide.cpp"),
+    Case("fpe-integer-overflow-stride", "fpe-integer-overflow", "fpe-integer-overflow/overflow.cpp"),
+    Case("fpe-integer-overflow-memory", "fpe-integer-overflow", "fpe-integer-overflow/overflow.cpp", ["memory"]),
+    Case("fpe-float-trap-invalid", "fpe-float-trap", "fpe-float-trap/trap.cpp"),
+    Case("fpe-float-trap-divide", "fpe-float-trap", "fpe-float-trap/trap.cpp", ["divide"]),
+    Case("fpe-float-trap-handled", "fpe-float-trap", "fpe-float-trap/trap.cpp", ["divide", "handled"]),
+    Case("fpe-float-trap-deferred", "fpe-float-trap", "fpe-float-trap/trap.cpp", ["divide", "deferred"]),
     Case("abrt-assert-batch", "abrt-assert", "abrt-assert/assert.cpp"),
     Case("abrt-heap-double-free", "abrt-heap-corruption", "abrt-heap-corruption/double_free.cpp"),
     Case("abrt-heap-invalid-pointer", "abrt-heap-corruption", "abrt-heap-corruption/double_free.cpp", ["invalid"]),
@@ -73,6 +79,7 @@ CASES = [
     Case("abrt-uncaught-main", "abrt-uncaught-exception", "abrt-uncaught-exception/terminate.cpp"),
     Case("abrt-uncaught-thread", "abrt-uncaught-exception", "abrt-uncaught-exception/terminate.cpp", ["thread"]),
     Case("abrt-uncaught-noexcept", "abrt-uncaught-exception", "abrt-uncaught-exception/terminate.cpp", ["noexcept"]),
+    Case("abrt-uncaught-corrupted-file", "abrt-uncaught-exception", "abrt-uncaught-exception/terminate.cpp", ["corrupted"]),
     Case("abrt-pure-virtual-constructor", "abrt-pure-virtual", "abrt-pure-virtual/constructor.cpp"),
     Case("abrt-rust-panic-expect", "abrt-rust-panic", "abrt-rust-panic/panic.rs"),
     Case("dl-worker-killed", "dl-worker-oom-killed", "dl-worker/workers.py", ["killed"]),
@@ -95,6 +102,7 @@ CASES = [
     Case("ddp-unused-params-head", "ddp-unused-params", "dist/ranks.py", ["unused-params"]),
     Case("ddp-param-shape-linear", "ddp-param-shape", "dist/ranks.py", ["param-shape"]),
     Case("py-index-error", "", "py-index-error/index.py"),
+    Case("py-checkpoint-corrupt-safetensors", "py-checkpoint-corrupt", "py-checkpoint-corrupt/truncated_safetensors.py"),
 ]
 
 

@@ -55,7 +55,12 @@ fn state(report: &Value) -> Option<String> {
 
 /// How often the server has seen this crash.
 fn seen(client: &Client, document: &Document) -> Option<String> {
-    let query = format!("signature:{}", document.report.signature.key);
+    let key = &document.report.signature.key;
+    // A report without a failure is like no other.
+    if key.is_empty() {
+        return None;
+    }
+    let query = format!("signature:{key}");
     let found: Value = client
         .get("search", &[("q", &query), ("limit", "1"), ("facet_values", "0")])
         .ok()?;

@@ -202,7 +202,34 @@ fn complete(cause: &Cause) -> Result<(), (&'static str, String)> {
             &format!("`{}` is not a date such as 2026-11-21", seen.date),
         )?;
     }
-    require(!cause.body.is_empty(), "id", "there is no prose after the front matter")
+    require(!cause.body.is_empty(), "id", "there is no prose after the front matter")?;
+    shown_texts(cause).try_for_each(|(key, text)| {
+        require(
+            !text.contains("\\\""),
+            key,
+            "readers would see the backslash of `\\\"`: only the strings of the front matter need it, and only once",
+        )
+    })
+}
+
+/// Every text of a page that is shown to people, with the key that holds it.
+fn shown_texts(cause: &Cause) -> impl Iterator<Item = (&'static str, &String)> {
+    let fixes = cause.fixes.iter().flat_map(|fix| {
+        let texts = fix.steps.iter().chain(&fix.not_when);
+        texts.chain(std::iter::once(&fix.summary))
+    });
+    let keyed = |key: &'static str| move |text| (key, text);
+    [
+        ("title", &cause.title),
+        ("summary", &cause.summary),
+        ("id", &cause.body),
+    ]
+    .into_iter()
+    .chain(cause.signs.iter().map(keyed("signs")))
+    .chain(cause.applies_to.iter().map(keyed("applies_to")))
+    .chain(cause.fixed_in.iter().map(keyed("fixed_in")))
+    .chain(fixes.map(keyed("fixes")))
+    .chain(cause.verified.iter().map(|seen| ("verified", &seen.observed)))
 }
 
 fn is_kebab_case(id: &str) -> bool {

@@ -1,6 +1,8 @@
 //! The fault behind a fatal signal: from the frame of a handler that raised it again, and from the instruction.
 
-use iced_x86::{Code, Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, Register};
+use iced_x86::{
+    Code, Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
 use whycrash_evidence::model::Crash;
 use whycrash_evidence::readers::elf_core::{
     Fault, FaultDetail, Machine, Registers, SignalInfo, code_name, signal_name,
@@ -28,11 +30,18 @@ pub(crate) fn refine(crash: &mut Crash, memory: Memory<'_>) {
     });
     let handled = handled_fault(memory, &thread.registers);
     let Some(fault) = direct.filter(|fault| fault.signal.is_fault()).or(handled) else {
+        crash.arithmetic = pending_arithmetic(memory, &thread.registers).map(Into::into);
         return;
     };
     let mut detail = memory.core.explain(&fault);
+    crash.arithmetic = None;
     match memory.core.machine {
-        Machine::X86_64 => by_instruction(&mut detail, &fault.registers, &memory),
+        Machine::X86_64 => {
+            by_instruction(&mut detail, &fault.registers, &memory);
+            if fault.signal.number == SIGFPE && fault.signal.code == FPE_INTDIV {
+                crash.arithmetic = arithmetic(&fault.registers, &memory).map(Into::into);
+            }
+        }
         Machine::Aarch64 if detail.kind.is_some() && detail.access.is_none() => {
             let word = memory.number(fault.registers.pc, 4);
             detail.access = word.and_then(|word| aarch64::access(word as u32));
@@ -94,6 +103,7 @@ fn signal_of(memory: Memory<'_>, raised: i32, registers: &Registers, exception: 
     };
     let signal = match (raised, exception.vector) {
         (SIGFPE, DIVIDE_ERROR) => at_instruction(SIGFPE, FPE_INTDIV),
+        (SIGFPE, X87_ERROR | SIMD_ERROR) => at_instruction(SIGFPE, float_code(exception.unmasked_float)?),
         (SIGILL, INVALID_OPCODE) => at_instruction(SIGILL, ILL_ILLOPN),
         (SIGSEGV, GENERAL_PROTECTION) => SignalInfo {
             number: SIGSEGV,
@@ -129,6 +139,11 @@ const SIGSEGV: i32 = 11;
 const ILL_ILLOPN: i32 = 2;
 const BUS_ADRERR: i32 = 2;
 const FPE_INTDIV: i32 = 1;
+const FPE_FLTDIV: i32 = 3;
+const FPE_FLTOVF: i32 = 4;
+const FPE_FLTUND: i32 = 5;
+const FPE_FLTRES: i32 = 6;
+const FPE_FLTINV: i32 = 7;
 const SEGV_MAPERR: i32 = 1;
 const SEGV_ACCERR: i32 = 2;
 const SI_KERNEL: i32 = 0x80;
@@ -136,6 +151,23 @@ const DIVIDE_ERROR: u64 = 0;
 const INVALID_OPCODE: u64 = 6;
 const GENERAL_PROTECTION: u64 = 13;
 const PAGE_FAULT: u64 = 14;
+const X87_ERROR: u64 = 16;
+const SIMD_ERROR: u64 = 19;
+
+/// The code of SIGFPE for floating-point exceptions, in the kernel's own order (`fpu__exception_code`).
+fn float_code(unmasked: u64) -> Option<i32> {
+    const CODES: [(u64, i32); 5] = [
+        (0x01, FPE_FLTINV),
+        (0x04, FPE_FLTDIV),
+        (0x08, FPE_FLTOVF),
+        (0x12, FPE_FLTUND),
+        (0x20, FPE_FLTRES),
+    ];
+    CODES
+        .iter()
+        .find(|(flags, _)| unmasked & flags != 0)
+        .map(|(_, code)| *code)
+}
 
 /// Frames of a signal handler, and of what it interrupted, that are looked through.
 const MAX_HANDLER_FRAMES: usize = 512;
@@ -165,6 +197,9 @@ fn by_instruction(detail: &mut FaultDetail, registers: &Registers, memory: &dyn 
 /// Completes a crash that a minidump tells (x86-64), which has the address of a fault but not what the access was.
 pub(crate) fn complete(crash: &mut Crash, registers: &Registers, memory: &dyn Bytes) {
     crash.instruction = instruction_at(memory, registers.pc);
+    if crash.code.as_deref() == Some("FPE_INTDIV") {
+        crash.arithmetic = arithmetic(registers, memory).map(Into::into);
+    }
     if !matches!(crash.signal.as_deref(), Some("SIGSEGV" | "SIGBUS")) {
         return;
     }
@@ -214,14 +249,50 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+fn decode(memory: &dyn Bytes, pc: u64) -> Option<Instruction> {
+    let code = code_at(memory, pc)?;
+    let instruction = Decoder::with_ip(64, &code, pc, DecoderOptions::NONE).decode();
+    (instruction.code() != Code::INVALID).then_some(instruction)
+}
+
+/// A handler that raises SIGFPE again while it is blocked gets it when it returns: the thread is back at the instruction
+/// that failed, and nothing else is left of the fault.
+fn pending_arithmetic(memory: Memory<'_>, registers: &Registers) -> Option<&'static str> {
+    let raised = memory.core.signal?.number == SIGFPE && memory.core.machine == Machine::X86_64;
+    let instruction = decode(&memory, registers.pc).filter(|_| raised)?;
+    let is_float = |register: Register| register.is_vector_register() || register.is_st();
+    let float = (0..instruction.op_count()).any(|operand| is_float(instruction.op_register(operand)));
+    float
+        .then_some("floating-point")
+        .or_else(|| arithmetic(registers, &memory))
+}
+
+/// What a division could not do. The processor has one exception for both: only the divisor tells them apart.
+fn arithmetic(registers: &Registers, memory: &dyn Bytes) -> Option<&'static str> {
+    let instruction = decode(memory, registers.pc)?;
+    if !matches!(instruction.mnemonic(), Mnemonic::Div | Mnemonic::Idiv) {
+        return None;
+    }
+    let divisor = match instruction.op0_kind() {
+        OpKind::Register => value(registers, instruction.op0_register())?,
+        _ => {
+            let access = accesses(memory, registers).into_iter().next()?;
+            let mut bytes = [0; 8];
+            memory.read(access.address, bytes.get_mut(..usize::try_from(access.size).ok()?)?)?;
+            u64::from_le_bytes(bytes)
+        }
+    };
+    Some(if divisor == 0 {
+        "zero-divisor"
+    } else {
+        "quotient-overflow"
+    })
+}
+
 fn accesses(memory: &dyn Bytes, registers: &Registers) -> Vec<Access> {
-    let Some(code) = code_at(memory, registers.pc) else {
+    let Some(instruction) = decode(memory, registers.pc) else {
         return Vec::new();
     };
-    let instruction = Decoder::with_ip(64, &code, registers.pc, DecoderOptions::NONE).decode();
-    if instruction.code() == Code::INVALID {
-        return Vec::new();
-    }
     let mut factory = InstructionInfoFactory::new();
     let used = factory.info(&instruction).used_memory();
     used.iter()
@@ -266,11 +337,12 @@ fn value(registers: &Registers, register: Register) -> Option<u64> {
         Register::CS | Register::DS | Register::ES | Register::SS => return Some(0),
         _ => return None,
     };
+    // The second byte of a register is a register of its own.
+    if matches!(register, Register::AH | Register::BH | Register::CH | Register::DH) {
+        return None;
+    }
     let full: u64 = *registers.general.get(number)?;
     // `[eax + …]` uses the lower half.
-    Some(if register.size() == 4 {
-        full & u64::from(u32::MAX)
-    } else {
-        full
-    })
+    let unused_bits = 64 - 8 * register.size().min(8);
+    Some(full << unused_bits >> unused_bits)
 }

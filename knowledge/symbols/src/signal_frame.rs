@@ -19,6 +19,10 @@ const X86_64_ORDER: [u16; 16] = [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0,
 /// Index of `err` in `struct sigcontext`, after 18 registers and the segment selectors; `trapno`, `oldmask` and `cr2`
 /// follow.
 const X86_64_ERROR_CODE: u64 = 19;
+/// Index of the pointer to the floating-point state, which begins as FXSAVE writes it: the control word of the x87 unit,
+/// its status word, and at byte 24 MXCSR.
+const X86_64_FLOAT_STATE: u64 = 23;
+const MXCSR_OFFSET: u64 = 24;
 /// The kernel's `struct ucontext`; `siginfo` follows it.
 const X86_64_UCONTEXT_SIZE: u64 = 304;
 /// `siginfo` (128 bytes), then flags, link, alternate stack and 128 bytes of signal mask; there `fault_address` is
@@ -63,11 +67,13 @@ pub(crate) struct Interrupted {
 /// An x86 exception.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exception {
-    /// Vector number: 0 `#DE`, 6 `#UD`, 13 `#GP`, 14 `#PF`.
+    /// Vector number: 0 `#DE`, 6 `#UD`, 13 `#GP`, 14 `#PF`, 16 `#MF`, 19 `#XM`.
     pub(crate) vector: u64,
     pub(crate) error_code: u64,
     /// The address of a page fault.
     pub(crate) address: u64,
+    /// Floating-point exceptions that were raised and not masked, as bits of MXCSR's flags; 0 where they were not dumped.
+    pub(crate) unmasked_float: u64,
 }
 
 /// What the kernel wrote down for a handler, when the frame is the trampoline that it returns to.
@@ -94,7 +100,20 @@ fn exception(memory: &Memory<'_>, context: u64) -> Option<Exception> {
         error_code,
         vector: word(X86_64_ERROR_CODE + 1)?,
         address: word(X86_64_ERROR_CODE + 3)?,
+        unmasked_float: word(X86_64_FLOAT_STATE)
+            .and_then(|state| unmasked_float(memory, state))
+            .unwrap_or(0),
     })
+}
+
+/// As the kernel finds them (`fpu__exception_code`): of the flags, those whose masks are off. A set bit of the x87 status
+/// word has its mask in the same bit of the control word, one of MXCSR seven bits higher.
+fn unmasked_float(memory: &Memory<'_>, state: u64) -> Option<u64> {
+    const FLAGS: u64 = 0x3f;
+    let control = memory.number(state, 2)?;
+    let status = memory.number(state.checked_add(2)?, 2)?;
+    let mxcsr = memory.number(state.checked_add(MXCSR_OFFSET)?, 4)?;
+    Some(((status & !control) | (mxcsr & !(mxcsr >> 7))) & FLAGS)
 }
 
 fn is_at<const N: usize>(memory: &Memory<'_>, address: u64, code: [u8; N]) -> bool {

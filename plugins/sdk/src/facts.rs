@@ -25,6 +25,8 @@ pub struct Crash {
     pub address_kind: Option<String>,
     /// `read`, `write` or `execute`.
     pub access: Option<String>,
+    /// What the instruction at a SIGFPE could not do: `zero-divisor`, `quotient-overflow` or `floating-point`.
+    pub arithmetic: Option<String>,
     /// The bytes of code at the faulting instruction, as hex.
     pub instruction: Option<String>,
     /// Process id.
@@ -33,6 +35,9 @@ pub struct Crash {
     pub process: Option<String>,
     /// Last words, such as glibc's abort message.
     pub message: Option<String>,
+    /// Where in a dump the message was found, such as `__abort_msg of libc.so.6` or `exception in memory`; absent for one
+    /// from a log.
+    pub message_source: Option<String>,
     /// The artifact that says so.
     pub artifact: String,
 }

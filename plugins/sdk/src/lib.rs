@@ -38,6 +38,7 @@ pub mod bindings;
 pub mod cite;
 pub mod facts;
 mod finding;
+pub mod frames;
 mod info;
 mod report;
 
@@ -46,6 +47,7 @@ pub use bindings::whycrash::plugin::types::{Citation, CollectNext, Place};
 pub use finding::{Diagnosis, Finding};
 pub use info::{Info, Needs};
 pub use report::{Told, Walk};
+pub use whycrash_frames::Owner;
 
 #[doc(hidden)]
 pub use wit_bindgen::rt as runtime;

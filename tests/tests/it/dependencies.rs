@@ -4,12 +4,13 @@ use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which crates of this project a crate may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("whycrash-evidence", &[]),
+    ("whycrash-frames", &[]),
+    ("whycrash-evidence", &["whycrash-frames"]),
     ("whycrash-symbols", &["whycrash-evidence"]),
     ("whycrash-debuginfod", &["whycrash-symbols"]),
     ("whycrash-recognise", &[]),
     ("whycrash-catalog", &["whycrash-evidence", "whycrash-recognise"]),
-    ("whycrash-plugin", &[]),
+    ("whycrash-plugin", &["whycrash-frames"]),
     ("whycrash-attack", &[]),
     ("whycrash-bench", &["whycrash-evidence", "whycrash-symbols"]),
     (

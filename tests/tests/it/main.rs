@@ -5,6 +5,7 @@ mod corpus;
 mod dependencies;
 mod hostile_plugins;
 mod house;
+mod python_lock;
 mod same_document;
 mod score;
 mod symbols;

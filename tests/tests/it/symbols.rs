@@ -113,7 +113,7 @@ fn minidumps_are_read_again_with_symbol_files_that_come_later() {
 }
 
 /// Runs a tool; `package` is what brings it.
-fn run(folder: &Path, tool: &str, package: &str, arguments: &[&str]) {
+pub fn run(folder: &Path, tool: &str, package: &str, arguments: &[&str]) {
     let output = Command::new(tool).args(arguments).current_dir(folder).output();
     let output = output.unwrap_or_else(|error| panic!("can not run {tool} ({error}): apt-get install {package}"));
     let errors = String::from_utf8_lossy(&output.stderr);

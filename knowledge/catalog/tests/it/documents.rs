@@ -45,6 +45,8 @@ fn each_broken_rule_is_named_with_file_and_line() {
             ),
         ),
         ("no prose", good_with("Prose with a [link](oom-example.md).\n", "")),
+        ("escaped quotes in prose", good_with("Prose with", "Prose \\\"with\\\"")),
+        ("quotes escaped twice", good_with("[\"a sign\"]", "['a \\\"sign\\\"']")),
     ];
     let said: Vec<String> = cases
         .iter()

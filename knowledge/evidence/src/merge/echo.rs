@@ -6,16 +6,17 @@
 
 use std::collections::HashSet;
 
-use crate::model::{Crash, Event, Place, PythonException, Thread, ThreadId, What};
+use crate::model::{Crash, Event, Kernel, Place, PythonException, Thread, ThreadId, What};
 
 pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread]) {
     let own = own_ids(timeline, crashes, threads);
+    let explained = timeline.iter().any(ended_by_itself);
     for index in 0..timeline.len() {
         let (before, rest) = timeline.split_at_mut(index);
         let Some((event, after)) = rest.split_first_mut() else {
             break;
         };
-        event.primary = !event.survived && !is_ignored(event) && is_own(event, &own);
+        event.primary = !event.survived && !is_ignored(event) && is_own(event, &own, explained);
         if event.primary
             && let Some(of) = origin(event, before, after)
         {
@@ -64,9 +65,44 @@ fn own_ids(timeline: &[Event], crashes: &[Crash], threads: &[Thread]) -> HashSet
     own
 }
 
-fn is_own(event: &Event, own: &HashSet<u32>) -> bool {
+/// Whether an event is of this report's processes. Where none of their ids is known, the death of some process in the
+/// kernel's log is theirs unless the report's own end is explained without it.
+fn is_own(event: &Event, own: &HashSet<u32>, explained: bool) -> bool {
     let of_whole_machine = matches!(event.what, What::Kernel(_) | What::Xid(_));
-    !of_whole_machine || own.is_empty() || event.pid.is_none_or(|pid| own.contains(&pid))
+    let of_another = explained && matches!(&event.what, What::Kernel(kernel) if is_death(kernel));
+    !of_whole_machine
+        || event
+            .pid
+            .is_none_or(|pid| own.contains(&pid) || own.is_empty() && !of_another)
+}
+
+fn is_death(kernel: &Kernel) -> bool {
+    ["segfault", "trap", "oom-kill"].contains(&kernel.family.as_str())
+}
+
+/// Words of exceptions that tell how another process ended, or that it is gone.
+const OF_ANOTHER_PROCESS: [&str; 9] = [
+    "signal",
+    "SIG",
+    "terminated",
+    "exited",
+    "ChildFailed",
+    "Broken",
+    "Connection",
+    "EOFError",
+    "closed",
+];
+
+/// An exception that ended a process of Python, and is about nothing but that process.
+fn ended_by_itself(event: &Event) -> bool {
+    let What::PythonException(exception) = &event.what else {
+        return false;
+    };
+    let told = [&exception.exception, &exception.message];
+    let of_another = OF_ANOTHER_PROCESS
+        .iter()
+        .any(|words| told.iter().any(|text| text.contains(words)));
+    !event.survived && !exception.ignored && !exception.exception.is_empty() && !of_another
 }
 
 fn is_ignored(event: &Event) -> bool {

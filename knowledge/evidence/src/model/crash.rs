@@ -27,6 +27,11 @@ pub struct Crash {
     /// `read`, `write` or `execute`, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<String>,
+    /// What the instruction at a SIGFPE could not do: of a division `zero-divisor`, or `quotient-overflow` when the result
+    /// does not fit, as its operands tell (the kernel has one code for both); `floating-point` for an operation of which
+    /// no more is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arithmetic: Option<String>,
     /// The bytes of code at the faulting instruction as lower-case hex (16 at most), where the core or a binary has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction: Option<String>,

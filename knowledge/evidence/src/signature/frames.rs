@@ -1,57 +1,83 @@
 //! Names of frames without what differs between machines, builds and edits.
 
-use crate::model::{Frame, FrameKind, Thread};
-use crate::readers::text::regex;
+use whycrash_frames::{Names, Owner};
 
-use super::machinery::is_machinery;
+use crate::model::{Frame, FrameKind};
+use crate::readers::text::regex;
 
 /// Longest part of a key.
 const PART_CHARS: usize = 200;
 
-/// The innermost frames that mean something, as parts of a key.
-pub(super) fn meaningful(thread: &Thread, count: usize) -> Vec<String> {
+/// The innermost frames that mean something, as parts of a key; where none does, the one that leads.
+pub(super) fn meaningful(stack: &[Frame], count: usize) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
-    for part in interesting(thread).map(part) {
+    for part in interesting(stack).map(part) {
         // A recursion is one part, however deep.
         if parts.len() < count && parts.last() != Some(&part) {
             parts.push(part);
         }
     }
+    if parts.is_empty() {
+        parts.extend(lead(stack).map(part));
+    }
     parts
 }
 
 /// The innermost frames of the program itself: no library's and not the standard library's.
-pub(super) fn own(thread: &Thread, count: usize) -> Vec<String> {
-    let is_own = |frame: &&Frame| {
-        let file = frame.file.as_deref().unwrap_or_default();
-        !["/site-packages/", "/dist-packages/", "/lib/python3"]
-            .iter()
-            .any(|marker| file.contains(marker))
+pub(super) fn own(stack: &[Frame], count: usize) -> Vec<String> {
+    let own = interrupted(stack)
+        .iter()
+        .filter(|frame| whycrash_frames::owner(&names(frame)) == Owner::Program);
+    own.map(part).take(count).collect()
+}
+
+/// The frame that people should look at first.
+pub(super) fn lead(stack: &[Frame]) -> Option<&Frame> {
+    let stack = interrupted(stack);
+    stack.get(whycrash_frames::lead(stack.iter().map(names))?)
+}
+
+/// Frames that are not machinery, innermost first.
+pub(super) fn interesting(stack: &[Frame]) -> impl Iterator<Item = &Frame> {
+    interrupted(stack)
+        .iter()
+        .filter(|frame| whycrash_frames::owner(&names(frame)) != Owner::Machinery)
+}
+
+/// A stack without what a signal handler put on top of it.
+fn interrupted(stack: &[Frame]) -> &[Frame] {
+    let handler = stack.iter().position(|frame| frame.signal).unwrap_or(0);
+    stack.get(handler..).unwrap_or_default()
+}
+
+fn names(frame: &Frame) -> Names<'_> {
+    Names {
+        python: frame.kind == FrameKind::Python,
+        function: frame.function.as_deref(),
+        file: frame.file.as_deref(),
+        module: frame.module.as_deref(),
+    }
+}
+
+/// A frame from its text in a memory snapshot: `function (file:line)`, or the function alone.
+pub(super) fn of_snapshot(text: &str) -> Frame {
+    let placed = text
+        .strip_suffix(')')
+        .and_then(|text| text.rsplit_once(" ("))
+        .filter(|(_, place)| !place.contains(['(', ')', ' ']));
+    let (function, place) = placed.map_or((text, None), |(function, place)| (function, Some(place)));
+    let (file, line) = match place.and_then(|place| place.rsplit_once(':')) {
+        Some((file, line)) => (Some(file), line.parse().ok()),
+        None => (place, None),
     };
-    interesting(thread).filter(is_own).map(part).take(count).collect()
-}
-
-/// Frames that are not machinery, innermost first; what a signal handler put on top is left out.
-pub(super) fn interesting(thread: &Thread) -> impl Iterator<Item = &Frame> {
-    let handler = thread.frames.iter().position(|frame| frame.signal).unwrap_or(0);
-    thread
-        .frames
-        .iter()
-        .skip(handler)
-        .filter(|frame| match &frame.function {
-            Some(function) => !is_machinery(frame, &normalized_function(function)),
-            None => frame
-                .module
-                .as_deref()
-                .is_some_and(|module| !is_runtime(&module_name(module))),
-        })
-}
-
-/// Libraries in which a frame without a name is a caller or a starter of threads.
-fn is_runtime(module: &str) -> bool {
-    ["python", "libpython", "libc.so", "libpthread", "libstdc++", "ld-linux"]
-        .iter()
-        .any(|start| module.starts_with(start))
+    let python = file.is_some_and(|file| file.ends_with(".py") || file.starts_with('<'));
+    Frame {
+        kind: if python { FrameKind::Python } else { FrameKind::Native },
+        function: Some(function.to_owned()),
+        file: file.map(str::to_owned),
+        line,
+        ..Frame::default()
+    }
 }
 
 fn part(frame: &Frame) -> String {

@@ -1,10 +1,10 @@
 //! What a report is grouped by, and the line a person knows it by.
 //!
 //! The key is made of what stays the same when the same defect strikes again on another machine, with other addresses
-//! and after unrelated edits: the signal or the exception's type, and the innermost functions that mean something.
+//! and after unrelated edits: the signal or the exception's type, and the innermost functions that mean something. What
+//! counts as machinery is the table of `whycrash-frames`. A report in which nothing failed has no key, and is in no group.
 
 mod frames;
-mod machinery;
 mod subject;
 mod title;
 
@@ -18,7 +18,7 @@ pub use frames::{normalized_function, plain_function};
 pub use title::title;
 
 /// Version of the rules below; a change of what they give is a new version.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Frames that go into a key.
 const FRAMES: usize = 3;
@@ -29,7 +29,7 @@ const FRAMES: usize = 3;
 pub struct Signature {
     /// [`VERSION`].
     pub version: u32,
-    /// First 16 hex digits of the SHA-256 of `parts`.
+    /// First 16 hex digits of the SHA-256 of `parts`; empty when nothing failed: such reports are not alike.
     pub key: String,
     /// What the key is made of.
     pub parts: Vec<String>,
@@ -40,7 +40,14 @@ pub struct Signature {
 /// The signature of a report.
 pub fn signature(evidence: &Evidence) -> Signature {
     let subject = Subject::of(evidence);
-    let mut parts = vec![subject.failure()];
+    let Some(failure) = subject.failure() else {
+        return Signature {
+            version: VERSION,
+            why: subject.reason().to_owned(),
+            ..Signature::default()
+        };
+    };
+    let mut parts = vec![failure];
     let frames = subject.frames(FRAMES);
     let why = match frames.len() {
         0 => format!("{}; no stack names it", subject.reason()),

@@ -1,7 +1,9 @@
 //! What a report is about: one failure, and the stack that belongs to it.
 
 use crate::Evidence;
-use crate::model::{CollectiveVerdict, Crash, Event, FrameKind, NativeAbort, Thread, ThreadId, What};
+use crate::model::{
+    CollectiveVerdict, Crash, Event, Frame, FrameKind, NativeAbort, SnapshotOom, Thread, ThreadId, What,
+};
 use crate::signature::frames::{self, module_name, normalized_function, normalized_message};
 
 /// The one failure a report is known by.
@@ -23,6 +25,13 @@ pub(super) enum Subject<'a> {
         carrier: Option<&'a Event>,
         thread: Option<&'a Thread>,
     },
+    /// A request for GPU memory that only a memory snapshot tells of.
+    Request {
+        oom: &'a SnapshotOom,
+        stack: Vec<Frame>,
+        /// Where the snapshot does not say who asked: the stack of whoever holds most.
+        of_holder: bool,
+    },
     /// Ranks that did not make the same calls, as their flight recorders tell.
     Divergence(&'a CollectiveVerdict),
     /// Nothing but the way the process ended.
@@ -33,6 +42,12 @@ pub(super) enum Subject<'a> {
 
 /// Signals that a defect raises, not a person or a launcher.
 const FAULTS: [&str; 7] = ["SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS"];
+
+/// A request for GPU memory that failed, whoever tells of it.
+const GPU_OOM: &str = "GPU out of memory";
+
+/// Why that is what a report is about.
+const REQUEST: &str = "the request for GPU memory that failed";
 
 /// Words of a `RuntimeError`'s message that go into a key.
 const MESSAGE_WORDS: usize = 8;
@@ -56,8 +71,10 @@ impl<'a> Subject<'a> {
     /// Where nothing failed that is known, the way the process ended.
     fn end(evidence: &'a Evidence) -> Self {
         match (&evidence.crash, evidence.timeline.iter().find(|event| event.primary)) {
-            (Some(crash), _) if crash.signal.is_some() || crash.exit_code.is_some() => Self::Exit(crash),
-            (_, Some(event)) => Self::event(event, evidence),
+            (Some(crash), _) if crash.signal.is_some() || crash.exit_code.is_some_and(|code| code != 0) => {
+                Self::Exit(crash)
+            }
+            (_, Some(event)) if !is_success(event) => Self::event(event, evidence),
             _ => Self::Nothing,
         }
     }
@@ -92,6 +109,9 @@ impl<'a> Subject<'a> {
                 .and_then(|id| by_id(id, &event.artifact, evidence));
             return Self::Abort { abort, thread };
         }
+        if let What::SnapshotOom(oom) = &event.what {
+            return Self::request(oom, &event.artifact, evidence);
+        }
         let (event, carrier) = specific(uncaught_of_chain(event, evidence), evidence);
         let thread = match (&carrier.unwrap_or(event).what, &event.what) {
             (_, What::DataloaderWorker(_)) => uncaught_thread(&event.artifact, evidence),
@@ -113,33 +133,70 @@ impl<'a> Subject<'a> {
         Self::Event { event, carrier, thread }
     }
 
+    fn request(oom: &'a SnapshotOom, artifact: &str, evidence: &'a Evidence) -> Self {
+        let snapshot = evidence
+            .memory_snapshots
+            .iter()
+            .find(|snapshot| snapshot.artifact == artifact && snapshot.device == oom.gpu);
+        let asked = snapshot
+            .and_then(|snapshot| snapshot.oom.as_ref())
+            .map(|oom| &oom.frames);
+        let held = snapshot
+            .and_then(|snapshot| snapshot.clusters.first())
+            .map(|largest| &largest.frames);
+        let of_holder = asked.is_none_or(Vec::is_empty);
+        let texts = if of_holder { held } else { asked };
+        Self::Request {
+            oom,
+            stack: texts
+                .into_iter()
+                .flatten()
+                .map(|text| frames::of_snapshot(text))
+                .collect(),
+            of_holder,
+        }
+    }
+
     /// The functions that go into the key.
     pub(super) fn frames(&self, count: usize) -> Vec<String> {
         if let Self::Divergence(verdict) = self {
             let functions = verdict.frames.iter().filter_map(|frame| frame.split(" (").next());
             return functions.map(normalized_function).take(count).collect();
         }
-        let Some(thread) = self.thread() else { return Vec::new() };
         match self {
             // The handler that notices a dead worker interrupts the parent anywhere: only who iterates tells something.
-            Self::Event { event, .. } if matches!(event.what, What::DataloaderWorker(_)) => frames::own(thread, count),
-            _ => frames::meaningful(thread, count),
+            Self::Event { event, .. } if matches!(event.what, What::DataloaderWorker(_)) => {
+                frames::own(self.stack(), count)
+            }
+            Self::Request { of_holder: true, .. } => {
+                let holder = frames::meaningful(self.stack(), count).into_iter();
+                holder.map(|part| format!("held by {part}")).collect()
+            }
+            _ => frames::meaningful(self.stack(), count),
         }
     }
 
-    fn thread(&self) -> Option<&'a Thread> {
+    /// The stack that belongs to the failure; empty where there is none.
+    pub(super) fn stack(&self) -> &[Frame] {
         match self {
-            Self::Signal { thread, .. } | Self::Abort { thread, .. } | Self::Event { thread, .. } => *thread,
-            Self::Divergence(_) | Self::Exit(_) | Self::Nothing => None,
+            Self::Signal { thread, .. } | Self::Abort { thread, .. } | Self::Event { thread, .. } => {
+                thread.map_or(&[], |thread| &thread.frames)
+            }
+            Self::Request { stack, .. } => stack,
+            Self::Divergence(_) | Self::Exit(_) | Self::Nothing => &[],
         }
     }
 
-    /// What failed, without anything that differs between two strikes of the same defect.
-    pub(super) fn failure(&self) -> String {
-        match self {
+    /// What failed, without anything that differs between two strikes of the same defect; none where nothing did.
+    pub(super) fn failure(&self) -> Option<String> {
+        Some(match self {
             Self::Signal { signal, .. } => (*signal).to_owned(),
             Self::Abort { abort, .. } => abort_part(abort),
-            Self::Event { event, .. } if matches!(event.what, What::DataloaderWorker(_)) => event_part(event),
+            // The exception that carries it had three names so far, and a snapshot has none.
+            Self::Event { event, .. } if matches!(event.what, What::CudaOom(_) | What::DataloaderWorker(_)) => {
+                event_part(event)
+            }
+            Self::Request { .. } => GPU_OOM.to_owned(),
             Self::Event { event, carrier, .. } => event_part(carrier.unwrap_or(event)),
             Self::Divergence(verdict) => format!("{} of {}", verdict.kind, verdict.operation),
             Self::Exit(crash) => match (&crash.signal, crash.exit_code) {
@@ -147,8 +204,8 @@ impl<'a> Subject<'a> {
                 (None, Some(code)) => format!("exit code {code}"),
                 (None, None) => "unknown end".to_owned(),
             },
-            Self::Nothing => "no failure".to_owned(),
-        }
+            Self::Nothing => return None,
+        })
     }
 
     /// Why this is what the report is about.
@@ -156,6 +213,11 @@ impl<'a> Subject<'a> {
         match self {
             Self::Signal { .. } => "the fatal signal",
             Self::Abort { .. } => "what the native code said when it gave up",
+            Self::Request { of_holder: true, .. } => {
+                "the request for GPU memory that failed; who asked is not recorded, so that whoever holds most stands for it"
+            }
+            Self::Request { .. } => REQUEST,
+            Self::Event { event, .. } if matches!(event.what, What::CudaOom(_)) => REQUEST,
             Self::Event { carrier: Some(_), .. } => "the type of the exception",
             Self::Event { event, .. } => match event.what {
                 What::PythonException(_) => "the type of the first exception that was not survived",
@@ -179,6 +241,11 @@ fn divergence(evidence: &Evidence) -> Option<&CollectiveVerdict> {
 
 fn is_exit(event: &Event) -> bool {
     matches!(event.what, What::ProcessExit(_))
+}
+
+/// The end of a process that succeeded.
+fn is_success(event: &Event) -> bool {
+    matches!(&event.what, What::ProcessExit(exit) if exit.signal.is_none() && exit.exit_code == Some(0))
 }
 
 /// True when the process only ended the way it did because of something else that is known: a peer's failure, or what
@@ -293,7 +360,7 @@ fn event_part(event: &Event) -> String {
         What::PythonException(exception) => exception.exception.clone(),
         What::FatalPythonError(error) if error.error.starts_with("Timeout") => "hang".to_owned(),
         What::FatalPythonError(error) => error.signal.clone().unwrap_or_else(|| error.error.clone()),
-        What::CudaOom(oom) => format!("{} out of memory", oom.backend),
+        What::CudaOom(_) => GPU_OOM.to_owned(),
         What::HostOom(oom) => format!("{} out of memory", oom.allocator),
         What::DataloaderWorker(worker) => {
             format!("DataLoader worker {}", worker.signal.as_deref().unwrap_or("exited"))

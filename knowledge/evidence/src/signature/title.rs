@@ -1,9 +1,9 @@
 //! The one line a person knows a crash by.
 
-use super::frames::{interesting, plain_function};
+use super::frames::{interesting, lead, plain_function};
 use super::subject::Subject;
 use crate::Evidence;
-use crate::model::{Event, FrameKind, Thread, What};
+use crate::model::{Event, Frame, FrameKind, What};
 
 /// Longest title.
 const TITLE_CHARS: usize = 160;
@@ -11,16 +11,36 @@ const TITLE_CHARS: usize = 160;
 /// The line a person recognizes a report by, such as `SIGSEGV in trainer::SumReducer<float>::reduce` or
 /// `torch.OutOfMemoryError: tried to allocate 2.00 GiB`.
 pub fn title(evidence: &Evidence) -> String {
-    let title = match Subject::of(evidence) {
-        Subject::Signal { signal, thread } => at_function(signal, thread),
-        Subject::Abort { abort, thread } => match (&abort.exception, first_line(&abort.message)) {
+    let subject = Subject::of(evidence);
+    let title = match &subject {
+        Subject::Signal { signal, .. } => at_function(signal, subject.stack()),
+        Subject::Abort { abort, .. } => match (&abort.exception, first_line(&abort.message)) {
             (Some(exception), Some(what)) => format!("{exception}: {what}"),
-            (Some(exception), None) => at_function(&format!("uncaught {exception}"), thread),
+            (Some(exception), None) => at_function(&format!("uncaught {exception}"), subject.stack()),
             (None, Some(what)) if abort.family == "assertion" => format!("assertion failed: {what}"),
             (None, Some(what)) if abort.family == "rust-panic" => format!("panic: {what}"),
-            (None, what) => at_function(what.unwrap_or("SIGABRT"), thread),
+            (None, what) => at_function(what.unwrap_or("SIGABRT"), subject.stack()),
         },
-        Subject::Event { event, carrier, .. } => of_event(event, carrier),
+        Subject::Request { oom, of_holder, .. } => {
+            let what = format!(
+                "GPU {} out of memory: tried to allocate {}",
+                oom.gpu,
+                size(oom.requested)
+            );
+            if *of_holder {
+                what
+            } else {
+                at_function(&what, subject.stack())
+            }
+        }
+        Subject::Event { event, carrier, .. } => {
+            let what = of_event(event, *carrier);
+            if matches!(event.what, What::CudaOom(_)) {
+                at_function(&what, subject.stack())
+            } else {
+                what
+            }
+        }
         Subject::Divergence(verdict) => {
             let kind = verdict.kind.replace('-', " ");
             if verdict.point_to_point {
@@ -42,13 +62,30 @@ pub fn title(evidence: &Evidence) -> String {
     }
 }
 
-fn at_function(what: &str, thread: Option<&Thread>) -> String {
-    let frame = thread.and_then(|thread| interesting(thread).find(|frame| frame.function.is_some()));
-    match frame.and_then(|frame| Some((frame.kind, frame.function.as_deref()?))) {
-        Some((FrameKind::Python, function)) => format!("{what} in {function}"),
-        Some((_, function)) => format!("{what} in {}", plain_function(function)),
-        None => what.to_owned(),
+/// What happened, and where: in the program's own function, and in which library's function it ended up.
+fn at_function(what: &str, stack: &[Frame]) -> String {
+    let Some((lead, own)) = lead(stack).and_then(|lead| Some((lead, name(lead)?))) else {
+        return what.to_owned();
+    };
+    let innermost = interesting(stack).find(|frame| frame.function.is_some());
+    match innermost.filter(|innermost| *innermost != lead).and_then(name) {
+        Some(library) => format!("{what} in {own}, calling {library}"),
+        None => format!("{what} in {own}"),
     }
+}
+
+fn name(frame: &Frame) -> Option<String> {
+    let function = frame.function.as_deref()?;
+    Some(match (frame.kind, frame.file.as_deref()) {
+        // A name that every script has.
+        (FrameKind::Python, Some(file)) if function == "<module>" => format!("{function} of {}", base(file)),
+        (FrameKind::Python, _) => function.to_owned(),
+        _ => plain_function(function),
+    })
+}
+
+fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn of_event(event: &Event, carrier: Option<&Event>) -> String {
@@ -61,11 +98,6 @@ fn of_event(event: &Event, carrier: Option<&Event>) -> String {
             let who = exception.map_or_else(|| format!("{} out of memory", oom.backend), str::to_owned);
             format!("{who}: tried to allocate {}", size(oom.requested))
         }
-        What::SnapshotOom(oom) => format!(
-            "GPU {} out of memory: tried to allocate {}",
-            oom.gpu,
-            size(oom.requested)
-        ),
         What::DataloaderWorker(worker) => match (&worker.signal, worker.exit_code) {
             (Some(signal), _) => format!("DataLoader worker killed: {signal}"),
             (None, Some(code)) => format!("DataLoader worker exited with code {code}"),

@@ -37,7 +37,8 @@ fn check(name: &str, bytes: &[u8]) {
     let merged = merge(vec![reading.evidence], Map::new());
     assert!(merged.timeline.iter().all(|event| event.echo_of != Some(event.event)));
     assert!(!title(&merged).is_empty());
-    assert_eq!(signature(&merged).key.len(), 16);
+    let signature = signature(&merged);
+    assert_eq!(signature.key.len(), if signature.parts.is_empty() { 0 } else { 16 });
 }
 
 /// Pieces that mean something to the grammars, to be put together in any order.

@@ -80,3 +80,21 @@ fn what_can_not_be_read_is_named() {
     let folder = whycrash_evidence::Artifact::new("folder", std::env::temp_dir());
     assert!(!read(&folder, &Limits::default()).problems.is_empty());
 }
+
+#[test]
+fn a_microdump_is_named_and_what_stands_around_it_is_read() {
+    let log = "step 1\nI/google-breakpad( 77): -----BEGIN BREAKPAD MICRODUMP-----\nV trainer:1.0\nO L x86_64 04 x86_64\n\
+               S 0 7FFC 7FFC 00\n-----END BREAKPAD MICRODUMP-----\nSegmentation fault (core dumped)\n";
+    let (text, _keep) = artifact("stderr.txt", log.as_bytes());
+    let reading = read(&text, &Limits::default());
+    assert_eq!(reading.kind, Some(Log));
+    let [problem] = reading.problems.as_slice() else {
+        panic!("{:?}", reading.problems);
+    };
+    assert_eq!(problem.code, "microdump");
+    assert!(problem.message.contains("send the minidump"), "{}", problem.message);
+    assert!(problem.at.is_some());
+    assert_eq!(reading.evidence.timeline.len(), 1, "the way it ended is read");
+    let (mention, _keep) = artifact("notes.txt", b"grep for -----BEGIN BREAKPAD MICRODUMP----- in logcat\n");
+    assert!(read(&mention, &Limits::default()).problems.is_empty());
+}

@@ -1,7 +1,9 @@
 //! Grouping: what stays the same, and what must not.
 
 use serde_json::Map;
-use whycrash_evidence::model::{Crash, Frame, Thread, ThreadId};
+use whycrash_evidence::model::{
+    AllocationCluster, Crash, Event, Frame, MemorySnapshot, OomRequest, SnapshotOom, Thread, ThreadId, What,
+};
 use whycrash_evidence::signature::{normalized_function, plain_function};
 use whycrash_evidence::{Evidence, Hex, Limits, merge, read, signature, title};
 
@@ -208,8 +210,8 @@ fn the_reason_is_said() {
     let text = "Traceback (most recent call last):\n  File \"t.py\", line 1, in step\n    y()\nValueError: x\n";
     insta::assert_json_snapshot!(signature(&of_text(text)), @r#"
     {
-      "version": 1,
-      "key": "1a46981ef75637da",
+      "version": 2,
+      "key": "1c8086ade1a714ff",
       "parts": [
         "ValueError",
         "step (t.py)"
@@ -217,4 +219,133 @@ fn the_reason_is_said() {
       "why": "the type of the first exception that was not survived, and the one function on its stack that is not machinery"
     }
     "#);
+}
+
+/// A report that is nothing but a memory snapshot with a failed request.
+fn of_snapshot(asked: &[&str], held: &[&str]) -> Evidence {
+    let owned = |frames: &[&str]| frames.iter().map(|frame| (*frame).to_owned()).collect();
+    let what = What::SnapshotOom(SnapshotOom {
+        requested: 2 << 30,
+        ..SnapshotOom::default()
+    });
+    let event = Event {
+        artifact: "snapshot.pickle".to_owned(),
+        ..Event::new(what)
+    };
+    let snapshot = MemorySnapshot {
+        artifact: "snapshot.pickle".to_owned(),
+        oom: Some(OomRequest {
+            requested: 2 << 30,
+            frames: owned(asked),
+            ..OomRequest::default()
+        }),
+        clusters: vec![AllocationCluster {
+            frames: owned(held),
+            ..AllocationCluster::default()
+        }],
+        ..MemorySnapshot::default()
+    };
+    let evidence = Evidence {
+        timeline: vec![event],
+        memory_snapshots: vec![snapshot],
+        ..Evidence::default()
+    };
+    merge(vec![evidence], Map::new())
+}
+
+#[test]
+fn a_request_that_only_a_snapshot_tells_of_is_grouped_by_who_asked() {
+    let operator = "at::_ops::empty_memory_format::call(c10::ArrayRef<c10::SymInt>)";
+    let logits = of_snapshot(&[operator, "logits (/job/train.py:52)", "step (/job/train.py:88)"], &[]);
+    let moved = of_snapshot(
+        &[operator, "logits (/home/b/train.py:54)", "step (/home/b/train.py:90)"],
+        &[],
+    );
+    let attend = of_snapshot(&[operator, "attend (/job/train.py:31)", "step (/job/train.py:88)"], &[]);
+    assert_eq!(
+        signature(&logits).parts,
+        ["GPU out of memory", "logits (train.py)", "step (train.py)"]
+    );
+    assert_eq!(signature(&logits).key, signature(&moved).key);
+    assert_ne!(signature(&logits).key, signature(&attend).key);
+    assert_eq!(
+        title(&logits),
+        "GPU 0 out of memory: tried to allocate 2.00 GiB in logits"
+    );
+    let traceback = "Traceback (most recent call last):\n  File \"/job/train.py\", line 88, in step\n    a()\n  \
+                     File \"/job/train.py\", line 52, in logits\n    b()\ntorch.OutOfMemoryError: CUDA out of memory. \
+                     Tried to allocate 2.00 GiB. GPU 0 has\n";
+    assert_eq!(
+        signature(&of_text(traceback)).key,
+        signature(&logits).key,
+        "a log of the same failure is of the same group"
+    );
+    let cache = of_snapshot(&[], &["cache_features (/job/train.py:74)"]);
+    assert_eq!(
+        signature(&cache).parts,
+        ["GPU out of memory", "held by cache_features (train.py)"]
+    );
+}
+
+#[test]
+fn reports_without_a_failure_belong_to_no_group() {
+    let ended = Evidence {
+        crash: Some(Crash {
+            exit_code: Some(0),
+            ..Crash::default()
+        }),
+        ..Evidence::default()
+    };
+    for healthy in [of_text("all went well\n"), Evidence::default(), ended] {
+        let signature = signature(&healthy);
+        assert_eq!(
+            (signature.key.as_str(), signature.parts.len()),
+            ("", 0),
+            "{signature:?}"
+        );
+        assert_eq!(title(&healthy), "no failure found");
+    }
+}
+
+#[test]
+fn the_programs_own_frame_leads() {
+    let faulted = |last: &str| {
+        of_text(&format!(
+            "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f60b8d68b80 (most recent call first):\n{last}  \
+             File \"/job/train.py\", line 12 in load_label\n  File \"/job/train.py\", line 40 in <module>\n"
+        ))
+    };
+    let ctypes = faulted("  File \"/usr/lib/python3.12/ctypes/__init__.py\", line 519 in string_at\n");
+    assert_eq!(title(&ctypes), "SIGSEGV in load_label");
+    assert_eq!(
+        signature(&ctypes).parts,
+        ["SIGSEGV", "load_label (train.py)", "<module> (train.py)"]
+    );
+    let numpy = faulted("  File \"/venv/lib/python3.12/site-packages/numpy/core/io.py\", line 7 in loads\n");
+    assert_eq!(title(&numpy), "SIGSEGV in load_label, calling loads");
+    let copied = of_core("SIGSEGV", &["__memmove_avx_unaligned_erms", "decode_one", "main"], 0);
+    assert_eq!(title(&copied), "SIGSEGV in decode_one");
+    assert_eq!(signature(&copied).parts, ["SIGSEGV", "decode_one"]);
+    let freed = of_core(
+        "SIGABRT",
+        &["raise", "abort", "unlink_chunk", "_int_free", "drop(Item*)", "main"],
+        0,
+    );
+    assert_eq!(signature(&freed).parts, ["SIGABRT", "drop"]);
+    let templates = of_core(
+        "SIGSEGV",
+        &[
+            "std::vector<int, std::allocator<int> >::operator[](unsigned long)",
+            "pick(int)",
+            "main",
+        ],
+        0,
+    );
+    assert_eq!(
+        title(&templates),
+        "SIGSEGV in pick, calling std::vector<int, std::allocator<int> >::operator[]"
+    );
+    let entry = of_core("SIGSEGV", &["__strlen_avx2", "main", "__libc_start_main"], 0);
+    assert_eq!(title(&entry), "SIGSEGV in main");
+    assert_eq!(signature(&entry).parts, ["SIGSEGV", "main"]);
 }

@@ -14,7 +14,8 @@ pub struct Request {
     pub free: Option<u64>,
     /// Allocated by the program through the allocator.
     pub allocated: u64,
-    /// Held by the allocator, not allocated: free blocks, and blocks that wait for another stream.
+    /// Held by the allocator, not allocated: free blocks, and blocks that wait for another stream. Torch takes a block off
+    /// what is allocated when the program frees it, not when it can be used again.
     pub unallocated: u64,
     pub private_pools: u64,
     pub allowed: Option<u64>,
@@ -164,6 +165,9 @@ impl Request {
     fn add(&mut self, report: &Report, position: usize, snapshot: MemorySnapshot) {
         let oom = snapshot.oom.clone().unwrap_or_default();
         let fact = |member: &str| report.cite_fact(&format!("memory_snapshots.{position}.{member}"));
+        // Who asked, before what the allocator had: the program's line, not the operator's.
+        self.proof
+            .extend(own_frame(&oom.frames).and_then(|(index, _)| fact(&format!("oom.frames.{index}"))));
         self.proof.extend(
             ["oom.requested", "oom.usable_inactive", "oom.largest_usable"]
                 .into_iter()
@@ -193,4 +197,10 @@ impl Request {
     pub fn missing(&self) -> u64 {
         self.requested.saturating_sub(self.free.unwrap_or(0))
     }
+}
+
+/// The innermost frame of a snapshot's stack that is no operator of torch: the line that allocated.
+pub fn own_frame(frames: &[String]) -> Option<(usize, &str)> {
+    let mut named = frames.iter().map(String::as_str).enumerate();
+    named.find(|(_, frame)| !frame.starts_with("at::"))
 }

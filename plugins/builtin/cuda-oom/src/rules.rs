@@ -5,7 +5,8 @@
 
 use whycrash_plugin::{Diagnosis, Finding, Report};
 
-use crate::request::{Blocks, Request};
+use crate::leak;
+use crate::request::{Blocks, Request, own_frame};
 use crate::size::{GIB, size};
 
 /// The largest other holders that are named.
@@ -14,7 +15,7 @@ const NAMED: usize = 4;
 type Rule = fn(&Report, &Request, &[Request]) -> Option<Finding>;
 
 pub fn judge(report: &Report, request: &Request, all: &[Request]) -> Diagnosis {
-    let rules: [Rule; 10] = [
+    let rules: [Rule; 8] = [
         fraction,
         all_ranks_on_one,
         other_process,
@@ -23,10 +24,14 @@ pub fn judge(report: &Report, request: &Request, all: &[Request]) -> Diagnosis {
         private_pools,
         split,
         fragmentation,
-        leak,
-        exhaustion,
     ];
-    match rules.iter().find_map(|rule| rule(report, request, all)) {
+    let found = rules.iter().find_map(|rule| rule(report, request, all));
+    if found.is_none() {
+        if let Some(diagnosis) = leak::judge(report, request) {
+            return diagnosis;
+        }
+    }
+    match found.or_else(|| exhaustion(report, request)) {
         Some(finding) => undecided_blocks(request, finding.cite_all(request.proof.iter().cloned()).into()),
         None => Diagnosis::nothing().collect(
             "memory snapshot",
@@ -198,6 +203,9 @@ fn split(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
     )
 }
 
+/// Confidence of what a message's totals suggest and only a snapshot could prove.
+const LOG_ALONE: f64 = 0.6;
+
 /// Free memory enough, but in pieces.
 fn fragmentation(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
     let (free, certain) = match &request.blocks {
@@ -228,7 +236,16 @@ fn fragmentation(report: &Report, request: &Request, _: &[Request]) -> Option<Fi
                 .cite_all(request.setting.clone()),
         );
     }
-    let finding = Finding::new("oom-fragmentation", if certain { 0.95 } else { 0.88 }).because(numbers);
+    let (confidence, doubt) = match &request.blocks {
+        Some(_) if certain => (0.95, ""),
+        Some(_) => (0.8, ""),
+        None => (
+            LOG_ALONE,
+            " A log can not say why these could not be used: blocks that wait for another stream, and free blocks of another stream or \
+             pool, count as unallocated too.",
+        ),
+    };
+    let finding = Finding::new("oom-fragmentation", confidence).because(numbers + doubt);
     Some(
         finding.cite_all(
             request
@@ -239,43 +256,8 @@ fn fragmentation(report: &Report, request: &Request, _: &[Request]) -> Option<Fi
     )
 }
 
-/// One stack's memory that grew from step to step until nothing was left.
-fn leak(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
-    let blocks = request.blocks.as_ref()?;
-    let (index, cluster) = blocks
-        .snapshot
-        .clusters
-        .iter()
-        .enumerate()
-        .find(|(_, cluster)| cluster.bytes >= request.allocated / 4 && grows_steadily(&cluster.growth))?;
-    let place = cluster
-        .frames
-        .first()
-        .map_or_else(String::new, |frame| format!(" at {frame}"));
-    Some(
-        Finding::new("leak-loss-history", 0.7)
-            .because(format!(
-                "{} in {} blocks allocated{place} were alive, and their number grew all the time that was recorded: something keeps what each step \
-                 makes, as adding up losses without detaching them does.",
-                size(cluster.bytes),
-                cluster.count
-            ))
-            .cite_all(report.cite_fact(&format!("memory_snapshots.{}.clusters.{index}.growth", blocks.position)))
-            .cite_all(report.cite_fact(&format!("memory_snapshots.{}.clusters.{index}.frames.0", blocks.position))),
-    )
-}
-
-/// Whether every part of the trace added about as much as the others.
-fn grows_steadily(growth: &[u64]) -> bool {
-    const PARTS: usize = 6;
-    let added: Vec<u64> = growth.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
-    let total: u64 = added.iter().sum();
-    let started = growth.first().copied().unwrap_or(0);
-    added.len() >= PARTS && total > 4 * started && added.iter().all(|part| *part >= total / (added.len() as u64 * 3))
-}
-
 /// The program needs more than there is.
-fn exhaustion(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
+fn exhaustion(report: &Report, request: &Request) -> Option<Finding> {
     let available = request
         .capacity
         .unwrap_or_else(|| request.reserved() + request.free.unwrap_or(0));
@@ -312,7 +294,7 @@ fn holders(blocks: &Blocks) -> String {
         .snapshot
         .clusters
         .iter()
-        .filter_map(|cluster| Some(format!("{} by {}", size(cluster.bytes), cluster.frames.first()?)))
+        .filter_map(|cluster| Some(format!("{} by {}", size(cluster.bytes), own_frame(&cluster.frames)?.1)))
         .take(3)
         .collect();
     if largest.is_empty() {

@@ -1,11 +1,14 @@
 //! A worker that died, as its parent tells it, and what the worker itself left of its death.
 
 use whycrash_plugin::facts::{self, Kernel};
-use whycrash_plugin::{Citation, Diagnosis, Finding, Report, Told};
+use whycrash_plugin::{Citation, Diagnosis, Finding, Frame, Report, Told, frames};
 
 use crate::ended;
 
 type Death = Told<facts::DataloaderWorker>;
+
+/// How faulthandler begins the dump of a process that died of SIGFPE; some versions write it with a hyphen.
+const ARITHMETIC: &str = "Floating point exception";
 
 pub fn rule(report: &Report) -> Option<Diagnosis> {
     let deaths: Vec<Death> = report
@@ -34,12 +37,7 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         "bus error" => Some(bus_error(report, death)),
         "segmentation fault" => Some(by_signal(report, death, "dl-worker-segfault", "Segmentation fault")),
         "aborted" => Some(by_signal(report, death, "dl-worker-abort", "Aborted")),
-        "floating point exception" => Some(by_signal(
-            report,
-            death,
-            "fpe-integer-division",
-            "Floating-point exception",
-        )),
+        "floating point exception" => Some(by_signal(report, death, "fpe-integer-division", ARITHMETIC)),
         _ => None,
     }
 }
@@ -101,9 +99,15 @@ fn by_signal(report: &Report, death: &Death, cause: &str, error: &str) -> Diagno
     let verb = match error {
         "Aborted" => "aborted",
         "Segmentation fault" => "crashed with a segmentation fault",
-        _ => "died of an arithmetic fault, which on x86 is a division of integers by zero",
+        _ => "died of an arithmetic fault, which mostly is an integer that was divided by zero",
     };
-    let finding = Finding::new(cause, if words.is_empty() { 0.88 } else { 0.94 })
+    let confidence = match (error, words.is_empty()) {
+        // A float operation with its traps on, and a quotient that does not fit, are told in the same words.
+        (ARITHMETIC, _) => 0.62,
+        (_, true) => 0.88,
+        (_, false) => 0.94,
+    };
+    let finding = Finding::new(cause, confidence)
         .because(format!(
             "{} {verb}{at}: native code that the dataset calls failed, not the training process.",
             worker(death)
@@ -111,6 +115,13 @@ fn by_signal(report: &Report, death: &Death, cause: &str, error: &str) -> Diagno
         .cite(report.cite(&death.event))
         .cite_all(words.iter().cloned())
         .cite_all(place.map(|(_, citation)| citation));
+    if error == ARITHMETIC {
+        return Diagnosis::from(finding).collect(
+            "core dump",
+            "run it under `whycrash run`, or with `ulimit -c unlimited`: the signal's code and the operands of the instruction are in the core",
+            ["fpe-integer-division", "fpe-integer-overflow", "fpe-float-trap"],
+        );
+    }
     if words.is_empty() {
         return Diagnosis::from(finding).collect(
             "the worker's stack",
@@ -152,7 +163,7 @@ fn own_words(report: &Report, error: &str) -> Vec<Citation> {
     let dumps = report.told::<facts::FatalPythonError>();
     let dump = dumps
         .iter()
-        .find(|told| told.detail.error == error)
+        .find(|told| is_dump_of(&told.detail, error))
         .map(|told| report.cite(&told.event));
     let aborts = report.told::<facts::NativeAbort>();
     let abort = (error == "Aborted")
@@ -162,21 +173,26 @@ fn own_words(report: &Report, error: &str) -> Vec<Citation> {
     abort.into_iter().chain(dump).collect()
 }
 
-/// The innermost Python frame of the worker's dump.
+/// The Python frame of the worker's dump to look at first: the program's own before a library's.
 fn python_frame(report: &Report, error: &str) -> Option<(String, Citation)> {
     report
         .told::<facts::FatalPythonError>()
         .iter()
-        .find(|told| told.detail.error == error)?;
+        .find(|told| is_dump_of(&told.detail, error))?;
     let walk = report.walks().take_while(|walk| walk.thread.crashed).find(|walk| {
         walk.frames().next().is_some_and(|(_, frame)| frame.kind == "python")
             && !walk.thread.id.starts_with("traceback")
     })?;
-    let (index, frame) = walk.frames().next()?;
+    let stack: Vec<(u32, Frame)> = walk.frames().collect();
+    let (index, frame) = stack.get(frames::lead(stack.iter().map(|(_, frame)| frame)).unwrap_or(0))?;
     let name = frame.function.as_deref().unwrap_or("?");
     let at = match (&frame.file, frame.line) {
         (Some(file), Some(line)) => format!("`{name}` ({}:{line})", file.rsplit('/').next().unwrap_or(file)),
         _ => format!("`{name}`"),
     };
-    Some((at, walk.cite(index, &frame)))
+    Some((at, walk.cite(*index, frame)))
+}
+
+fn is_dump_of(dump: &facts::FatalPythonError, error: &str) -> bool {
+    dump.error.replace('-', " ") == error
 }

@@ -13,11 +13,21 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
         .or_else(|| undecided(scene))
 }
 
+/// How the interpreter says that it was called without its lock, from 3.8 on.
+const WITHOUT_GIL: [&str; 6] = [
+    "the function must be called with the GIL held",
+    "called without holding the GIL",
+    "PyThreadState_Get: no current thread",
+    "PyInterpreterState_Get(): no current thread state",
+    "PyEval_SaveThread: NULL tstate",
+    "must be current when releasing",
+];
+
 /// The interpreter itself found that it was called without its lock.
 fn from_fatal_error(scene: &Scene) -> Option<Verdict> {
     let fatal = scene.fatal.as_ref()?;
     let words = &fatal.detail.error;
-    if !(words.contains("GIL") && words.contains("held")) {
+    if !WITHOUT_GIL.iter().any(|said| words.contains(said)) {
         return None;
     }
     let finding = scene
@@ -51,10 +61,22 @@ fn from_words(scene: &Scene) -> Option<Verdict> {
     Some(Verdict::Found(finding))
 }
 
-/// The core's memory has the last words (glibc keeps its own for debuggers).
+/// The core's memory has the last words: the C library's own, which it keeps for debuggers, or those of an exception.
 fn from_message(scene: &Scene) -> Option<Verdict> {
-    let message = scene.crash.message.as_deref()?;
-    let (cause, why) = match_message(message)?;
+    let message = scene.crash.message.as_deref().filter(|_| aborted(scene))?;
+    let source = scene.crash.message_source.as_deref()?;
+    let (cause, why) = if source.starts_with("__abort_msg") {
+        match_message(message)?
+    } else if is_news(message) {
+        return Some(Verdict::Undecided(Vec::new()));
+    } else {
+        // Whatever an exception says is its own affair: "corrupted" is said of files as well.
+        let said = shorten(message);
+        (
+            "abrt-uncaught-exception",
+            format!("Nothing caught a C++ exception; it ended the process: \"{said}\""),
+        )
+    };
     let finding = scene
         .finding(cause, 0.93)
         .because(format!("{why}{}.", scene.place()))
@@ -144,21 +166,27 @@ fn is_deadly(abort: &NativeAbort) -> bool {
     )
 }
 
-/// What an exception says when it only carries the news of a failure elsewhere: on the GPU, on another rank, on the network.
-const NEWS: [&str; 8] = [
+/// What an exception says when it only carries the news of a failure elsewhere: on the GPU, on another rank, on the network,
+/// in a file.
+const NEWS: [&str; 9] = [
     "CUDA error",
     "NCCL",
     "out of memory",
     "gloo",
     "Gloo",
     "enforce fail",
+    "PytorchStreamReader failed",
     "Connection",
     "Timed out",
 ];
 
 fn is_messenger(abort: &NativeAbort) -> bool {
     let words = [abort.exception.as_deref().unwrap_or_default(), &abort.message];
-    abort.family == "cpp-exception" && NEWS.iter().any(|news| words.iter().any(|text| text.contains(news)))
+    abort.family == "cpp-exception" && words.iter().any(|text| is_news(text))
+}
+
+fn is_news(text: &str) -> bool {
+    NEWS.iter().any(|news| text.contains(news))
 }
 
 fn cause(abort: &NativeAbort) -> Option<(&'static str, String)> {
@@ -196,28 +224,41 @@ fn cause(abort: &NativeAbort) -> Option<(&'static str, String)> {
     })
 }
 
-/// The C library's own messages.
+/// The C library's own messages, by how they begin: the same words inside of another message are about something else.
 fn match_message(message: &str) -> Option<(&'static str, String)> {
     let said = shorten(message);
-    if message.contains("stack smashing detected") || message.contains("buffer overflow detected") {
+    // Up to glibc 2.26 the program's name stood before.
+    let own = said.trim_start_matches("*** ");
+    let own = match own.strip_prefix("Error in `") {
+        Some(rest) => rest.split_once("': ").map_or(rest, |(_, rest)| rest),
+        None => own,
+    };
+    if ["stack smashing detected", "buffer overflow detected"]
+        .iter()
+        .any(|words| own.starts_with(words))
+    {
         return Some((
             "abrt-stack-smash",
             format!("A function found the memory around its buffers overwritten: \"{said}\""),
         ));
     }
     let heap = [
-        "free()",
-        "malloc()",
-        "realloc()",
-        "calloc()",
-        "double free",
-        "corrupted",
-        "munmap_chunk()",
-        "malloc_consolidate",
-        "chunk size",
-        "unaligned ",
+        "free(): ",
+        "malloc(): ",
+        "malloc: ",
+        "realloc(): ",
+        "calloc(): ",
+        "double free or corruption",
+        "corrupted size vs. prev_size",
+        "corrupted double-linked list",
+        "munmap_chunk(): ",
+        "mremap_chunk(): ",
+        "malloc_consolidate(): ",
+        "malloc_check_get_size: ",
+        "break adjusted to free malloc space",
+        "invalid fastbin entry (free)",
     ];
-    if heap.iter().any(|words| message.contains(words)) {
+    if heap.iter().any(|words| own.starts_with(words)) {
         return Some((
             "abrt-heap-corruption",
             format!(
@@ -225,11 +266,8 @@ fn match_message(message: &str) -> Option<(&'static str, String)> {
             ),
         ));
     }
-    if message.contains("Assertion `") {
+    if own.contains(": Assertion `") && own.ends_with("' failed.") {
         return Some(("abrt-assert", format!("An assertion failed: \"{said}\"")));
-    }
-    if message.contains("pure virtual") {
-        return Some(("abrt-pure-virtual", "A pure virtual function was called".to_owned()));
     }
     None
 }

@@ -6,7 +6,7 @@ use crate::{Collect, Verdict};
 pub fn rule(scene: &Scene) -> Option<Verdict> {
     match scene.signal()? {
         "SIGBUS" => Some(bus(scene)),
-        "SIGFPE" => Some(divide(scene)),
+        "SIGFPE" => Some(arithmetic(scene)),
         "SIGILL" => Some(illegal(scene)),
         "SIGTRAP" => Some(trap(scene)),
         _ => None,
@@ -34,17 +34,72 @@ fn bus(scene: &Scene) -> Verdict {
     )
 }
 
-/// On x86 no other instruction of common code raises SIGFPE: floating point does not trap unless it is told to.
-fn divide(scene: &Scene) -> Verdict {
-    let certain = scene.code() == Some("FPE_INTDIV");
-    Verdict::Found(
+/// What an arithmetic fault may be when nobody says more.
+const ARITHMETIC: &[&str] = &["fpe-integer-division", "fpe-integer-overflow", "fpe-float-trap"];
+
+/// The signal's code tells integers from floating point; both failures of an integer division have one code, and only the
+/// operands tell them apart.
+fn arithmetic(scene: &Scene) -> Verdict {
+    let found = |cause: &str, confidence: f64, why: &str| {
         scene
-            .finding("fpe-integer-division", if certain { 0.95 } else { 0.8 })
-            .because(format!("An integer was divided by zero{}.", scene.place()))
+            .finding(cause, confidence)
+            .because(format!("{why}{}.", scene.place()))
             .cite_all(scene.fault_facts())
+            .cite_all(scene.report.cite_fact("crash.arithmetic"))
             .cite_all(scene.signal_proof())
-            .cite_all(scene.frames_proof()),
-    )
+            .cite_all(scene.frames_proof())
+    };
+    match (scene.code(), scene.crash.arithmetic.as_deref()) {
+        (Some(code), _) if code.starts_with("FPE_FLT") => {
+            let why = format!("A floating-point operation {} with its trap switched on", float(code));
+            Verdict::Found(found("fpe-float-trap", 0.95, &why))
+        }
+        (_, Some("floating-point")) => Verdict::Found(found(
+            "fpe-float-trap",
+            0.88,
+            "The signal came from a floating-point operation with its trap switched on",
+        )),
+        (Some("FPE_INTOVF"), _) | (_, Some("quotient-overflow")) => Verdict::Found(found(
+            "fpe-integer-overflow",
+            0.95,
+            "The quotient of an integer division did not fit (the divisor is not zero), as when the smallest integer is divided by -1",
+        )),
+        (_, Some("zero-divisor")) => {
+            Verdict::Found(found("fpe-integer-division", 0.95, "An integer was divided by zero"))
+        }
+        // A message of somebody who sent the signal says nothing about arithmetic.
+        _ if scene.crash.code.as_deref() == Some("SI_USER") => Verdict::Undecided(Vec::new()),
+        _ => {
+            let integer = scene.code() == Some("FPE_INTDIV") || scene.kernel_fault().is_some();
+            let (confidence, why) = if integer {
+                (
+                    0.8,
+                    "An integer was divided by zero, or its quotient did not fit: the operands are not known",
+                )
+            } else {
+                (
+                    0.6,
+                    "An arithmetic fault: mostly an integer that was divided by zero, but a quotient that does not fit and a \
+                     floating-point operation with its traps switched on are reported in the same words",
+                )
+            };
+            Verdict::Likely(
+                found("fpe-integer-division", confidence, why),
+                vec![Collect::core(ARITHMETIC)],
+            )
+        }
+    }
+}
+
+/// What a floating-point operation did, by the signal's code.
+fn float(code: &str) -> &'static str {
+    match code {
+        "FPE_FLTDIV" => "divided by zero",
+        "FPE_FLTOVF" => "gave a number too large for its type",
+        "FPE_FLTUND" => "gave a number too small for its type",
+        "FPE_FLTRES" => "gave a number that had to be rounded",
+        _ => "had no result, such as 0/0 or the conversion of a NaN,",
+    }
 }
 
 /// Instructions whose only purpose is to trap: `ud2`, `ud1` and `int3` of x86-64.

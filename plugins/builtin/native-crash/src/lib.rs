@@ -5,6 +5,7 @@
 
 mod abort;
 mod fault;
+mod gil;
 mod oom_killer;
 mod sanitizer;
 mod scene;
@@ -18,7 +19,7 @@ use crate::scene::Scene;
 struct NativeCrash;
 
 /// Every cause it can name.
-const CAUSES: [&str; 25] = [
+const CAUSES: [&str; 27] = [
     "abi-import-order-segv",
     "abrt-assert",
     "abrt-heap-corruption",
@@ -27,7 +28,9 @@ const CAUSES: [&str; 25] = [
     "abrt-stack-smash",
     "abrt-uncaught-exception",
     "bus-file-truncated",
+    "fpe-float-trap",
     "fpe-integer-division",
+    "fpe-integer-overflow",
     "host-oom-killer",
     "ill-trap",
     "ill-unsupported-instruction",
@@ -65,18 +68,25 @@ impl Plugin for NativeCrash {
             [sanitizer::rule, abort::rule, segv::rule, fault::rule, oom_killer::rule];
         Ok(match rules.iter().find_map(|rule| rule(&scene)) {
             Some(Verdict::Found(finding)) => finding.into(),
-            Some(Verdict::Undecided(next)) => next.into_iter().fold(Diagnosis::nothing(), |diagnosis, next| {
-                diagnosis.collect(next.artifact, next.how, next.between.iter().copied())
-            }),
+            Some(Verdict::Likely(finding, next)) => wanting(finding.into(), next),
+            Some(Verdict::Undecided(next)) => wanting(Diagnosis::nothing(), next),
             None => Diagnosis::nothing(),
         })
     }
+}
+
+fn wanting(diagnosis: Diagnosis, next: Vec<Collect>) -> Diagnosis {
+    next.into_iter().fold(diagnosis, |diagnosis, next| {
+        diagnosis.collect(next.artifact, next.how, next.between.iter().copied())
+    })
 }
 
 /// What a rule concluded.
 enum Verdict {
     /// The cause.
     Found(Finding),
+    /// The likeliest cause, and what would make sure of it.
+    Likely(Finding, Vec<Collect>),
     /// The rule is the right one, and the evidence does not decide.
     Undecided(Vec<Collect>),
 }

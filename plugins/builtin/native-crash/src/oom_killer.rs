@@ -3,8 +3,17 @@
 use crate::Verdict;
 use crate::scene::Scene;
 
+/// What shells and launchers make of SIGKILL.
+const KILLED: [i32; 2] = [137, -9];
+
 pub fn rule(scene: &Scene) -> Option<Verdict> {
-    if scene.signal().is_some_and(|signal| signal != "SIGKILL") {
+    // The kernel's log tells of the whole machine: a process that did not end this way was not the victim.
+    let killed = match (scene.signal(), scene.crash.exit_code) {
+        (Some(signal), _) => signal == "SIGKILL",
+        (None, Some(code)) => KILLED.contains(&code),
+        (None, None) => false,
+    };
+    if !killed {
         return None;
     }
     let kill = scene.kernel.iter().find(|told| told.detail.family == "oom-kill")?;

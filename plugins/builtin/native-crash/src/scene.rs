@@ -1,7 +1,7 @@
 //! Everything the rules look at, gathered once.
 
 use whycrash_plugin::facts::{Crash, DataloaderWorker, FatalPythonError, Kernel, NativeAbort, Sanitizer};
-use whycrash_plugin::{Citation, Finding, Report, Told};
+use whycrash_plugin::{Citation, Finding, Owner, Report, Told};
 
 use crate::stack::Stack;
 
@@ -65,16 +65,23 @@ impl<'a> Scene<'a> {
         self.crash.access.as_deref().unwrap_or("access")
     }
 
-    /// A finding, with as much confidence as is due.
+    /// A finding, with as much confidence as is due. What it cites first is the program's own frame.
     pub fn finding(&self, cause: &str, confidence: f64) -> Finding {
-        Finding::new(
-            cause,
-            if self.in_worker {
-                confidence.min(IN_WORKER)
-            } else {
-                confidence
-            },
-        )
+        let confidence = if self.in_worker {
+            confidence.min(IN_WORKER)
+        } else {
+            confidence
+        };
+        Finding::new(cause, confidence).cite_all(self.own_frame())
+    }
+
+    /// A citation of the innermost frame of the program itself, in whichever world.
+    fn own_frame(&self) -> Option<Citation> {
+        let stacks = self.native.iter().chain(&self.python);
+        stacks
+            .filter_map(|stack| Some((stack, stack.lead()?)))
+            .find(|(_, (_, frame))| frame.owner() == Owner::Program)
+            .map(|(stack, frame)| stack.cite(frame))
     }
 
     /// Citations of the fault as the core tells it.
@@ -98,14 +105,9 @@ impl<'a> Scene<'a> {
         told.into_iter().chain(fact).chain(kernel).collect()
     }
 
-    /// Citations of the innermost frames of both worlds.
+    /// Citations of the frames of both worlds that lead, and of what they had called.
     pub fn frames_proof(&self) -> Vec<Citation> {
-        let native = self.native.iter().flat_map(Stack::proof);
-        let python = self
-            .python
-            .iter()
-            .filter_map(|stack| Some(stack.cite(stack.frames.first()?)));
-        native.chain(python).collect()
+        self.native.iter().chain(&self.python).flat_map(Stack::proof).collect()
     }
 
     /// Where it happened, in words, as far as the frames tell.
@@ -113,7 +115,7 @@ impl<'a> Scene<'a> {
         let python = self
             .python
             .as_ref()
-            .and_then(|stack| stack.frames.first())
+            .and_then(|stack| stack.lead().or_else(|| stack.innermost()))
             .map(|(_, frame)| crate::stack::describe(frame));
         match (self.native.as_ref().map(Stack::place), python) {
             (Some(native), Some(python)) => format!(" in {native}; the Python code was in {python}"),

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use whycrash_plugin::{Citation, Finding};
+use whycrash_plugin::{Citation, Finding, Frame, Owner};
 
+use crate::gil;
 use crate::scene::Scene;
-use crate::stack::{Stack, describe, function, is_machinery, module};
+use crate::stack::{Stack, describe, function, module};
 use crate::{Collect, Verdict};
 
 /// Addresses below this are a null pointer plus the offset of a member or element.
-const NULL_END: u64 = 64 << 10;
+pub const NULL_END: u64 = 64 << 10;
 /// A stack this deep has run away.
 const RUNAWAY_DEPTH: u64 = 1000;
 /// faulthandler stops after this many frames.
@@ -26,14 +27,14 @@ const LOST_MEMORY: &[&str] = &[
 pub fn rule(scene: &Scene) -> Option<Verdict> {
     let kernel = scene
         .kernel_fault()
-        .is_some_and(|told| told.detail.family == "segfault");
+        .is_some_and(|told| told.detail.family == "segfault" && told.event.primary);
     if scene.signal() != Some("SIGSEGV") && !(scene.signal().is_none() && kernel) {
         return None;
     }
     let rules = [
         stack_overflow,
         exec_null,
-        gil_violation,
+        gil::violation,
         write_readonly,
         ctypes,
         vendor_library,
@@ -155,37 +156,6 @@ fn exec_null(scene: &Scene) -> Option<Finding> {
     )
 }
 
-/// Python's C API, entered by a thread in which the interpreter was not running.
-fn gil_violation(scene: &Scene) -> Option<Finding> {
-    let stack = scene.native.as_ref()?;
-    let (_, frame) = stack.meaningful()?;
-    let name = function(frame)?;
-    let api = ["Py", "_Py"].iter().any(|start| name.starts_with(start)) && !name.starts_with("_PyEval");
-    let interpreting = stack
-        .with(&["_PyEval_EvalFrame", "PyEval_EvalCode", "Py_RunMain"])
-        .is_some();
-    let near_null = scene.crash.address().is_none_or(|address| address < NULL_END);
-    if !api || interpreting || !near_null {
-        return None;
-    }
-    let caller = stack.frames.iter().find(|(index, frame)| {
-        *index > stack.meaningful().map_or(0, |found| found.0)
-            && !function(frame).is_some_and(|name| name.starts_with("Py") || name.starts_with("_Py"))
-    });
-    Some(
-        scene
-            .finding("seg-gil-violation", 0.85)
-            .because(format!(
-                "Thread {} runs no Python code, and called Python's C API without the GIL:{}.",
-                stack.thread(),
-                scene.place()
-            ))
-            .cite_all(stack.proof())
-            .cite_all(caller.map(|frame| stack.cite(frame)))
-            .cite_all(scene.fault_facts()),
-    )
-}
-
 /// A write to memory that is mapped for reading alone.
 fn write_readonly(scene: &Scene) -> Option<Finding> {
     let written = scene.crash.access.as_deref() == Some("write") || scene.code() == Some("SEGV_ACCERR");
@@ -218,7 +188,6 @@ fn ctypes(scene: &Scene) -> Option<Finding> {
         let direct: Vec<_> = stack
             .frames
             .iter()
-            .filter(|(_, frame)| !is_machinery(frame))
             .take_while(|(_, frame)| !is_interpreter(frame))
             .collect();
         let interface = direct.iter().find(|(_, frame)| is_call_interface(frame))?;
@@ -226,7 +195,7 @@ fn ctypes(scene: &Scene) -> Option<Finding> {
         let own = direct
             .iter()
             .take_while(|found| found.0 < interface.0)
-            .all(|(_, frame)| is_c_library(frame));
+            .all(|(_, frame)| frame.owner() == Owner::Machinery);
         own.then(|| stack.cite(interface))
     });
     if python.is_none() && native.is_none() {
@@ -246,11 +215,11 @@ fn ctypes(scene: &Scene) -> Option<Finding> {
     )
 }
 
-fn is_interpreter(frame: &whycrash_plugin::Frame) -> bool {
+fn is_interpreter(frame: &Frame) -> bool {
     function(frame).is_some_and(|name| name.starts_with("_PyEval") || name.starts_with("PyObject_Vectorcall"))
 }
 
-fn is_call_interface(frame: &whycrash_plugin::Frame) -> bool {
+pub fn is_call_interface(frame: &Frame) -> bool {
     function(frame).is_some_and(|name| {
         [
             "ffi_call",
@@ -267,13 +236,12 @@ fn is_call_interface(frame: &whycrash_plugin::Frame) -> bool {
     })
 }
 
-fn is_c_library(frame: &whycrash_plugin::Frame) -> bool {
-    module(frame).is_none_or(|name| name.starts_with("libc.so") || name.starts_with("libffi"))
-}
-
 /// In a library of the vendor, which has no sources to look into.
 fn vendor_library(scene: &Scene) -> Option<Finding> {
-    let frame = scene.native.as_ref().and_then(|stack| Some((stack, stack.fault()?)));
+    let frame = scene
+        .native
+        .as_ref()
+        .and_then(|stack| Some((stack, stack.innermost()?)));
     let from_frame = frame.and_then(|(stack, fault)| Some((module(&fault.1)?.to_owned(), stack.cite(fault))));
     let from_kernel = scene
         .kernel_fault()
@@ -429,10 +397,7 @@ fn import(scene: &Scene) -> Option<Finding> {
     if !loading {
         return None;
     }
-    let user = stack
-        .frames
-        .iter()
-        .find(|(_, frame)| frame.file.as_deref().is_some_and(|file| !file.contains("importlib")));
+    let user = stack.lead();
     let by = user.map_or_else(String::new, |(_, frame)| format!(", imported by {}", describe(frame)));
     Some(
         scene
@@ -447,7 +412,7 @@ fn import(scene: &Scene) -> Option<Finding> {
     )
 }
 
-fn at_address(scene: &Scene) -> String {
+pub fn at_address(scene: &Scene) -> String {
     scene
         .crash
         .address()

@@ -1,6 +1,6 @@
 //! The crashed thread's frames, and which of them mean something.
 
-use whycrash_plugin::{Citation, Frame, Walk};
+use whycrash_plugin::{Citation, Frame, Owner, Walk, frames};
 
 /// Frames looked at: enough for any stack but a runaway recursion, of which this many show the pattern.
 const FRAMES: usize = 512;
@@ -29,16 +29,23 @@ impl<'a> Stack<'a> {
         &self.walk.thread.id
     }
 
-    /// The first frame that is neither the machinery of dying nor the C library's: what a person would look at first.
+    /// The frame that people should look at first: the program's own before a library's.
+    pub fn lead(&self) -> Option<&(u32, Frame)> {
+        let lead = frames::lead(self.frames.iter().map(|(_, frame)| frame))?;
+        self.frames.get(lead)
+    }
+
+    /// The innermost frame that is not machinery: of the program, or of a library that it called.
     pub fn meaningful(&self) -> Option<&(u32, Frame)> {
         self.frames
             .iter()
-            .find(|(_, frame)| !is_machinery(frame) && !is_library(frame))
+            .find(|(_, frame)| frame.owner() != Owner::Machinery)
+            .or_else(|| self.lead())
     }
 
-    /// The first frame that is not the machinery of dying.
-    pub fn fault(&self) -> Option<&(u32, Frame)> {
-        self.frames.iter().find(|(_, frame)| !is_machinery(frame))
+    /// The frame that the signal interrupted, whoever it is of.
+    pub fn innermost(&self) -> Option<&(u32, Frame)> {
+        self.frames.first()
     }
 
     /// The first frame with a function of which one of these is a part.
@@ -52,31 +59,33 @@ impl<'a> Stack<'a> {
         self.walk.cite(*index, frame)
     }
 
-    /// Citations of the fault's frame and of the meaningful one.
+    /// Citations of the frame that leads and of the innermost one that means something.
     pub fn proof(&self) -> Vec<Citation> {
-        self.fault()
+        self.lead()
             .into_iter()
             .chain(self.meaningful())
             .map(|frame| self.cite(frame))
             .collect()
     }
 
-    /// Where it happened: `f (a.cpp:22), called by g (a.cpp:30), on thread 4711`.
+    /// Where it happened: `f (a.cpp:22), called by g (a.cpp:30), on thread 4711; it had called h in liblib.so`.
     pub fn place(&self) -> String {
-        let mut place = String::new();
-        let fault = self.fault().map(|(index, _)| *index);
-        let shown = self
+        let Some(lead) = self.lead().or_else(|| self.innermost()) else {
+            return format!("a stack without frames, on thread {}", self.thread());
+        };
+        let callers = self
             .frames
             .iter()
-            .filter(|(index, _)| fault.is_some_and(|fault| *index >= fault))
-            .take(3);
-        for (number, (_, frame)) in shown.enumerate() {
-            if number > 0 {
-                place.push_str(", called by ");
-            }
-            place.push_str(&describe(frame));
+            .filter(|(index, frame)| *index > lead.0 && frame.owner() != Owner::Machinery)
+            .take(2);
+        let mut place = describe(&lead.1);
+        for (_, caller) in callers {
+            place.push_str(", called by ");
+            place.push_str(&describe(caller));
         }
-        format!("{place}, on thread {}", self.thread())
+        let called = self.meaningful().filter(|frame| frame.0 < lead.0);
+        let called = called.map_or_else(String::new, |(_, frame)| format!("; it had called {}", describe(frame)));
+        format!("{place}, on thread {}{called}", self.thread())
     }
 }
 
@@ -115,63 +124,4 @@ pub fn module(frame: &Frame) -> Option<&str> {
 
 fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
-}
-
-/// Functions that only carry out the dying: signals sent, messages printed, stacks unwound.
-const MACHINERY: [&str; 28] = [
-    "raise",
-    "abort",
-    "gsignal",
-    "kill",
-    "tgkill",
-    "pthread_kill",
-    "__pthread_kill",
-    "__GI_",
-    "__libc_message",
-    "__assert_fail",
-    "__assert_perror_fail",
-    "malloc_printerr",
-    "__fortify_fail",
-    "__stack_chk_fail",
-    "__libc_fatal",
-    "__libc_signal_restore_set",
-    "faulthandler_",
-    "std::terminate",
-    "__gnu_cxx::__verbose_terminate_handler",
-    "__cxxabiv1::",
-    "__cxa_",
-    "__gxx_personality",
-    "_Unwind_",
-    "core::panicking",
-    "std::panicking",
-    "rust_begin_unwind",
-    "__rust_",
-    "std::process::abort",
-];
-
-pub fn is_machinery(frame: &Frame) -> bool {
-    function(frame).is_some_and(|name| MACHINERY.iter().any(|start| name.starts_with(start)))
-}
-
-/// The C library's and the call interface's own code: it crashes on what it was given.
-fn is_library(frame: &Frame) -> bool {
-    let library = module(frame).is_some_and(|name| {
-        [
-            "libc.so",
-            "libc-",
-            "libm.so",
-            "libpthread",
-            "ld-linux",
-            "libffi",
-            "libgcc_s",
-        ]
-        .iter()
-        .any(|start| name.starts_with(start))
-    });
-    let name = function(frame).unwrap_or_default().trim_start_matches('_');
-    let string = ["mem", "str", "wcs"].iter().any(|start| name.starts_with(start))
-        && ["_avx", "_evex", "_sse", "_erms"]
-            .iter()
-            .any(|variant| name.contains(variant));
-    library || string
 }

@@ -35,6 +35,8 @@ pub struct Sink<'a> {
     bytes_left: u64,
     /// Events and stacks left out because of that.
     oversized: u64,
+    /// What grammars know and can not read: the first of each kind.
+    unread: Vec<Problem>,
 }
 
 impl<'a> Sink<'a> {
@@ -52,6 +54,7 @@ impl<'a> Sink<'a> {
             last_kept: false,
             bytes_left: EVIDENCE_BYTES,
             oversized: 0,
+            unread: Vec::new(),
         }
     }
 
@@ -156,9 +159,16 @@ impl<'a> Sink<'a> {
         left.is_some()
     }
 
-    /// What did not fit.
+    /// Notes something that is known and can not be read, once.
+    pub fn problem(&mut self, problem: Problem) {
+        if self.unread.iter().all(|known| known.code != problem.code) {
+            self.unread.push(problem);
+        }
+    }
+
+    /// What did not fit, and what could not be read.
     pub fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
+        let mut problems = self.unread.clone();
         if self.events_dropped > 0 {
             problems.push(Problem::new(
                 "limit-events",

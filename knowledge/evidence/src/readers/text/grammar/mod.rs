@@ -7,6 +7,7 @@ mod dataloader;
 mod distributed;
 pub mod exit;
 mod kernel;
+mod microdump;
 mod nccl;
 mod oom;
 
@@ -33,6 +34,7 @@ pub(super) fn rules() -> impl Iterator<Item = Rule> {
         autograd::RULE,
         kernel::XID_RULE,
         kernel::RULE,
+        microdump::RULE,
     ]
     .into_iter()
 }
