@@ -92,6 +92,16 @@ impl Client {
         self.get(&format!("reports/{}", encode(id)), &[])
     }
 
+    /// Deletes a report for good; false if there was none.
+    pub fn delete_report(&self, id: &str) -> anyhow::Result<bool> {
+        let address = self.address(&format!("reports/{}", encode(id)));
+        let answer: Value = self
+            .send(|http| http.delete(&address))?
+            .json()
+            .with_context(|| format!("{} answered what this program does not understand", self.server))?;
+        Ok(answer.get("deleted").and_then(Value::as_bool).unwrap_or(true))
+    }
+
     /// Asks, once, whether the server is there and lets this client in.
     pub fn access(&self) -> anyhow::Result<Access> {
         let request = self.http.get(self.address("reports?limit=0")).timeout(CONNECT);

@@ -3,6 +3,7 @@
 pub mod cause;
 pub mod completions;
 pub mod core_handler;
+pub mod delete;
 pub mod diagnose;
 pub mod doctor;
 pub mod inspect;

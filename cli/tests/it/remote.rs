@@ -190,3 +190,35 @@ fn a_server_that_fails_does_not_change_how_the_job_ends() {
     assert_eq!(output.status.code(), Some(4));
     assert!(errors(&output).contains("can not reach"), "{}", errors(&output));
 }
+
+#[test]
+fn reports_are_deleted_when_somebody_says_so() {
+    let home = Home::new();
+    let server = Server::start(|request| {
+        let known = request.line.ends_with(ID);
+        Answer(200, "", json!({"id": ID, "deleted": known}).to_string())
+    });
+    let other = "f".repeat(32);
+    let delete = |more: &[&str]| {
+        let arguments = ["delete", "--server", &server.address, ID, &other];
+        let arguments: Vec<&str> = arguments.iter().chain(more).copied().collect();
+        home.whycrash(&arguments)
+            .stdin(std::process::Stdio::null())
+            .output()
+            .expect("it runs")
+    };
+    let refused = delete(&[]);
+    assert_eq!(refused.status.code(), Some(1), "{}", errors(&refused));
+    assert!(errors(&refused).contains("--yes"), "{}", errors(&refused));
+    assert!(server.lines().is_empty(), "nothing is deleted without a yes");
+    let deleted = delete(&["--yes", "--format", "json"]);
+    let answer: Value = serde_json::from_slice(&deleted.stdout).expect("JSON");
+    assert_eq!(
+        answer,
+        json!({"deleted": [ID], "unknown": [other]}),
+        "{}",
+        errors(&deleted)
+    );
+    let expected = [ID, &other].map(|id| format!("DELETE /api/v1/reports/{id}"));
+    assert_eq!(server.lines(), expected);
+}
