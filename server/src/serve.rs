@@ -9,13 +9,15 @@ use actix_web::{App, HttpServer, web};
 use anyhow::{Context, bail};
 use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 
 use crate::config::{Cli, Command, Config, TokenCommand};
 use crate::connections::Connections;
+use crate::pipeline::indexer::{self, IndexState};
 use crate::pipeline::{self, Pipeline};
 use crate::services::{self, Services};
 use crate::store::{Scope, Token, TokenRecord, Tokens};
-use crate::{api, telemetry};
+use crate::{api, maintenance, telemetry};
 
 /// Seconds that requests and jobs get to end when the server stops.
 const DRAIN_SECONDS: u64 = 20;
@@ -30,6 +32,7 @@ pub async fn execute(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         None | Some(Command::Serve) => serve(config).await,
         Some(Command::Reindex) => reindex(config).await,
+        Some(Command::Maintain) => maintain(config).await,
         Some(Command::Token(command)) => token(&config, command).await,
     }
 }
@@ -42,6 +45,8 @@ pub struct Running {
     server: tokio::task::JoinHandle<std::io::Result<()>>,
     pipeline: Pipeline,
     reopener: tokio::task::JoinHandle<()>,
+    indexer: indexer::Running,
+    maintenance: JoinHandle<()>,
 }
 
 impl Running {
@@ -54,7 +59,10 @@ impl Running {
     pub async fn stop(self) -> anyhow::Result<()> {
         self.handle.stop(true).await;
         self.reopener.abort();
+        // Each of its steps is whole by itself.
+        self.maintenance.abort();
         self.pipeline.stop(Duration::from_secs(DRAIN_SECONDS)).await;
+        self.indexer.stop().await;
         Ok(self.server.await??)
     }
 }
@@ -74,8 +82,12 @@ pub async fn start(services: Services) -> anyhow::Result<Running> {
         );
     }
     pipeline::recover(&services.stores).await?;
+    let mut indexer = services.indexer();
+    indexer.open().await;
+    let indexer = indexer.start();
     let pipeline = services.start_workers()?;
     let reopener = tokio::spawn(services.reopener().run());
+    let maintenance = tokio::spawn(maintenance::run(services.clone().into_inner()));
     let limits = services.config.limits.clone();
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
     let connections = Arc::new(Connections::new(limits.connections));
@@ -108,6 +120,8 @@ pub async fn start(services: Services) -> anyhow::Result<Running> {
         server: tokio::spawn(server),
         pipeline,
         reopener,
+        indexer,
+        maintenance,
     })
 }
 
@@ -143,16 +157,29 @@ async fn reindex(config: Config) -> anyhow::Result<()> {
     services.stores.jobs.release(pipeline::OWNER).await?;
     let count = pipeline::reopen_all(&services.stores).await?;
     tracing::info!(reports = count, "reading all reports again");
+    let indexer = services.indexer();
+    indexer.rebuild().await?;
+    let indexer = indexer.start();
     let pipeline = services.start_workers()?;
     loop {
         let counts = services.stores.jobs.counts().await?;
-        if counts.queued + counts.running == 0 {
+        let index = services.indexer.status(&services.stores).await?;
+        if counts.queued + counts.running + index.waiting == 0 && index.state == IndexState::Ready {
             pipeline.stop(Duration::from_secs(DRAIN_SECONDS)).await;
+            indexer.stop().await;
             println!("read {count} reports again, {} failed", counts.failed);
             return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
+}
+
+/// One round of what the server does by itself from time to time.
+async fn maintain(config: Config) -> anyhow::Result<()> {
+    let services = Services::open(config)?;
+    let round = maintenance::round(&services).await?;
+    println!("{round}");
+    Ok(())
 }
 
 async fn token(config: &Config, command: TokenCommand) -> anyhow::Result<()> {

@@ -15,12 +15,13 @@ use crate::config::Config;
 use crate::ingest::pace::Uploads;
 use crate::ingest::{Ingest, Staging};
 use crate::lines::LineCache;
+use crate::pipeline::indexer::{self, Indexer};
 use crate::pipeline::reopen::Reopener;
 use crate::pipeline::{Diagnose, Pipeline, Stores};
 use crate::search::tantivy::TantivySearch;
-use crate::store::Tokens;
 use crate::store::files::FileBlobs;
 use crate::store::sqlite::Sqlite;
+use crate::store::{StoreError, Tokens};
 use crate::symbols::SymbolFolder;
 use crate::telemetry;
 
@@ -52,6 +53,8 @@ pub struct Services {
     pub uploads: Arc<Uploads>,
     /// JSON bodies that may be read into memory.
     pub parses: Semaphore,
+    /// What the indexer is doing.
+    pub indexer: Arc<indexer::Shared>,
     /// Searches that may run.
     pub searches: Arc<Semaphore>,
     /// Provisional diagnoses that may run.
@@ -77,7 +80,9 @@ impl Services {
             modules: Arc::new(database.clone()),
             arrivals: Arc::default(),
             blobs: Arc::new(FileBlobs::open(&blobs).with_context(|| cannot_open(&blobs))?),
-            search: Arc::new(TantivySearch::open(&index).with_context(|| cannot_open(&index))?),
+            outbox: Arc::new(database.clone()),
+            upkeep: Arc::new(database.clone()),
+            search: Arc::new(TantivySearch::new(&index)),
         };
         let wake = Arc::new(Notify::new());
         let ingest = Ingest::new(
@@ -118,6 +123,7 @@ impl Services {
             wake,
             uploads: Arc::new(Uploads::new(&config.limits)),
             parses: Semaphore::new(PARSES),
+            indexer: Arc::default(),
             searches: Arc::new(Semaphore::new(config.limits.searches)),
             provisional: Arc::new(Semaphore::new(1)),
             lines: Arc::default(),
@@ -135,12 +141,17 @@ impl Services {
         }
     }
 
+    /// The indexer, which is not started yet.
+    pub fn indexer(&self) -> Indexer {
+        Indexer::new(&self.stores, &self.catalog, &self.indexer)
+    }
+
     /// Starts the workers.
     pub fn start_workers(&self) -> std::io::Result<Pipeline> {
         Pipeline::start(
             &self.stores,
             &self.diagnoser,
-            &self.catalog,
+            &self.indexer,
             &self.config.workers,
             &self.wake,
         )
@@ -151,7 +162,17 @@ impl Services {
 pub fn open_database(config: &Config) -> anyhow::Result<Sqlite> {
     let path = config.data.join("whycrash.sqlite");
     fs::create_dir_all(&config.data).with_context(|| cannot_open(&config.data))?;
-    Sqlite::open(&path).with_context(|| format!("can not open the database {}", path.display()))
+    Sqlite::open(&path).map_err(|error| {
+        let what = match &error {
+            StoreError::Damaged(_) => format!(
+                "the database {} is damaged: put a backup in its place, or move it away to start with an empty one; \
+                 the artifacts in the folder `blobs` stay",
+                path.display()
+            ),
+            _ => format!("can not open the database {}", path.display()),
+        };
+        anyhow::Error::new(error).context(what)
+    })
 }
 
 /// Takes the lock of the data folder; the kernel ends it with the process, however that ends.

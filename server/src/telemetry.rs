@@ -39,6 +39,20 @@ fn describe() {
     metrics::describe_counter!("whycrash_jobs_total", "attempts to process a report, by outcome");
     metrics::describe_histogram!("whycrash_job_seconds", "time to process a report");
     metrics::describe_gauge!("whycrash_jobs", "jobs by state");
+    metrics::describe_gauge!("whycrash_index_waiting", "reports that are not in the index yet");
+    metrics::describe_gauge!("whycrash_index_lag_seconds", "how long the first of them has waited");
+    metrics::describe_gauge!(
+        "whycrash_index_ready",
+        "1 while searches are answered from a whole index"
+    );
+    metrics::describe_counter!("whycrash_index_reports_total", "reports taken over into the index");
+    metrics::describe_counter!("whycrash_index_rebuilds_total", "indexes built anew");
+    metrics::describe_counter!("whycrash_index_refused_total", "reports that the index does not take");
+    metrics::describe_counter!(
+        "whycrash_removed_total",
+        "what was removed for its age, or because nothing refers to it"
+    );
+    metrics::describe_counter!("whycrash_removed_bytes_total", "bytes of what was removed");
     metrics::describe_counter!("whycrash_plugin_runs_total", "plugin runs by plugin and outcome");
     metrics::describe_counter!("whycrash_plugin_fuel_total", "fuel used, by plugin");
 }

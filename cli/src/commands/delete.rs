@@ -1,6 +1,6 @@
 //! `whycrash delete`: takes reports off a server for good.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::client::Client;
 use crate::config::Config;
-use crate::output::{self, Format};
+use crate::output::{self, Clean, Format};
 
 /// Delete reports from a server for good, with their artifacts
 #[derive(Debug, clap::Args)]
@@ -65,8 +65,7 @@ fn confirm(count: usize, server: &str) -> anyhow::Result<bool> {
     } else {
         format!("{count} reports")
     };
-    eprint!("delete {what} from {server} for good? [y/N] ");
-    std::io::stderr().flush()?;
+    output::tell(&format!("delete {what} from {server} for good? [y/N]").into());
     let mut answer = String::new();
     std::io::stdin()
         .read_line(&mut answer)
@@ -74,8 +73,15 @@ fn confirm(count: usize, server: &str) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-fn text(done: &Deleted) -> String {
-    let deleted = done.deleted.iter().map(|id| format!("deleted {id}\n"));
-    let unknown = done.unknown.iter().map(|id| format!("there is no report {id}\n"));
-    deleted.chain(unknown).collect()
+fn text(done: &Deleted) -> Clean {
+    let mut text = Clean::default();
+    for id in &done.deleted {
+        text.push(format!("deleted {id}"));
+        text.end_line();
+    }
+    for id in &done.unknown {
+        text.push(format!("there is no report {id}"));
+        text.end_line();
+    }
+    text
 }

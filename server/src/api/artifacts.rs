@@ -104,6 +104,10 @@ fn tag(artifact: &ArtifactRecord) -> String {
 }
 
 fn not_stored(artifact: &ArtifactRecord) -> ApiError {
+    if artifact.expired {
+        let detail = format!("the bytes of {:?} were removed for their age", artifact.name);
+        return ApiError::new(Code::Expired, detail);
+    }
     ApiError::new(
         Code::NotStored,
         format!("the bytes of {:?} are not here", artifact.name),

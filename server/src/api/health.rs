@@ -1,8 +1,11 @@
 //! What operators and their tools ask.
 
 use actix_web::HttpResponse;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::prelude::*;
+use crate::pipeline::indexer::{IndexState, IndexStatus};
 
 /// Whether the process answers at all.
 #[utoipa::path(get, path = "/healthz", tag = "operation", responses((status = 200, body = String, content_type = "text/plain")))]
@@ -10,14 +13,28 @@ pub async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Whether the stores answer, so that requests can be served.
+/// Whether requests can be served.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Ready {
+    /// `ready`, or `degraded` while searches may lack something.
+    pub status: &'static str,
+    /// What the index is doing.
+    pub index: IndexStatus,
+}
+
+/// Whether reports can be taken in and read. While the index is not whole it is `degraded`: reports come in and are
+/// processed all the same, and searches follow later.
 #[utoipa::path(get, path = "/readyz", tag = "operation",
-    responses((status = 200, body = String, content_type = "text/plain"), (status = "default", body = super::problem::Problem)))]
-pub async fn readyz(services: Data<Services>) -> ApiResult<&'static str> {
+    responses((status = 200, body = Ready), (status = "default", body = super::problem::Problem)))]
+pub async fn readyz(services: Data<Services>) -> ApiResult<Json<Ready>> {
     services.stores.jobs.counts().await?;
-    services.stores.search.missing(&[]).await?;
     services.ingest.check_space(1)?;
-    Ok("ready\n")
+    let index = services.indexer.status(&services.stores).await?;
+    let status = match index.state {
+        IndexState::Ready => "ready",
+        IndexState::Rebuilding | IndexState::Unavailable => "degraded",
+    };
+    Ok(Json(Ready { status, index }))
 }
 
 /// Measurements in Prometheus' text format.
@@ -31,6 +48,10 @@ pub async fn metrics(services: Data<Services>) -> ApiResult<HttpResponse> {
     ] {
         metrics::gauge!("whycrash_jobs", "state" => state).set(count as f64);
     }
+    let index = services.indexer.status(&services.stores).await?;
+    metrics::gauge!("whycrash_index_waiting").set(index.waiting as f64);
+    metrics::gauge!("whycrash_index_lag_seconds").set(index.lag_seconds);
+    metrics::gauge!("whycrash_index_ready").set(if index.state == IndexState::Ready { 1.0 } else { 0.0 });
     services.metrics.run_upkeep();
     let text = services.metrics.render();
     Ok(HttpResponse::Ok()

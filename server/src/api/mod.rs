@@ -4,6 +4,7 @@ pub mod access;
 mod artifacts;
 mod body;
 mod conditional;
+mod deletion;
 mod direct;
 mod disposition;
 pub mod head;
@@ -68,7 +69,11 @@ pub fn configure(app: &mut ServiceConfig, services: web::Data<Services>) {
 
 fn routes(app: &mut ServiceConfig) {
     app.service(only("/reports", "GET, POST").get(reports::list).post(reports::create))
-        .service(only("/reports/{id}", "GET").get(reports::show))
+        .service(
+            only("/reports/{id}", "DELETE, GET")
+                .get(reports::show)
+                .delete(deletion::delete),
+        )
         .service(only("/reports/{id}/state", "GET").get(reports::state))
         .service(only("/reports/{id}/complete", "POST").post(reports::complete))
         .service(
@@ -125,6 +130,7 @@ methods! {
     head = guard::Head();
     post = guard::Post();
     put = guard::Put();
+    delete = guard::Delete();
 }
 
 impl actix_web::dev::HttpServiceFactory for Methods {

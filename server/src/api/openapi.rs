@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use utoipa::OpenApi;
 
-use super::{artifacts, health, knowledge, minidump, reports, search, symbols, uploads};
+use super::{artifacts, deletion, health, knowledge, minidump, reports, search, symbols, uploads};
 
 /// The API.
 #[derive(Debug, OpenApi)]
@@ -20,6 +20,7 @@ use super::{artifacts, health, knowledge, minidump, reports, search, symbols, up
         reports::show,
         reports::state,
         reports::list,
+        deletion::delete,
         uploads::put,
         minidump::create,
         artifacts::download,

@@ -111,12 +111,16 @@ problems! {
         "upload the artifact again from its start";
     NotSymbols = 422 "not-symbols" "the file is of no use as symbols",
         "send an ELF binary or debug file with a build id, or a Breakpad symbol file, as it is";
+    Expired = 410 "artifact-expired" "the artifact's bytes are kept no longer",
+        "its report stays; how long artifacts are kept is set under [retention] in whycrash.toml";
     TooManyRequests = 429 "too-many-requests" "too many uploads at one time",
         "try again after the seconds in Retry-After";
     Internal = 500 "internal" "the server failed",
         "the server's log says more";
     Busy = 503 "busy" "the server has too much to do",
         "try again after the seconds in Retry-After; nothing that was acknowledged is lost";
+    IndexUnavailable = 503 "index-unavailable" "searches can not be answered now",
+        "try again after the seconds in Retry-After; reports can still be sent, and read by their ids";
     DiskFull = 507 "disk-full" "the server has no space left",
         "nothing that was acknowledged is lost; free space on the server's disk, then try again";
 }
@@ -235,7 +239,10 @@ impl ResponseError for ApiError {
         if self.code == Code::Unauthorized {
             response.insert_header((WWW_AUTHENTICATE, "Bearer"));
         }
-        if matches!(self.code, Code::Busy | Code::TooManyRequests | Code::InProgress) {
+        if matches!(
+            self.code,
+            Code::Busy | Code::TooManyRequests | Code::InProgress | Code::IndexUnavailable | Code::DiskFull
+        ) {
             response.insert_header((RETRY_AFTER, RETRY_SECONDS.to_string()));
         }
         for (name, value) in &self.headers {
@@ -250,15 +257,16 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         let code = match &error {
             StoreError::Full(_) => Code::DiskFull,
-            StoreError::QueueFull => Code::Busy,
+            StoreError::Unavailable(_) | StoreError::QueueFull => Code::Busy,
             StoreError::LeaseLost(_) | StoreError::Damaged(_) | StoreError::Failed(_) => Code::Internal,
         };
+        // What exactly broke is for the log: it may name paths and tables.
         if code == Code::Internal {
             tracing::error!(%error, "a request failed");
-            // What exactly broke is for the log: it may name paths and tables.
-            return Self::new(code, "a store of the server failed");
+        } else {
+            tracing::warn!(%error, "a request was turned away");
         }
-        Self::new(code, error)
+        Self::new(code, error.public())
     }
 }
 

@@ -13,7 +13,7 @@ use super::look;
 use super::multipart::{self, Form};
 use super::prelude::*;
 use crate::pipeline;
-use crate::store::{Digest, Page, ReportId, ReportRecord, ReportState, Summary};
+use crate::store::{ArtifactRecord, Digest, Page, ReportId, ReportRecord, ReportState, Summary};
 
 /// The answer to a report that was sent.
 #[derive(Debug, Serialize, ToSchema)]
@@ -98,7 +98,7 @@ pub async fn answer(
     let findings = look::findings(services, &report).await;
     let url = report_url(services, request, &report.id);
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
-    let wants = report.artifacts.into_iter().filter(|artifact| !artifact.stored);
+    let wants = report.artifacts.into_iter().filter(ArtifactRecord::is_wanted);
     let wants = wants.map(|artifact| Wanted {
         name: artifact.name,
         bytes: artifact.bytes,
@@ -160,22 +160,27 @@ pub struct Progress {
     /// Why processing failed, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// Names of artifacts whose bytes are kept no longer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expired: Vec<String>,
 }
 
 impl Progress {
     fn of(report: &ReportRecord) -> Self {
+        let expired = report.artifacts.iter().filter(|artifact| artifact.expired);
         Self {
             state: report.state,
             received: report.received.to_string(),
             time: report.happened.to_string(),
             failure: report.failure.clone(),
+            expired: expired.map(|artifact| artifact.name.clone()).collect(),
         }
     }
 }
 
 /// The report document, the same as `whycrash diagnose --format json` prints, with `state` (`uploading`,
-/// `processing`, `done`, `failed`), `received`, `time` and, after a failure, `failure`. Without findings until it is
-/// `done`. 304 while it is what `If-None-Match` names.
+/// `processing`, `done`, `failed`), `received`, `time`, after a failure `failure`, and in `expired` the names of
+/// artifacts whose bytes are kept no longer. Without findings until it is `done`. 304 while it is what `If-None-Match` names.
 #[utoipa::path(get, path = "/api/v1/reports/{id}", tag = "reports", params(("id" = String, Path)),
     responses((status = 200, body = Object), (status = 304), (status = "default", body = super::problem::Problem)))]
 pub async fn show(

@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::conditional;
 use super::prelude::*;
 use crate::search::{self, FacetValue, SearchRequest, Sort};
-use crate::store::Summary;
+use crate::store::{StoreError, Summary};
 
 /// How long a search waits while as many are running as may.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -85,7 +85,14 @@ pub async fn search(
     let Ok(Ok(_permit)) = permit else {
         return Err(ApiError::new(Code::Busy, "as many searches are running as are allowed"));
     };
-    let page = services.stores.search.search(&request).await?;
+    let page = match services.stores.search.search(&request).await {
+        Err(error @ (StoreError::Unavailable(_) | StoreError::Damaged(_))) => {
+            tracing::warn!(%error, "a search was not answered");
+            let index = services.indexer.status(&services.stores).await?;
+            return Err(ApiError::new(Code::IndexUnavailable, index.describe()));
+        }
+        page => page?,
+    };
     let signatures: Vec<String> = page.hits.iter().filter_map(|hit| hit.signature.clone()).collect();
     let mut sizes = services.stores.records.group_sizes(&signatures).await?.into_iter();
     let hits = page.hits.into_iter().map(|summary| {

@@ -84,6 +84,8 @@ pub enum Command {
     Serve,
     /// Read and diagnose all reports again from their artifacts and build a new index; the server must not run
     Reindex,
+    /// Remove what has grown old and what nothing refers to, as the server does from time to time; it must not run
+    Maintain,
     /// Make, list and revoke access tokens
     #[command(subcommand)]
     Token(TokenCommand),

@@ -4,11 +4,13 @@
 
 mod cli;
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
+use whycrash_evidence::ArtifactKind;
 
 pub use cli::{Cli, Command, Serve, TokenCommand};
 
@@ -39,6 +41,8 @@ pub struct Config {
     pub limits: Limits,
     /// How reports are processed.
     pub workers: Workers,
+    /// How long things are kept.
+    pub retention: Retention,
 }
 
 /// Form of the log.
@@ -106,6 +110,35 @@ pub struct Workers {
     pub retry_seconds: u64,
 }
 
+/// How long things are kept. Days count from the time a report came; 0 stands for ever.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retention {
+    /// Days that reports are kept, with everything that belongs to them.
+    pub reports_days: u32,
+    /// Days that artifacts of a kind are kept; their documents stay.
+    pub artifacts_days: HashMap<ArtifactKind, u32>,
+    /// Days that an upload may stand still before what came of it is removed.
+    pub unfinished_days: u32,
+    /// Hours that bytes are kept which no report refers to: how long an upload may take from its first artifact to its
+    /// report, at least 1.
+    pub unreferenced_hours: u32,
+    /// Seconds from one round of removing to the next; 0 turns it off.
+    pub every_seconds: u64,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            reports_days: 0,
+            artifacts_days: HashMap::new(),
+            unfinished_days: 7,
+            unreferenced_hours: 24,
+            every_seconds: 600,
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -120,6 +153,7 @@ impl Default for Config {
             log_format: LogFormat::Text,
             limits: Limits::default(),
             workers: Workers::default(),
+            retention: Retention::default(),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Everything here is idempotent: a report's id is derived from what was declared, blobs are named by their content,
 //! and a report has at most one job. A client that does not know whether its request got through sends it again.
 
+mod leftovers;
 pub mod metadata;
 pub mod names;
 pub mod pace;
@@ -19,6 +20,7 @@ use serde_json::{Map, Value};
 use tempfile::TempPath;
 use tokio::sync::{Notify, OwnedMutexGuard};
 
+pub use leftovers::Leftover;
 pub use part::Part;
 pub use staging::{AppendError, Incoming, Received, Staging, Writer};
 
@@ -256,11 +258,13 @@ impl Ingest {
                 // The store has taken the file over, so there is nothing left to remove.
                 let _ = path.keep();
             }
-            let stored = self.blobs.size(&digest).await?;
+            // Claimed, so that nobody collects the bytes before the report refers to them.
+            let stored = self.blobs.claim(&digest).await?;
             records.push(ArtifactRecord {
                 name,
                 bytes: stored.unwrap_or(bytes),
                 stored: stored.is_some(),
+                expired: false,
                 digest,
             });
         }

@@ -21,21 +21,23 @@ const RANKS: (usize, usize) = (64, 4096);
 /// Values of one field by which a report is found, but for ranks.
 const VALUES: usize = 64;
 
-/// The document as it is stored, and as it is indexed with this text.
-pub fn digest(
-    document: &Document,
-    report: &ReportRecord,
-    text: Vec<String>,
-) -> Result<(StoredDocument, IndexDocument)> {
-    let summary = summary(document, report);
+/// The document as it is stored.
+pub fn stored(document: &Document, report: &ReportRecord) -> Result<StoredDocument> {
     let json = serde_json::to_string(document).map_err(|error| StoreError::Failed(error.to_string()))?;
-    let mut causes: Vec<String> = Vec::new();
-    for finding in &document.findings {
-        if !causes.contains(&finding.cause) {
-            causes.push(finding.cause.clone());
-        }
-    }
-    let indexed = IndexDocument {
+    let heads = document.report.artifacts.iter();
+    let kinds = heads.filter_map(|head| Some((head.name.clone(), name_of(&head.kind)?)));
+    Ok(StoredDocument {
+        json,
+        summary: summary(document, report),
+        causes: causes(document),
+        kinds: kinds.collect(),
+    })
+}
+
+/// The document as it is indexed with this text.
+pub fn indexed(document: &Document, report: &ReportRecord, text: Vec<String>) -> IndexDocument {
+    let summary = summary(document, report);
+    IndexDocument {
         id: report.id.clone(),
         time: summary
             .time
@@ -44,10 +46,20 @@ pub fn digest(
             .as_millisecond(),
         title: title_lines(document, &summary),
         text,
-        fields: fields(document, report, &summary, &causes),
-        summary: summary.clone(),
-    };
-    Ok((StoredDocument { json, summary, causes }, indexed))
+        fields: fields(document, report, &summary, &causes(document)),
+        summary,
+    }
+}
+
+/// Ids of all causes found, best first.
+fn causes(document: &Document) -> Vec<String> {
+    let mut causes: Vec<String> = Vec::new();
+    for finding in &document.findings {
+        if !causes.contains(&finding.cause) {
+            causes.push(finding.cause.clone());
+        }
+    }
+    causes
 }
 
 /// What lists show of the report.

@@ -1,11 +1,12 @@
 //! From complete reports to documents that can be searched.
 //!
 //! Workers are threads of their own: reading a core of tens of GB never slows the HTTP runtime. Everything a worker
-//! does can be done again with the same outcome: the document replaces the one before, the index has one entry per
-//! report, and the job is removed last. So a job that was cut off at any point simply runs again.
+//! does can be done again with the same outcome: the document replaces the one before, and the job is removed last. So
+//! a job that was cut off at any point simply runs again. The [`indexer`] follows with the index.
 
 pub mod arrivals;
 pub mod digest;
+pub mod indexer;
 pub mod reopen;
 mod text;
 mod worker;
@@ -17,13 +18,12 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use whycrash_catalog::Catalog;
 use whycrash_evidence::{ArtifactKind, Evidence};
 use whycrash_plugin_host::{ArtifactHead, Diagnoser, Document, Input, PluginInfo, ReportHead, SCHEMA};
 
 use crate::config;
 use crate::search::Search;
-use crate::store::{Blobs, Jobs, Modules, Records, ReportId, ReportRecord, ReportState, Result};
+use crate::store::{Blobs, Jobs, Modules, Outbox, Records, ReportId, ReportRecord, ReportState, Result, Upkeep};
 use arrivals::Arrivals;
 use worker::Worker;
 
@@ -65,6 +65,10 @@ pub struct Stores {
     pub modules: Arc<dyn Modules>,
     /// Symbols that come while reports are read.
     pub arrivals: Arc<Arrivals>,
+    /// What is to be indexed.
+    pub outbox: Arc<dyn Outbox>,
+    /// What has grown old.
+    pub upkeep: Arc<dyn Upkeep>,
     /// The index.
     pub search: Arc<dyn Search>,
 }
@@ -82,7 +86,7 @@ impl Pipeline {
     pub fn start(
         stores: &Stores,
         diagnoser: &Arc<dyn Diagnose>,
-        catalog: &Arc<Catalog>,
+        indexer: &Arc<indexer::Shared>,
         settings: &config::Workers,
         wake: &Arc<Notify>,
     ) -> std::io::Result<Self> {
@@ -90,7 +94,7 @@ impl Pipeline {
         let worker = Worker {
             stores: stores.clone(),
             diagnoser: Arc::clone(diagnoser),
-            catalog: Arc::clone(catalog),
+            indexer: Arc::clone(indexer),
             settings: settings.clone(),
             runtime: Handle::current(),
             wake: Arc::clone(wake),
@@ -128,27 +132,28 @@ impl Pipeline {
     }
 }
 
-/// Brings the queue and the index back in step with the records after a process died or a folder was deleted.
+/// Brings the queue back in step with the records after a process died.
 pub async fn recover(stores: &Stores) -> Result<()> {
     let released = stores.jobs.release(OWNER).await?;
     stores.modules.take_up_arrivals().await?;
-    let queued = for_each(stores, ReportState::Processing, |ids| enqueue_all(stores, ids)).await?;
-    let indexed = for_each(stores, ReportState::Done, |ids| reindex_missing(stores, ids)).await?;
-    if released + queued + indexed > 0 {
-        tracing::info!(released, queued, indexed, "took up what an earlier process left");
+    let enqueue = async |ids: Vec<ReportId>| {
+        stores.jobs.enqueue_all(&ids).await?;
+        Ok(ids.len() as u64)
+    };
+    let queued = for_each(stores, ReportState::Processing, enqueue).await?;
+    if released + queued > 0 {
+        tracing::info!(released, queued, "took up what an earlier process left");
     }
     Ok(())
 }
 
-/// Queues every report that was ever complete to be read again, and empties the index.
+/// Queues every report that was ever complete to be read again; how many. Those with expired artifacts are not: their
+/// documents say more than could be read now.
 pub async fn reopen_all(stores: &Stores) -> Result<u64> {
-    stores.search.clear().await?;
     let reopen = async |ids: Vec<ReportId>| {
-        for id in &ids {
-            stores.jobs.enqueue(id, u64::MAX).await?;
-            stores.records.reopen(id).await?;
-        }
-        Ok(ids.len() as u64)
+        // A report that is not reopened ends its job at once.
+        stores.jobs.enqueue_all(&ids).await?;
+        stores.records.reopen_all(&ids).await
     };
     let done = for_each(stores, ReportState::Done, reopen).await?;
     let failed = for_each(stores, ReportState::Failed, reopen).await?;
@@ -166,23 +171,6 @@ async fn for_each(stores: &Stores, state: ReportState, act: impl AsyncFn(Vec<Rep
         last = ids.last().cloned();
         sum += act(ids).await?;
     }
-}
-
-/// A report that is said to be processing has a job, whatever happened between the two stores.
-async fn enqueue_all(stores: &Stores, ids: Vec<ReportId>) -> Result<u64> {
-    for id in &ids {
-        stores.jobs.enqueue(id, u64::MAX).await?;
-    }
-    Ok(ids.len() as u64)
-}
-
-/// Reports that are done but not in the index are diagnosed again: that brings their text back as well.
-async fn reindex_missing(stores: &Stores, ids: Vec<ReportId>) -> Result<u64> {
-    let missing = stores.search.missing(&ids).await?;
-    for id in &missing {
-        stores.jobs.enqueue(id, u64::MAX).await?;
-    }
-    Ok(missing.len() as u64)
 }
 
 /// The document of a report that has none yet: what was sent, without findings.

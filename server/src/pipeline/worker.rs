@@ -1,5 +1,6 @@
 //! One worker: takes a job, reads the artifacts, stores the document.
 
+use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,27 +9,29 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use whycrash_catalog::Catalog;
 use whycrash_evidence::Artifact;
 use whycrash_plugin_host::{Document, Input};
 
-use super::{Diagnose, OWNER, Stores, digest, reopen, text};
+use super::{Diagnose, OWNER, Stores, digest, indexer, reopen};
 use crate::config;
+use crate::public_text::without_paths;
 use crate::store::{Job, Lease, LocalBlob, ModuleUse, ReportRecord, StoreError};
 
 /// How long a worker waits for a wake-up before it looks for jobs whose time to be tried again has come.
 const POLL: Duration = Duration::from_millis(500);
 /// How long it waits after the queue itself failed.
 const QUEUE_TROUBLE: Duration = Duration::from_secs(1);
+/// How long a report waits for disk space, file descriptors or memory before it is tried again.
+const SHORTAGE: SignedDuration = SignedDuration::from_secs(10);
 
 /// What every worker thread has.
 #[derive(Clone)]
 pub struct Worker {
     pub stores: Stores,
     pub diagnoser: Arc<dyn Diagnose>,
-    pub catalog: Arc<Catalog>,
     pub settings: config::Workers,
     pub runtime: Handle,
+    pub indexer: Arc<indexer::Shared>,
     pub wake: Arc<Notify>,
     pub stop: Arc<AtomicBool>,
 }
@@ -44,6 +47,21 @@ enum Trouble {
     NoBlob(String),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl Trouble {
+    /// Whether it says nothing about the report: then it waits, however often.
+    fn is_transient(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_transient())
+    }
+
+    /// In words for people who look at the report.
+    fn public(&self) -> String {
+        match self {
+            Self::Store(error) => error.public(),
+            other => without_paths(&other.to_string()),
+        }
+    }
 }
 
 impl Worker {
@@ -87,8 +105,11 @@ impl Worker {
             Ok(modules) => (modules, Ok(())),
             Err(trouble) => (Vec::new(), Err(trouble)),
         };
-        let ended = self.runtime.block_on(self.settle(job, &result));
-        let outcome = match (&result, ended) {
+        let outcome = match (&result, self.runtime.block_on(self.settle_at_last(job, &result))) {
+            (_, Err(StoreError::LeaseLost(_))) => {
+                tracing::info!(report = %job.report, "a report was deleted, or taken by another, while it was read");
+                "lost"
+            }
             (_, Err(error)) => {
                 tracing::error!(report = %job.report, %error, "can not note how a job ended; it will run again");
                 "lost"
@@ -96,7 +117,7 @@ impl Worker {
             (Ok(()), Ok(())) => "done",
             (Err(trouble), Ok(())) => {
                 tracing::warn!(report = %job.report, attempt = job.attempt, reason = %trouble, "processing failed");
-                "failed"
+                if trouble.is_transient() { "postponed" } else { "failed" }
             }
         };
         // After the job has ended: one that is queued while it runs would go with it.
@@ -140,22 +161,28 @@ impl Worker {
         let Some(report) = self.runtime.block_on(records.report(&job.report))? else {
             return Ok(Vec::new());
         };
+        if report.artifacts.iter().any(|artifact| artifact.expired) {
+            // Its document says more than could be read now.
+            return Ok(Vec::new());
+        }
         let (input, blobs) = self.runtime.block_on(self.input(&report))?;
+        // A reader takes a file that can not be opened for one that can not be read, and says so for good: a machine
+        // that is short of file descriptors must not become part of what is known about a crash.
+        open_all(&input)?;
         let mut document = self.diagnose(&input)?;
+        open_all(&input)?;
         complete_head(&mut document, &report);
-        let text = text::of(&document, &input.artifacts, &self.catalog);
         drop(blobs);
-
         count_plugins(&document);
-        let (stored, indexed) = digest::digest(&document, &report, text)?;
+        let stored = digest::stored(&document, &report)?;
         let modules = reopen::modules_of(&document.evidence);
+        // The index follows the document when it can. A report that was deleted meanwhile stays deleted.
         self.runtime.block_on(async {
-            // The index first: a report that is said to be done can be found.
-            self.stores.search.upsert(vec![indexed]).await?;
             self.stores.modules.note_modules(&report.id, &modules).await?;
-            records.put_document(&report.id, &stored, Timestamp::now()).await?;
-            Ok(modules)
-        })
+            records.put_document(&report.id, &stored, Timestamp::now()).await
+        })?;
+        self.indexer.wake.notify_one();
+        Ok(modules)
     }
 
     async fn input(&self, report: &ReportRecord) -> Result<(Input, Vec<LocalBlob>), Trouble> {
@@ -185,12 +212,33 @@ impl Worker {
         })
     }
 
+    /// Notes how the job ended, as soon as that can be written down.
+    async fn settle_at_last(&self, job: &Job, result: &Result<(), Trouble>) -> Result<(), StoreError> {
+        loop {
+            match self.settle(job, result).await {
+                Err(error) if error.is_transient() && !self.stop.load(Ordering::Acquire) => {
+                    tracing::warn!(report = %job.report, %error, "can not note how a job ended yet");
+                    tokio::time::sleep(QUEUE_TROUBLE).await;
+                }
+                settled => return settled,
+            }
+        }
+    }
+
     /// Notes how the job ended: gone, to be tried again, or given up.
     async fn settle(&self, job: &Job, result: &Result<(), Trouble>) -> Result<(), StoreError> {
         let Err(trouble) = result else {
             return self.stores.jobs.finish(job).await;
         };
-        let reason = trouble.to_string();
+        let reason = trouble.public();
+        if trouble.is_transient() {
+            let retry = Timestamp::now().saturating_add(SHORTAGE);
+            return self
+                .stores
+                .jobs
+                .postpone(job, &reason, retry.unwrap_or(Timestamp::MAX))
+                .await;
+        }
         if job.attempt < self.settings.attempts && !matches!(trouble, Trouble::Deadly(_)) {
             let pause = self.settings.retry_seconds.saturating_mul(u64::from(job.attempt));
             let pause = SignedDuration::from_secs(i64::try_from(pause).unwrap_or(i64::MAX));
@@ -200,9 +248,16 @@ impl Worker {
                 .fail(job, &reason, Timestamp::now().saturating_add(pause).ok())
                 .await;
         }
-        self.stores.records.failed(&job.report, &reason).await?;
-        self.stores.jobs.fail(job, &reason, None).await
+        // The job first: where the lease was lost the report is another's, or gone.
+        self.stores.jobs.fail(job, &reason, None).await?;
+        self.stores.records.failed(&job.report, &reason).await
     }
+}
+
+/// Fails where the artifacts' files can not be opened now.
+fn open_all(input: &Input) -> Result<(), StoreError> {
+    let mut artifacts = input.artifacts.iter();
+    Ok(artifacts.try_for_each(|artifact| File::open(&artifact.path).map(drop))?)
 }
 
 /// What the store knows of the report better than who read it.

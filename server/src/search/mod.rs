@@ -158,21 +158,42 @@ pub struct SearchPage {
     pub facets: BTreeMap<&'static str, Vec<FacetValue>>,
 }
 
+/// A change of the index.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Adds a document in place of an earlier one with its id.
+    Put(IndexDocument),
+    /// Removes a document; one that is not there is no error.
+    Remove(ReportId),
+}
+
 /// An index of reports.
+///
+/// Nothing in it is true by itself, so nothing about it is fatal: where it is damaged a new one is built beside it.
+/// While that goes on searches are answered from the old one as far as it can answer, and fail with
+/// [`StoreError::Unavailable`](crate::store::StoreError::Unavailable) where it can not.
 #[async_trait]
 pub trait Search: Send + Sync + std::fmt::Debug {
-    /// Adds documents, each in place of an earlier one with its id. Durable, and found by searches, when it returns.
-    async fn upsert(&self, documents: Vec<IndexDocument>) -> Result<()>;
-
-    /// Removes documents; those that are not there are no error.
-    async fn delete(&self, ids: &[ReportId]) -> Result<()>;
-
-    /// Removes everything.
-    async fn clear(&self) -> Result<()>;
+    /// Makes all these changes or none of them: durable, and found by searches, when it returns. While a new index is
+    /// being built they go to that one.
+    async fn apply(&self, changes: Vec<Change>) -> Result<()>;
 
     /// Finds reports.
     async fn search(&self, request: &SearchRequest) -> Result<SearchPage>;
 
     /// Those of `ids` that are not in the index.
     async fn missing(&self, ids: &[ReportId]) -> Result<Vec<ReportId>>;
+
+    /// Whether the index is there and answers, as far as a glance tells:
+    /// [`StoreError::Damaged`](crate::store::StoreError::Damaged) when a new one has to be built.
+    async fn check(&self) -> Result<()>;
+
+    /// The same by a look at everything in it, which may take a while.
+    async fn verify(&self) -> Result<()>;
+
+    /// Begins a new, empty index beside the one there is; a new one that was begun before is dropped.
+    async fn begin(&self) -> Result<()>;
+
+    /// Puts the new index in place of the one before, which is kept beside it.
+    async fn publish(&self) -> Result<()>;
 }

@@ -61,6 +61,13 @@ pub trait Jobs: Send + Sync + std::fmt::Debug {
     /// Puts a job back that went wrong, to be taken again at `retry`; without it the job is given up.
     async fn fail(&self, job: &Job, reason: &str, retry: Option<Timestamp>) -> Result<()>;
 
+    /// Puts a job back that could not be done now, through no fault of its own: taken again at `retry`, and this time
+    /// counts as no attempt.
+    async fn postpone(&self, job: &Job, reason: &str, retry: Timestamp) -> Result<()>;
+
+    /// Adds a job for each of these reports that has none, as [`Self::enqueue`] without a limit does.
+    async fn enqueue_all(&self, reports: &[ReportId]) -> Result<()>;
+
     /// Ends all leases of an owner that is known to be dead; how many. Their jobs go to the end of the queue: one of
     /// them may be what killed it, and the others shall not wait for that.
     async fn release(&self, owner: &str) -> Result<u64>;

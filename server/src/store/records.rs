@@ -45,6 +45,15 @@ pub struct ArtifactRecord {
     pub digest: Digest,
     /// Whether the bytes are durably here.
     pub stored: bool,
+    /// Whether the bytes were here and have been removed because their time was over.
+    pub expired: bool,
+}
+
+impl ArtifactRecord {
+    /// Whether its bytes are still to be sent.
+    pub fn is_wanted(&self) -> bool {
+        !self.stored && !self.expired
+    }
 }
 
 /// A report that was not seen before.
@@ -128,6 +137,8 @@ pub struct StoredDocument {
     pub summary: Summary,
     /// Ids of all causes found, best first.
     pub causes: Vec<String>,
+    /// Kinds of the artifacts by their names: what decides how long they are kept.
+    pub kinds: Vec<(String, String)>,
 }
 
 /// A part of a list.
@@ -179,12 +190,20 @@ pub trait Records: Send + Sync + std::fmt::Debug {
     /// Moves an uploading or failed report to [`ReportState::Processing`]; the states after that stay.
     async fn completed(&self, id: &ReportId) -> Result<()>;
 
-    /// Moves any complete report back to [`ReportState::Processing`], keeping its document until a new one comes.
+    /// Moves any complete report back to [`ReportState::Processing`], keeping its document until a new one comes. A
+    /// report with expired artifacts stays as it is: read again, it would say less.
     async fn reopen(&self, id: &ReportId) -> Result<()>;
 
-    /// Stores the report's document in place of the one before and moves it to [`ReportState::Done`]; false if it
-    /// has no such report.
+    /// [`Self::reopen`] for many reports at once; how many were reopened.
+    async fn reopen_all(&self, ids: &[ReportId]) -> Result<u64>;
+
+    /// Stores the report's document in place of the one before, moves it to [`ReportState::Done`] and notes in the
+    /// [`Outbox`](super::Outbox) that it is to be indexed; false if there is no such report.
     async fn put_document(&self, id: &ReportId, document: &StoredDocument, now: Timestamp) -> Result<bool>;
+
+    /// Removes a report with everything that is known of it: its document, its job, its artifacts' names, and through
+    /// the [`Outbox`](super::Outbox) its entry in the index. False if there is no such report.
+    async fn delete(&self, id: &ReportId) -> Result<bool>;
 
     /// Moves a report to [`ReportState::Failed`].
     async fn failed(&self, id: &ReportId, reason: &str) -> Result<()>;

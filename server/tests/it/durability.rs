@@ -15,7 +15,7 @@ use crate::support::{PATIENCE, declared, inline, noise, ok};
 const ROUNDS: u64 = 50;
 
 /// The real binary over a folder.
-struct Process {
+pub struct Process {
     child: Child,
     url: String,
 }
@@ -26,7 +26,7 @@ impl Process {
     }
 
     /// Starts the binary through `command` and waits until it says where it listens.
-    fn spawn(mut command: Command, data: &Path) -> Self {
+    pub fn spawn(mut command: Command, data: &Path) -> Self {
         let mut child = command
             .args(["--listen", "127.0.0.1:0", "--log-format", "json", "--data"])
             .arg(data)
@@ -49,6 +49,16 @@ impl Process {
         // The pipe must not fill up.
         std::thread::spawn(move || log.for_each(drop));
         Self { child, url }
+    }
+
+    /// Where it answers.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     fn kill(&mut self) {
@@ -120,6 +130,10 @@ async fn round(process: &mut Process, client: &Client, first: u64, pause: Durati
     acknowledged
 }
 
+async fn get_json(client: &Client, process: &Process, path: &str) -> Value {
+    ok(client.get(format!("{}{path}", process.url)).send().await.unwrap()).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_acknowledged_survives_kill_9() {
     let folder = TempDir::new().unwrap();
@@ -160,6 +174,10 @@ async fn what_was_acknowledged_survives_kill_9() {
             );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+    while get_json(&client, &process, "/readyz").await["index"]["waiting"] != 0 {
+        assert!(Instant::now() < deadline, "the index does not follow");
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let (mut found, mut total) = (Vec::new(), u64::MAX);
     while (found.len() as u64) < total {
@@ -303,6 +321,7 @@ async fn operators_use_the_binary() {
     };
     std::fs::remove_dir_all(data.join("index")).unwrap();
     assert!(run(&["reindex"]).contains("read 1 reports again, 0 failed"));
+    assert!(run(&["maintain"]).starts_with("removed 0 old reports, "));
     let secret = run(&["token", "create", "--scope", "read", "--name", "desk"])
         .trim()
         .to_owned();

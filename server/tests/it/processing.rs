@@ -139,11 +139,8 @@ async fn a_deleted_index_comes_back() {
     let server = server
         .restart(|data| std::fs::remove_dir_all(data.join("index")).unwrap())
         .await;
-    let deadline = std::time::Instant::now() + crate::support::PATIENCE;
-    while server.find("OutOfMemoryError").await["total"] != 2 {
-        assert!(std::time::Instant::now() < deadline);
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    server.indexed().await;
+    assert_eq!(server.find("OutOfMemoryError").await["total"], 2);
     let mut again = server.json(&format!("/api/v1/reports/{}", ids[0])).await;
     let mut documents = documents;
     for document in [&mut again, &mut documents] {

@@ -108,15 +108,35 @@ impl Server {
         answer["id"].as_str().unwrap().to_owned()
     }
 
-    /// The document of a report once it is done or has failed.
+    /// The document of a report once it is done or has failed, and searches find it.
     pub async fn processed(&self, id: &str) -> Value {
+        let path = format!("/api/v1/reports/{id}");
+        let document = self
+            .until(&path, |document| {
+                matches!(document["state"].as_str(), Some("done" | "failed"))
+            })
+            .await;
+        self.indexed().await;
+        document
+    }
+
+    /// Waits until the index has everything.
+    pub async fn indexed(&self) {
+        self.until("/readyz", |ready| {
+            ready["status"] == "ready" && ready["index"]["waiting"] == 0
+        })
+        .await;
+    }
+
+    /// The JSON at a path once it is as it should be.
+    pub async fn until(&self, path: &str, good: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let document = self.json(&format!("/api/v1/reports/{id}")).await;
-            if matches!(document["state"].as_str(), Some("done" | "failed")) {
-                return document;
+            let value = self.json(path).await;
+            if good(&value) {
+                return value;
             }
-            assert!(Instant::now() < deadline, "report {id} is still {}", document["state"]);
+            assert!(Instant::now() < deadline, "{path} is still {value}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

@@ -62,11 +62,21 @@ export class Server {
     return this.whenRead(accepted.id);
   }
 
+  /** Searches find a report a moment after it is done. */
+  async whenIndexed(document) {
+    const deadline = Date.now() + READ_MS;
+    while ((await (await fetch(`${this.url}/readyz`)).json()).index.waiting > 0) {
+      if (Date.now() > deadline) throw new Error('the index does not follow');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    return document;
+  }
+
   async whenRead(id) {
     const deadline = Date.now() + READ_MS;
     for (;;) {
       const document = await (await fetch(`${this.url}/api/v1/reports/${id}`)).json();
-      if (document.state === 'done') return document;
+      if (document.state === 'done') return this.whenIndexed(document);
       if (document.state === 'failed' || Date.now() > deadline)
         throw new Error(`${id} was not read: ${document.state}, ${document.failure}`);
       await new Promise((resolve) => setTimeout(resolve, 100));

@@ -64,9 +64,19 @@ impl House {
         loop {
             let document = self.get(&format!("/api/v1/reports/{id}"));
             if matches!(document["state"].as_str(), Some("done" | "failed")) && wanted(&document) {
+                self.wait_for_index();
                 return document;
             }
             assert!(start.elapsed() < PATIENCE, "{id} is not processed: {document}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until searches find everything: the index follows the documents.
+    fn wait_for_index(&self) {
+        let start = Instant::now();
+        while self.get("/readyz")["index"]["waiting"] != 0 {
+            assert!(start.elapsed() < PATIENCE, "the index does not follow");
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Sqlite, millis, parse};
 use crate::store::{Job, JobCounts, Jobs, Lease, ReportId, Result, StoreError};
@@ -12,25 +12,29 @@ impl Jobs for Sqlite {
     async fn enqueue(&self, report: &ReportId, limit: u64) -> Result<()> {
         let report = report.clone();
         self.write(move |tx| {
-            let state: Option<String> = tx
-                .prepare_cached("SELECT state FROM jobs WHERE report = ?1")?
-                .query_row([report.as_str()], |row| row.get(0))
-                .optional()?;
-            if state.is_some_and(|state| state != "failed") {
+            if has_job(tx, &report)? {
                 return Ok(());
             }
+            // Counts no further than it must.
             let waiting: u64 = tx
-                .prepare_cached("SELECT count(*) FROM jobs WHERE state = 'queued'")?
-                .query_row([], |row| row.get(0))?;
+                .prepare_cached("SELECT count(*) FROM (SELECT 1 FROM jobs WHERE state = 'queued' LIMIT ?1)")?
+                .query_row([i64::try_from(limit).unwrap_or(i64::MAX)], |row| row.get(0))?;
             if waiting >= limit {
                 return Err(StoreError::QueueFull);
             }
-            tx.prepare_cached(
-                "INSERT OR REPLACE INTO jobs (report, state, attempts, deaths, not_before, queued, token)
-                 VALUES (?1, 'queued', 0, 0, 0, (SELECT coalesce(max(queued), 0) + 1 FROM jobs),
-                         coalesce((SELECT token FROM jobs WHERE report = ?1), 0))",
-            )?
-            .execute([report.as_str()])?;
+            add_job(tx, &report)
+        })
+        .await
+    }
+
+    async fn enqueue_all(&self, reports: &[ReportId]) -> Result<()> {
+        let reports = reports.to_vec();
+        self.write(move |tx| {
+            for report in &reports {
+                if !has_job(tx, report)? {
+                    add_job(tx, report)?;
+                }
+            }
             Ok(())
         })
         .await
@@ -41,7 +45,7 @@ impl Jobs for Sqlite {
         self.write(move |tx| {
             let taken = tx
                 .prepare_cached(
-                    "UPDATE jobs SET state = 'running', attempts = attempts + 1, token = token + 1, owner = ?1,
+                    "UPDATE jobs SET state = 'running', attempts = attempts + 1, token = random(), owner = ?1,
                             not_before = ?2
                      WHERE report = (SELECT report FROM jobs WHERE state IN ('queued', 'running') AND not_before <= ?3
                                      ORDER BY queued LIMIT 1)
@@ -108,6 +112,20 @@ impl Jobs for Sqlite {
         .await
     }
 
+    async fn postpone(&self, job: &Job, reason: &str, retry: Timestamp) -> Result<()> {
+        let (job, reason) = (job.clone(), reason.to_owned());
+        self.write(move |tx| {
+            let changed = tx
+                .prepare_cached(
+                    "UPDATE jobs SET state = 'queued', attempts = attempts - 1, not_before = ?3, reason = ?4, owner = NULL
+                     WHERE report = ?1 AND token = ?2 AND state = 'running'",
+                )?
+                .execute(params![job.report.as_str(), job.token, millis(retry), reason])?;
+            held(changed, job.report)
+        })
+        .await
+    }
+
     async fn release(&self, owner: &str) -> Result<u64> {
         let owner = owner.to_owned();
         self.write(move |tx| {
@@ -140,6 +158,25 @@ impl Jobs for Sqlite {
         })
         .await
     }
+}
+
+/// Whether the report has a job that waits or runs.
+fn has_job(connection: &Connection, report: &ReportId) -> Result<bool> {
+    let state: Option<String> = connection
+        .prepare_cached("SELECT state FROM jobs WHERE report = ?1")?
+        .query_row([report.as_str()], |row| row.get(0))
+        .optional()?;
+    Ok(state.is_some_and(|state| state != "failed"))
+}
+
+fn add_job(connection: &Connection, report: &ReportId) -> Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT OR REPLACE INTO jobs (report, state, attempts, deaths, not_before, queued, token)
+             VALUES (?1, 'queued', 0, 0, 0, (SELECT coalesce(max(queued), 0) + 1 FROM jobs), 0)",
+        )?
+        .execute([report.as_str()])?;
+    Ok(())
 }
 
 fn lease_end(lease: &Lease) -> i64 {

@@ -2,13 +2,17 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Sqlite, millis, parse, timestamp};
+use super::{Sqlite, millis, outbox, parse, timestamp};
 use crate::store::{
     ArtifactRecord, CauseCount, Digest, Group, NewReport, Page, Records, ReportId, ReportRecord, ReportState, Result,
     StoreError, StoredDocument, Summary,
 };
+
+/// Which reports may be read again: complete ones whose artifacts are all still here.
+const CAN_BE_READ_AGAIN: &str = "state IN ('done', 'failed') AND NOT EXISTS
+    (SELECT 1 FROM artifacts WHERE artifacts.report = reports.id AND expired = 1)";
 
 #[async_trait]
 impl Records for Sqlite {
@@ -29,8 +33,8 @@ impl Records for Sqlite {
             };
             let added = tx
                 .prepare_cached(
-                    "INSERT INTO reports (id, metadata, received, state, summary, happened)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?3) ON CONFLICT DO NOTHING",
+                    "INSERT INTO reports (id, metadata, received, state, summary, happened, touched)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?3, ?3) ON CONFLICT DO NOTHING",
                 )?
                 .execute(params![
                     report.id.as_str(),
@@ -87,8 +91,10 @@ impl Records for Sqlite {
     async fn artifact_stored(&self, id: &ReportId, digest: &Digest) -> Result<()> {
         let (id, digest) = (id.clone(), digest.clone());
         self.write(move |tx| {
-            tx.prepare_cached("UPDATE artifacts SET stored = 1 WHERE report = ?1 AND digest = ?2")?
+            tx.prepare_cached("UPDATE artifacts SET stored = 1, expired = 0 WHERE report = ?1 AND digest = ?2")?
                 .execute([id.as_str(), digest.as_str()])?;
+            tx.prepare_cached("UPDATE reports SET touched = ?2 WHERE id = ?1")?
+                .execute(params![id.as_str(), millis(Timestamp::now())])?;
             Ok(())
         })
         .await
@@ -97,21 +103,28 @@ impl Records for Sqlite {
     async fn completed(&self, id: &ReportId) -> Result<()> {
         let id = id.clone();
         self.write(move |tx| {
-            set_state(
-                tx,
-                &id,
-                ReportState::Processing,
-                None,
-                "state IN ('uploading', 'failed')",
-            )
+            let condition = "state IN ('uploading', 'failed')";
+            set_state(tx, &id, ReportState::Processing, None, condition).map(drop)
         })
         .await
     }
 
     async fn reopen(&self, id: &ReportId) -> Result<()> {
         let id = id.clone();
-        self.write(move |tx| set_state(tx, &id, ReportState::Processing, None, "state IN ('done', 'failed')"))
+        self.write(move |tx| set_state(tx, &id, ReportState::Processing, None, CAN_BE_READ_AGAIN).map(drop))
             .await
+    }
+
+    async fn reopen_all(&self, ids: &[ReportId]) -> Result<u64> {
+        let ids = ids.to_vec();
+        self.write(move |tx| {
+            let mut reopened = 0;
+            for id in &ids {
+                reopened += set_state(tx, id, ReportState::Processing, None, CAN_BE_READ_AGAIN)?;
+            }
+            Ok(reopened)
+        })
+        .await
     }
 
     async fn put_document(&self, id: &ReportId, document: &StoredDocument, now: Timestamp) -> Result<bool> {
@@ -145,14 +158,36 @@ impl Records for Sqlite {
             for (position, cause) in document.causes.iter().enumerate() {
                 insert.execute(params![id.as_str(), cause, position])?;
             }
+            let mut kinds = tx.prepare_cached("UPDATE artifacts SET kind = ?3 WHERE report = ?1 AND name = ?2")?;
+            for (name, kind) in &document.kinds {
+                kinds.execute(params![id.as_str(), name, kind])?;
+            }
+            outbox::add(tx, &id)?;
             Ok(true)
+        })
+        .await
+    }
+
+    async fn delete(&self, id: &ReportId) -> Result<bool> {
+        let id = id.clone();
+        self.write(move |tx| {
+            // Artifacts, document and causes go with their report.
+            let deleted = tx
+                .prepare_cached("DELETE FROM reports WHERE id = ?1")?
+                .execute([id.as_str()])?;
+            tx.prepare_cached("DELETE FROM jobs WHERE report = ?1")?
+                .execute([id.as_str()])?;
+            if deleted == 1 {
+                outbox::add(tx, &id)?;
+            }
+            Ok(deleted == 1)
         })
         .await
     }
 
     async fn failed(&self, id: &ReportId, reason: &str) -> Result<()> {
         let (id, reason) = (id.clone(), reason.to_owned());
-        self.write(move |tx| set_state(tx, &id, ReportState::Failed, Some(&reason), "TRUE"))
+        self.write(move |tx| set_state(tx, &id, ReportState::Failed, Some(&reason), "TRUE").map(drop))
             .await
     }
 
@@ -255,7 +290,7 @@ impl Records for Sqlite {
     }
 }
 
-fn insert_artifacts(tx: &Transaction<'_>, report: &NewReport) -> Result<()> {
+fn insert_artifacts(tx: &Connection, report: &NewReport) -> Result<()> {
     let mut insert = tx.prepare_cached(
         "INSERT INTO artifacts (report, position, name, bytes, digest, stored) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
@@ -273,7 +308,7 @@ fn insert_artifacts(tx: &Transaction<'_>, report: &NewReport) -> Result<()> {
 }
 
 /// The sizes of artifacts that are not here yet are what somebody said: who says it last is believed.
-fn correct_sizes(tx: &Transaction<'_>, report: &NewReport) -> Result<()> {
+fn correct_sizes(tx: &Connection, report: &NewReport) -> Result<()> {
     let mut update =
         tx.prepare_cached("UPDATE artifacts SET bytes = ?3 WHERE report = ?1 AND digest = ?2 AND stored = 0")?;
     for artifact in &report.artifacts {
@@ -283,38 +318,47 @@ fn correct_sizes(tx: &Transaction<'_>, report: &NewReport) -> Result<()> {
 }
 
 fn artifacts(connection: &Connection, id: &ReportId) -> Result<Vec<ArtifactRecord>> {
-    let mut statement = connection
-        .prepare_cached("SELECT name, bytes, digest, stored FROM artifacts WHERE report = ?1 ORDER BY position")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT name, bytes, digest, stored, expired FROM artifacts WHERE report = ?1 ORDER BY position",
+    )?;
     let rows = statement
         .query_map([id.as_str()], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get(3)?))
+            Ok((
+                row.get(0)?,
+                row.get(1)?,
+                row.get::<_, String>(2)?,
+                row.get(3)?,
+                row.get(4)?,
+            ))
         })?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     rows.into_iter()
-        .map(|(name, bytes, digest, stored)| {
+        .map(|(name, bytes, digest, stored, expired)| {
             Ok(ArtifactRecord {
                 name,
                 bytes,
                 digest: parse("digest", digest.parse())?,
                 stored,
+                expired,
             })
         })
         .collect()
 }
 
-/// Changes the state of a report that meets `condition` (SQL of ours, never input).
+/// Changes the state of a report that meets `condition` (SQL of ours, never input); how many that are.
 fn set_state(
-    tx: &Transaction<'_>,
+    tx: &Connection,
     id: &ReportId,
     state: ReportState,
     failure: Option<&str>,
     condition: &str,
-) -> Result<()> {
-    tx.prepare_cached(&format!(
-        "UPDATE reports SET state = ?2, failure = ?3 WHERE id = ?1 AND {condition}"
-    ))?
-    .execute(params![id.as_str(), state.as_str(), failure])?;
-    Ok(())
+) -> Result<u64> {
+    let changed = tx
+        .prepare_cached(&format!(
+            "UPDATE reports SET state = ?2, failure = ?3 WHERE id = ?1 AND {condition}"
+        ))?
+        .execute(params![id.as_str(), state.as_str(), failure])?;
+    Ok(changed as u64)
 }
 
 fn report_state(name: &str) -> Result<ReportState> {

@@ -93,6 +93,29 @@ CREATE TABLE first_token (
 ) STRICT;
 INSERT INTO first_token (made) SELECT min(created) FROM tokens HAVING count(*) > 0;
 ",
+    "
+CREATE TABLE outbox (
+    report      TEXT PRIMARY KEY,           -- to be indexed anew, or removed from the index if it has no document
+    change      INTEGER NOT NULL,           -- grows with every change
+    since       INTEGER NOT NULL            -- milliseconds since 1970
+) STRICT, WITHOUT ROWID;
+CREATE INDEX outbox_in_order ON outbox (change);
+
+-- A queue of any length is taken from, and counted, without looking at all of it.
+CREATE INDEX jobs_by_arrival ON jobs (queued);
+CREATE INDEX jobs_to_take ON jobs (queued) WHERE state IN ('queued', 'running');
+
+ALTER TABLE artifacts ADD COLUMN kind TEXT;                         -- once it was read
+ALTER TABLE artifacts ADD COLUMN expired INTEGER NOT NULL DEFAULT 0; -- 1 when its bytes were removed for their age
+UPDATE artifacts SET kind = (
+    SELECT json_extract(head.value, '$.kind') FROM documents, json_each(documents.body, '$.report.artifacts') AS head
+    WHERE documents.report = artifacts.report AND json_extract(head.value, '$.name') = artifacts.name
+);
+CREATE INDEX artifacts_by_kind ON artifacts (kind, report) WHERE stored = 1;
+-- When something of the report came last, in milliseconds since 1970.
+ALTER TABLE reports ADD COLUMN touched INTEGER NOT NULL DEFAULT 0;
+UPDATE reports SET touched = received;
+",
 ];
 
 /// Brings the tables up to date.

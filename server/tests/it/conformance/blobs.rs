@@ -1,9 +1,11 @@
 //! Blobs.
 
 use std::io::Write as _;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
+use jiff::{SignedDuration, Timestamp};
 use tempfile::{NamedTempFile, TempPath};
 use whycrash_server::store::{Blobs, Digest};
 
@@ -61,11 +63,64 @@ pub async fn ranges_are_cut_to_the_size(blobs: &impl Blobs) {
     }
 }
 
-pub async fn what_is_deleted_is_gone(blobs: &impl Blobs) {
+pub async fn what_is_collected_is_gone(blobs: &impl Blobs) {
     let digest = put(blobs, b"gone").await;
-    blobs.delete(&digest).await.unwrap();
-    blobs.delete(&digest).await.unwrap();
+    assert!(
+        !blobs.collect(&digest, ago(1)).await.unwrap(),
+        "it was put a moment ago"
+    );
+    assert!(blobs.collect(&digest, ago(-1)).await.unwrap());
+    assert!(!blobs.collect(&digest, ago(-1)).await.unwrap(), "it is gone already");
     assert_eq!(blobs.size(&digest).await.unwrap(), None);
+    assert_eq!(blobs.claim(&digest).await.unwrap(), None);
     assert_eq!(read(blobs, &digest, 0..9).await, None);
     assert!(blobs.local(&digest).await.unwrap().is_none());
+}
+
+/// Who finds bytes here and is about to refer to them must not lose them to who collects.
+pub async fn what_was_claimed_is_not_collected(blobs: &impl Blobs) {
+    let (claimed, put_again) = (put(blobs, b"claimed").await, put(blobs, b"put again").await);
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let between = Timestamp::now();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert_eq!(blobs.claim(&claimed).await.unwrap(), Some(7));
+    put(blobs, b"put again").await;
+    for digest in [&claimed, &put_again] {
+        assert!(!blobs.collect(digest, between).await.unwrap());
+        assert!(blobs.size(digest).await.unwrap().is_some());
+    }
+    for _ in 0..50 {
+        let digest = put(blobs, b"raced").await;
+        let (found, _) = tokio::join!(blobs.claim(&digest), blobs.collect(&digest, between));
+        assert_eq!(
+            found.unwrap(),
+            blobs.size(&digest).await.unwrap(),
+            "what was found is there"
+        );
+    }
+}
+
+pub async fn blobs_are_listed_in_pages(blobs: &impl Blobs) {
+    let mut expected = Vec::new();
+    for number in 0..20_u8 {
+        expected.push(put(blobs, &[number; 3]).await);
+    }
+    expected.sort();
+    let (mut listed, mut last) = (Vec::new(), None);
+    loop {
+        let page = blobs.list(last.as_ref(), 7).await.unwrap();
+        let Some(end) = page.last() else { break };
+        last = Some(end.digest.clone());
+        assert!(
+            page.iter().all(|blob| blob.bytes == 3 && blob.claimed > ago(1)),
+            "{page:?}"
+        );
+        listed.extend(page.into_iter().map(|blob| blob.digest));
+    }
+    assert_eq!(listed, expected);
+}
+
+/// This many hours before now.
+fn ago(hours: i64) -> Timestamp {
+    Timestamp::now() - SignedDuration::from_hours(hours)
 }

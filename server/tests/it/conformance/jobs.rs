@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use whycrash_server::store::{JobCounts, Jobs, Lease, ReportId, StoreError};
+use whycrash_server::store::{JobCounts, Jobs, Lease, Records, ReportId, StoreError};
 
 use super::report;
 
@@ -138,4 +138,48 @@ pub async fn jobs_are_taken_in_order(jobs: &impl Jobs) {
     for name in names {
         assert_eq!(jobs.take(&at(0)).await.unwrap().unwrap().report, id(name));
     }
+}
+
+pub async fn what_waits_through_no_fault_of_its_own_is_no_attempt(jobs: &impl Jobs) {
+    jobs.enqueue(&id("a"), 10).await.unwrap();
+    for round in 0..5 {
+        let job = jobs.take(&at(round * 10)).await.unwrap().unwrap();
+        assert_eq!(job.attempt, 1, "round {round}");
+        let retry = Timestamp::from_second(round * 10 + 5).unwrap();
+        jobs.postpone(&job, "the disk is full", retry).await.unwrap();
+        assert_eq!(jobs.take(&at(round * 10 + 4)).await.unwrap(), None, "it waits");
+        let late = jobs.postpone(&job, "late", retry).await;
+        assert!(matches!(late, Err(StoreError::LeaseLost(_))), "{late:?}");
+    }
+    assert_eq!(jobs.counts().await.unwrap().queued, 1);
+}
+
+pub async fn many_jobs_are_added_at_once(jobs: &impl Jobs) {
+    jobs.enqueue(&id("b"), 10).await.unwrap();
+    let job = jobs.take(&at(0)).await.unwrap().unwrap();
+    jobs.enqueue_all(&[id("c"), id("b"), id("a")]).await.unwrap();
+    assert_eq!(
+        jobs.counts().await.unwrap().queued,
+        2,
+        "one of them has a job that runs"
+    );
+    for name in ["c", "a"] {
+        assert_eq!(jobs.take(&at(1)).await.unwrap().unwrap().report, id(name));
+    }
+    jobs.finish(&job).await.unwrap();
+}
+
+pub async fn a_job_that_was_deleted_and_added_again_is_another(jobs: &(impl Jobs + Records)) {
+    jobs.enqueue(&id("a"), 10).await.unwrap();
+    let first = jobs.take(&at(0)).await.unwrap().unwrap();
+    jobs.delete(&id("a")).await.unwrap();
+    assert!(matches!(jobs.finish(&first).await, Err(StoreError::LeaseLost(_))));
+    jobs.enqueue(&id("a"), 10).await.unwrap();
+    let second = jobs.take(&at(1)).await.unwrap().unwrap();
+    assert!(matches!(jobs.finish(&first).await, Err(StoreError::LeaseLost(_))));
+    assert!(matches!(
+        jobs.fail(&first, "late", None).await,
+        Err(StoreError::LeaseLost(_))
+    ));
+    jobs.finish(&second).await.unwrap();
 }

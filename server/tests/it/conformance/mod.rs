@@ -2,8 +2,10 @@
 
 mod blobs;
 mod jobs;
+mod outbox;
 mod records;
 mod search;
+mod upkeep;
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -35,7 +37,13 @@ mod sqlite {
         records::a_report_is_added_once, records_move_forward, documents_replace_each_other, lists_are_newest_first,
             groups_count_reports, artifacts_are_noted_by_digest, states_are_walked_in_pages;
         jobs::a_job_is_taken_by_one, a_lease_that_ran_out_is_void, the_queue_is_bounded, failures_wait_and_end,
-            released_jobs_run_again, jobs_are_taken_in_order
+            released_jobs_run_again, jobs_are_taken_in_order, what_waits_through_no_fault_of_its_own_is_no_attempt,
+            many_jobs_are_added_at_once, a_job_that_was_deleted_and_added_again_is_another;
+        outbox::changes_wait_in_order, a_change_while_another_is_indexed_goes_on_waiting, everything_can_wait_again,
+            what_is_deleted_waits_to_leave_the_index;
+        upkeep::what_is_deleted_leaves_nothing, old_reports_are_found, uploads_that_stand_still_are_found,
+            artifacts_expire_by_kind_and_age, reports_with_expired_artifacts_are_not_read_again,
+            unreferenced_bytes_are_told_apart
     }
 }
 
@@ -44,7 +52,8 @@ mod files {
 
     suite! {
         |folder| FileBlobs::open(&folder.path().join("blobs")).unwrap();
-        blobs::what_is_put_can_be_read, the_same_bytes_are_one_blob, ranges_are_cut_to_the_size, what_is_deleted_is_gone
+        blobs::what_is_put_can_be_read, the_same_bytes_are_one_blob, ranges_are_cut_to_the_size, what_is_collected_is_gone,
+            what_was_claimed_is_not_collected, blobs_are_listed_in_pages
     }
 }
 
@@ -52,10 +61,11 @@ mod tantivy {
     use super::*;
 
     suite! {
-        |folder| TantivySearch::open(&folder.path().join("index")).unwrap();
+        |folder| TantivySearch::new(&folder.path().join("index"));
         search::queries_find_what_they_say, facets_count_all_matches, a_document_replaces_the_one_before,
-            pages_and_order, what_is_missing_is_named, cleared_means_empty, values_are_found_by_their_ends,
-            a_text_twice_as_long_takes_about_twice_as_long
+            pages_and_order, what_is_missing_is_named, values_are_found_by_their_ends,
+            a_text_twice_as_long_takes_about_twice_as_long, a_new_index_replaces_the_one_before,
+            an_index_that_was_not_begun_is_damaged
     }
 }
 
@@ -69,6 +79,7 @@ pub fn report(host: &str, artifacts: &[(&str, &[u8])], received: i64) -> NewRepo
             bytes: data.len() as u64,
             digest: Digest::of(data),
             stored: false,
+            expired: false,
         })
         .collect();
     let pairs: Vec<_> = artifacts.iter().map(|a| (a.name.clone(), a.digest.clone())).collect();

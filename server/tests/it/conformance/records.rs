@@ -5,7 +5,7 @@ use whycrash_server::store::{Digest, Page, Records, ReportId, ReportState, Store
 
 use super::report;
 
-fn document(id: &ReportId, signature: &str, causes: &[&str], time: &str) -> StoredDocument {
+pub fn document(id: &ReportId, signature: &str, causes: &[&str], time: &str) -> StoredDocument {
     let summary = Summary {
         id: id.to_string(),
         title: format!("title of {signature}"),
@@ -18,6 +18,10 @@ fn document(id: &ReportId, signature: &str, causes: &[&str], time: &str) -> Stor
         json: format!("{{\"of\":\"{id}\"}}"),
         summary,
         causes,
+        kinds: vec![
+            ("core".to_owned(), "elf-core".to_owned()),
+            ("log".to_owned(), "log".to_owned()),
+        ],
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use whycrash_server::search::{Field, IndexDocument, Query, Search, SearchPage, SearchRequest, Sort};
-use whycrash_server::store::{ReportId, Summary};
+use whycrash_server::search::{Change, Field, IndexDocument, Query, Search, SearchPage, SearchRequest, Sort};
+use whycrash_server::store::{ReportId, StoreError, Summary};
 
 use super::report;
 
@@ -76,7 +76,7 @@ async fn fill(search: &impl Search) {
             ],
         ),
     ];
-    search.upsert(documents).await.unwrap();
+    put(search, documents).await;
 }
 
 fn request(query: &str) -> SearchRequest {
@@ -194,14 +194,16 @@ pub async fn facets_count_all_matches(search: &impl Search) {
 
 pub async fn a_document_replaces_the_one_before(search: &impl Search) {
     fill(search).await;
-    search
-        .upsert(vec![document("oom", 9, "read again", &["with other words"], &[])])
-        .await
-        .unwrap();
+    put(
+        search,
+        vec![document("oom", 9, "read again", &["with other words"], &[])],
+    )
+    .await;
     assert_eq!(find(search, "").await.total, 3);
     assert_eq!(names(&find(search, "other").await), ["oom"]);
     assert_eq!(find(search, "memory").await.total, 0);
-    search.delete(&[id("oom"), id("unknown")]).await.unwrap();
+    let gone = [id("oom"), id("unknown")].map(Change::Remove);
+    search.apply(gone.to_vec()).await.unwrap();
     assert_eq!(find(search, "").await.total, 2);
 }
 
@@ -209,7 +211,7 @@ pub async fn pages_and_order(search: &impl Search) {
     let documents = (0..25)
         .map(|n| document(&format!("r{n:02}"), n, "a crash", &["words"], &[]))
         .collect();
-    search.upsert(documents).await.unwrap();
+    put(search, documents).await;
     let newest = SearchRequest {
         sort: Sort::Newest,
         limit: 10,
@@ -245,12 +247,33 @@ pub async fn what_is_missing_is_named(search: &impl Search) {
     assert_eq!(missing, [id("new")]);
 }
 
-pub async fn cleared_means_empty(search: &impl Search) {
+pub async fn a_new_index_replaces_the_one_before(search: &impl Search) {
     fill(search).await;
-    search.clear().await.unwrap();
-    assert_eq!(find(search, "").await.total, 0);
+    search.verify().await.unwrap();
+    search.begin().await.unwrap();
+    put(search, vec![document("new", 1, "a crash", &["words"], &[])]).await;
+    assert_eq!(
+        find(search, "").await.total,
+        3,
+        "the old one answers until the new one is there"
+    );
+    search.publish().await.unwrap();
+    assert_eq!(names(&find(search, "").await), ["new"]);
     assert_eq!(search.missing(&[id("oom")]).await.unwrap(), [id("oom")]);
+    put(search, vec![document("newer", 2, "a crash", &["words"], &[])]).await;
+    assert_eq!(names(&find(search, "").await), ["newer", "new"]);
+    search.check().await.unwrap();
+    search.verify().await.unwrap();
+}
+
+pub async fn an_index_that_was_not_begun_is_damaged(search: &impl Search) {
+    for checked in [search.check().await, search.verify().await] {
+        assert!(matches!(checked, Err(StoreError::Damaged(_))), "{checked:?}");
+    }
+    let answer = search.search(&request("")).await;
+    assert!(matches!(answer, Err(StoreError::Unavailable(_))), "{answer:?}");
     fill(search).await;
+    search.check().await.unwrap();
     assert_eq!(find(search, "").await.total, 3);
 }
 
@@ -265,7 +288,7 @@ pub async fn values_are_found_by_their_ends(search: &impl Search) {
         document("long", 4, "a", &[], &[(Host, &[&long])]),
         document("many", 5, "a", &[], &[(Host, &[&many])]),
     ];
-    search.upsert(documents).await.unwrap();
+    put(search, documents).await;
     let exact_long = format!("host:{long}");
     let exact_many = format!("host:{}", &many[..4000]);
     let cases: [(&str, &[&str]); 18] = [
@@ -307,7 +330,7 @@ pub async fn a_text_twice_as_long_takes_about_twice_as_long(search: &impl Search
                 let fields: [(Field, &[&str]); 2] = [(Field::Host, &[&text]), (Field::Exception, &[&text])];
                 let indexed = document(&format!("r{number}"), number, &text, &[&text], &fields);
                 let start = std::time::Instant::now();
-                search.upsert(vec![indexed]).await.unwrap();
+                put(search, vec![indexed]).await;
                 best = best.min(start.elapsed());
             }
             best
@@ -316,4 +339,16 @@ pub async fn a_text_twice_as_long_takes_about_twice_as_long(search: &impl Search
         // A cost that grows with the square would be 64 times as much; a commit's own cost is in both.
         assert!(eight < once * 24, "{piece:?}: {once:?} for 60 kB, {eight:?} for 480 kB");
     }
+}
+
+/// Puts these into the index, which is begun if there is none.
+async fn put(search: &impl Search, documents: Vec<IndexDocument>) {
+    if search.check().await.is_err() {
+        search.begin().await.unwrap();
+        search.publish().await.unwrap();
+    }
+    search
+        .apply(documents.into_iter().map(Change::Put).collect())
+        .await
+        .unwrap();
 }

@@ -1,0 +1,90 @@
+//! What the index has still to take over.
+
+use jiff::Timestamp;
+use whycrash_server::store::{Outbox, Records, ReportId};
+
+use super::records::document;
+use super::report;
+
+/// Adds a report of this host with a document.
+async fn add(store: &impl Records, host: &str) -> ReportId {
+    let new = report(host, &[("core", b"1")], 100);
+    store.create(&new).await.unwrap();
+    put(store, &new.id).await;
+    new.id
+}
+
+async fn put(store: &impl Records, id: &ReportId) {
+    let made = document(id, "s", &[], "2026-01-01T00:00:00Z");
+    assert!(store.put_document(id, &made, Timestamp::UNIX_EPOCH).await.unwrap());
+}
+
+async fn waiting(outbox: &impl Outbox) -> Vec<ReportId> {
+    let waiting = outbox.waiting(100).await.unwrap();
+    waiting.into_iter().map(|waiting| waiting.report).collect()
+}
+
+pub async fn changes_wait_in_order(store: &(impl Records + Outbox)) {
+    assert_eq!(store.backlog().await.unwrap().waiting, 0);
+    let started = Timestamp::now();
+    let (b, a, c) = (add(store, "b").await, add(store, "a").await, add(store, "c").await);
+    assert_eq!(waiting(store).await, [b.clone(), a.clone(), c.clone()]);
+    put(store, &b).await;
+    assert_eq!(
+        waiting(store).await,
+        [a, c, b],
+        "a report waits once, for its latest change"
+    );
+    assert_eq!(store.waiting(2).await.unwrap().len(), 2);
+    let backlog = store.backlog().await.unwrap();
+    assert_eq!(backlog.waiting, 3);
+    assert!(backlog.oldest.unwrap().as_millisecond() >= started.as_millisecond());
+    store.indexed(&store.waiting(100).await.unwrap()).await.unwrap();
+    assert_eq!(
+        (waiting(store).await, store.backlog().await.unwrap().oldest),
+        (vec![], None)
+    );
+}
+
+pub async fn a_change_while_another_is_indexed_goes_on_waiting(store: &(impl Records + Outbox)) {
+    let (a, b) = (add(store, "a").await, add(store, "b").await);
+    let taken = store.waiting(100).await.unwrap();
+    put(store, &a).await;
+    store.indexed(&taken).await.unwrap();
+    assert_eq!(waiting(store).await, [a]);
+    store.index_again(&[b.clone()]).await.unwrap();
+    assert!(waiting(store).await.contains(&b));
+}
+
+pub async fn everything_can_wait_again(store: &(impl Records + Outbox)) {
+    let mut ids = Vec::new();
+    for host in 0..5 {
+        ids.push(add(store, &host.to_string()).await);
+    }
+    ids.sort();
+    store
+        .create(&report("without document", &[("core", b"1")], 100))
+        .await
+        .unwrap();
+    store.indexed(&store.waiting(100).await.unwrap()).await.unwrap();
+    assert_eq!(store.documented(None, 3).await.unwrap(), ids[..3]);
+    assert_eq!(store.documented(Some(&ids[2]), 3).await.unwrap(), ids[3..]);
+    let (until, total) = store.index_all().await.unwrap();
+    let all = store.waiting(100).await.unwrap();
+    assert_eq!((total, all.len()), (5, 5));
+    assert!(all.iter().all(|waiting| waiting.change <= until));
+    put(store, &ids[0]).await;
+    let last = store.waiting(100).await.unwrap().pop().unwrap();
+    assert!(
+        last.report == ids[0] && last.change > until,
+        "what changes later comes after it"
+    );
+}
+
+pub async fn what_is_deleted_waits_to_leave_the_index(store: &(impl Records + Outbox)) {
+    let id = add(store, "a").await;
+    store.indexed(&store.waiting(100).await.unwrap()).await.unwrap();
+    assert!(store.delete(&id).await.unwrap());
+    assert_eq!(waiting(store).await, [id.clone()]);
+    assert_eq!(store.document(&id).await.unwrap(), None);
+}

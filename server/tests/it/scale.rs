@@ -1,0 +1,52 @@
+//! What an archive of any size costs: nothing may grow faster than what it is about.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use tempfile::TempDir;
+use whycrash_server::store::sqlite::Sqlite;
+use whycrash_server::store::{Jobs, Lease, ReportId};
+
+/// Jobs that are taken.
+const TAKEN: i64 = 100;
+
+/// A queue in which this many jobs wait.
+async fn queue(folder: &TempDir, waiting: u64) -> Sqlite {
+    let store = Sqlite::open(&folder.path().join(waiting.to_string())).unwrap();
+    let ids: Vec<ReportId> = (0..waiting)
+        .map(|number| format!("{number:032x}").parse().unwrap())
+        .collect();
+    store.enqueue_all(&ids).await.unwrap();
+    store
+}
+
+/// Time that taking, finishing and adding a job needs.
+async fn work(store: &Sqlite, second: i64) -> Duration {
+    let lease = Lease {
+        owner: "worker".to_owned(),
+        now: Timestamp::from_second(second).unwrap(),
+        span: Duration::from_secs(1000),
+    };
+    let started = Instant::now();
+    let job = store.take(&lease).await.unwrap().unwrap();
+    store.finish(&job).await.unwrap();
+    store.enqueue(&job.report, u64::MAX).await.unwrap();
+    started.elapsed()
+}
+
+#[tokio::test]
+async fn a_long_queue_is_as_quick_as_a_short_one() {
+    let folder = TempDir::new().unwrap();
+    let (short, long) = (queue(&folder, 500).await, queue(&folder, 20_000).await);
+    let mut times = (Vec::new(), Vec::new());
+    // In turns, so that whatever else the machine does slows both.
+    for second in 0..TAKEN {
+        times.0.push(work(&short, second).await);
+        times.1.push(work(&long, second).await);
+    }
+    times.0.sort();
+    times.1.sort();
+    let (short, long) = (times.0[times.0.len() / 2], times.1[times.1.len() / 2]);
+    println!("a job of 500: {short:?}, of 20,000: {long:?}");
+    assert!(long < short * 4, "a job of 500 took {short:?}, of 20,000 {long:?}");
+}
