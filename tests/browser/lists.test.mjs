@@ -179,3 +179,20 @@ describe('asking again', () => {
       await row.getByText('dl-worker-oom-killed').waitFor({ timeout: 30_000 });
     }));
 });
+
+test('a report is deleted by who says so twice, and is found no more', () =>
+  onPage(browser, server.url, {}, async (page) => {
+    const { report } = await server.upload([['train.log', 'ValueError: to be deleted\n']], { host: 'gone-1' });
+    await page.goto(`/reports/${report.id}`);
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: 'Delete this report?' });
+    await dialog.getByRole('button', { name: 'Keep it' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    assert.equal((await fetch(`${server.url}/api/v1/reports/${report.id}`)).status, 200);
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await dialog.getByRole('button', { name: 'Delete it' }).click();
+    await page.waitForURL(`${server.url}/`);
+    await page.locator('[data-row]').first().waitFor();
+    assert.equal(await page.locator(`[data-row][href="/reports/${report.id}"]`).count(), 0);
+    assert.equal((await fetch(`${server.url}/api/v1/reports/${report.id}`)).status, 404);
+  }));

@@ -42,6 +42,7 @@ export const api = {
   search: (query: string, limit: number, offset: number) => get<SearchAnswer>(searchPath(query, limit, offset)),
   recent,
   report: (id: string) => get<Document>(reportPath(id)),
+  remove,
   state: (id: string) => get<Progress>(`${reportPath(id)}/state`),
   lines: (id: string, name: string, from: number, to: number, signal: AbortSignal) => get<Lines>(linesPath(id, name, from, to), signal),
   group: (signature: string) => get<Group>(`${BASE}/groups/${encodeURIComponent(signature)}`),
@@ -91,6 +92,17 @@ async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   const tag = response.headers.get('etag');
   if (tag !== null) keep(path, tag, value);
   return value;
+}
+
+/** Deletes a report for good. */
+async function remove(id: string): Promise<void> {
+  let response: Response;
+  try {
+    response = await fetch(reportPath(id), { method: 'DELETE', headers: headers() });
+  } catch {
+    throw unreachable();
+  }
+  if (!response.ok) throw problem(response.status, await response.text());
 }
 
 function keep(path: string, tag: string, value: unknown): void {

@@ -54,6 +54,11 @@ export class Resource<T> {
   }
 }
 
+/** Gives up all answers that were kept: something was changed that may be in any of them. */
+export function forget(): void {
+  cache.clear();
+}
+
 function keep(key: string, data: unknown): void {
   cache.delete(key);
   cache.set(key, data);
