@@ -92,5 +92,5 @@ mounts
 port=$(free_port)
 git clone -q "file://$root" "$house/root/whycrash"
 for step in ${STEPS:-run test}; do
-  timed "make $step" inside make -C /root/whycrash "$step"
+  timed "make $step" inside make --no-print-directory -C /root/whycrash "$step"
 done

@@ -1,6 +1,9 @@
 //! Dependencies point one way, and each heavy library is known to one room only (see ARCHITECTURE.md).
 
-use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use std::path::Path;
+use std::process::Command;
+
+use serde::Deserialize;
 
 /// Which crates of this project a crate may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -10,7 +13,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("whycrash-debuginfod", &["whycrash-symbols"]),
     ("whycrash-recognise", &[]),
     ("whycrash-catalog", &["whycrash-evidence", "whycrash-recognise"]),
-    ("whycrash-plugin", &["whycrash-frames"]),
     ("whycrash-attack", &[]),
     ("whycrash-bench", &["whycrash-evidence", "whycrash-symbols"]),
     (
@@ -54,19 +56,44 @@ const KNOWN_TO_ONE: &[(&str, &str)] = &[
     ("nvml-wrapper", "whycrash"),
 ];
 
-/// The workspace's packages, but for this one, which may see everything.
-fn packages() -> Vec<Package> {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
-    let metadata = MetadataCommand::new()
-        .manifest_path(root)
-        .no_deps()
-        .exec()
-        .expect("cargo describes the workspace");
-    metadata
-        .packages
-        .into_iter()
-        .filter(|package| package.name.as_str() != env!("CARGO_PKG_NAME"))
-        .collect()
+/// What is compiled to WebAssembly sees nothing of the house but the SDK, and what it shares with the readers.
+const PLUGINS_MAY_USE: &[&str] = &["whycrash-plugin", "whycrash-frames", "whycrash-recognise"];
+
+/// A crate of the project, as `cargo metadata` describes it.
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    kind: Option<String>,
+}
+
+/// A workspace's packages.
+fn packages(manifest: &str) -> Vec<Package> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        packages: Vec<Package>,
+    }
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(manifest);
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--manifest-path"])
+        .arg(&manifest)
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Metadata = serde_json::from_slice(&output.stdout).expect("cargo describes the workspace");
+    metadata.packages
+}
+
+/// The main workspace's packages, but for this one, which may see everything.
+fn house() -> Vec<Package> {
+    let mut packages = packages("Cargo.toml");
+    packages.retain(|package| package.name != env!("CARGO_PKG_NAME"));
+    packages
 }
 
 /// Names of what ends up in the crate or its build script; what only its tests use is its own affair.
@@ -74,19 +101,19 @@ fn dependencies(package: &Package) -> impl Iterator<Item = &str> {
     package
         .dependencies
         .iter()
-        .filter(|d| d.kind != DependencyKind::Development)
+        .filter(|d| d.kind.as_deref() != Some("dev"))
         .map(|d| d.name.as_str())
 }
 
 #[test]
 fn crates_of_the_project_depend_in_one_direction() {
-    let packages = packages();
+    let packages = house();
     for package in &packages {
         let (_, allowed) = MAY_USE
             .iter()
-            .find(|(name, _)| *name == package.name.as_str())
+            .find(|(name, _)| *name == package.name)
             .unwrap_or_else(|| panic!("{}: say in this table which crates it may use", package.name));
-        for dependency in dependencies(package).filter(|d| packages.iter().any(|p| p.name.as_str() == *d)) {
+        for dependency in dependencies(package).filter(|d| packages.iter().any(|p| p.name == *d)) {
             assert!(
                 allowed.contains(&dependency),
                 "{} must not depend on {dependency}",
@@ -97,11 +124,24 @@ fn crates_of_the_project_depend_in_one_direction() {
 }
 
 #[test]
+fn plugins_use_nothing_of_the_project_but_the_sdk() {
+    for package in packages("plugins/builtin/Cargo.toml") {
+        for dependency in dependencies(&package).filter(|d| d.starts_with("whycrash")) {
+            assert!(
+                PLUGINS_MAY_USE.contains(&dependency),
+                "{} must not depend on {dependency}",
+                package.name
+            );
+        }
+    }
+}
+
+#[test]
 fn heavy_libraries_are_known_to_one_crate() {
-    for package in packages() {
+    for package in house() {
         for dependency in dependencies(&package) {
             if let Some((_, owner)) = KNOWN_TO_ONE.iter().find(|(library, _)| *library == dependency) {
-                assert_eq!(package.name.as_str(), *owner, "only {owner} may know {dependency}");
+                assert_eq!(package.name, *owner, "only {owner} may know {dependency}");
             }
         }
     }
