@@ -87,11 +87,11 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     if uploaded.refused.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!(
-        "the server keeps other files for {} of these builds, and those stay: an administrator replaces them with \
-         --replace",
-        uploaded.refused.len()
-    );
+    let refused = uploaded.refused.len();
+    output::tell(&Clean::from(format!(
+        "the server keeps other files for {refused} of these builds, and those stay: an administrator replaces them \
+         with --replace"
+    )));
     Ok(ExitCode::FAILURE)
 }
 
