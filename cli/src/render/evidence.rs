@@ -2,7 +2,7 @@
 
 use indicatif::HumanBytes;
 use whycrash_evidence::Evidence;
-use whycrash_evidence::model::{MemorySnapshot, Thread};
+use whycrash_evidence::model::{MemorySnapshot, Place, Thread};
 use whycrash_plugin_host::ReportHead;
 
 use super::document::{artifacts, describe, head};
@@ -109,13 +109,16 @@ fn timeline(page: &mut Page, evidence: &Evidence) {
     }
     page.section("Events");
     for event in evidence.timeline.iter().take(ROWS) {
-        let kind = serde_json::to_value(&event.what).ok();
-        let kind = kind
-            .as_ref()
-            .and_then(|what| what.get("kind")?.as_str())
-            .unwrap_or("event");
+        let kind = event.what.kind();
         let room = page.room().saturating_sub(26);
         page.line(0, &format!("{:>4} {kind:<20} {}", event.event, cut(&event.text, room)));
+        if event.count > 1 {
+            let last = match &event.last_at {
+                Some(Place::Line([line, _])) => format!(", the last time at line {line}"),
+                _ => String::new(),
+            };
+            page.line(26, &format!("told {} times{last}", event.count));
+        }
     }
     more(page, evidence.timeline.len(), "event");
 }

@@ -13,6 +13,7 @@ mod printable;
 mod problem;
 pub mod readers;
 pub mod signature;
+mod trim;
 
 pub use artifact::{Artifact, ArtifactKind};
 pub use hex::Hex;
@@ -23,3 +24,4 @@ pub use printable::{PrintableLog, printable, printable_json};
 pub use problem::Problem;
 pub use readers::{Reading, read};
 pub use signature::{Signature, signature, title};
+pub use trim::{Cut, trim};

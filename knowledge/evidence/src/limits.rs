@@ -14,8 +14,11 @@
 //! | threads (warps of a GPU) | [`Limits::threads`] | `limit-threads` |
 //! | frames of a thread | [`Limits::frames`] | counted in [`crate::model::Thread::frames_omitted`] |
 //! | events of a text, entries of a flight recorder | [`Limits::events`] | `limit-events` |
-//! | bytes that events and stacks of a text quote | 64 MiB | `limit-evidence-bytes` |
-//! | bytes of a line | [`Limits::line_bytes`] | `limit-line-bytes` |
+//! | events of one kind in a text | [`Limits::events_of_kind`] | `limit-events` |
+//! | bytes that events and stacks of a text quote | [`Limits::evidence_bytes`]; while it is read 64 MiB, and 8 MiB of one kind | `limit-evidence-bytes` |
+//! | lines that grammars read, those that are like lines before apart | 60 000, and one for 1024 bytes of the text | `limit-text-work` |
+//! | bytes of a traceback or report in a text | 8 MiB; 16 MiB of those that are open at once | `limit-block-bytes` |
+//! | bytes of a line | [`Limits::line_bytes`]; 16 KiB for grammars | `limit-line-bytes` |
 //! | bytes of a text | [`Limits::text_bytes`] | `limit-text-bytes` |
 //! | bytes of a JSON artifact | [`Limits::json_bytes`] | `limit-json-bytes` |
 //! | values of a JSON artifact | 2 000 000 | `limit-json-values` |
@@ -60,6 +63,11 @@ pub struct Limits {
     pub frames: usize,
     /// Events of one artifact.
     pub events: usize,
+    /// Events of one kind in a text. Equal ones are one event; of those that differ, the first are kept and a quarter for
+    /// those at the end.
+    pub events_of_kind: usize,
+    /// Bytes, as JSON, of the events and stacks of one text: a flood of failures is no better understood by reading it whole.
+    pub evidence_bytes: usize,
     /// Bytes of one log line that are looked at.
     pub line_bytes: usize,
     /// Bytes of one text artifact, decompressed, that are read; a log bomb ends here.
@@ -83,6 +91,8 @@ impl Default for Limits {
             threads: 16_384,
             frames: 4_096,
             events: 100_000,
+            events_of_kind: 2_048,
+            evidence_bytes: 900 << 10,
             line_bytes: 64 << 10,
             text_bytes: 64 << 30,
             json_bytes: 64 << 20,

@@ -17,6 +17,8 @@ pub fn limits() -> Limits {
         threads: 40,
         frames: 100,
         events: 200,
+        events_of_kind: 100,
+        evidence_bytes: 64 << 10,
         line_bytes: 2048,
         text_bytes: 2 << 20,
         json_bytes: 1 << 20,

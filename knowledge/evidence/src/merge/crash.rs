@@ -1,7 +1,9 @@
 //! How the process ended, from the most direct witness.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::Evidence;
-use crate::model::{Crash, Event, Kernel, Thread, What};
+use crate::model::{Crash, Event, Kernel, Thread, ThreadId, What};
 
 /// Core or minidump, then faulthandler and the kernel's line, then the collector's exit, then other text.
 pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Thread]) -> Option<Crash> {
@@ -19,6 +21,7 @@ pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Th
             .iter()
             .filter(|event| event.echo_of.is_some() && !event.survived)
     };
+    let threads = &Threads::of(threads);
     let faulted = told().find_map(|event| fault(event, threads));
     let mut crash = best
         .or(faulted)
@@ -40,6 +43,26 @@ pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Th
     Some(crash)
 }
 
+/// The threads that crashed: all, and the first of each artifact.
+struct Threads<'a> {
+    crashed: HashSet<(&'a str, &'a ThreadId)>,
+    first: HashMap<&'a str, &'a ThreadId>,
+}
+
+impl<'a> Threads<'a> {
+    fn of(threads: &'a [Thread]) -> Self {
+        let crashed = || threads.iter().filter(|thread| thread.crashed);
+        let mut first = HashMap::new();
+        for thread in crashed() {
+            first.entry(thread.artifact.as_str()).or_insert(&thread.id);
+        }
+        Self {
+            crashed: crashed().map(|thread| (thread.artifact.as_str(), &thread.id)).collect(),
+            first,
+        }
+    }
+}
+
 /// Only a dump knows the signal's code, the fault's address or the thread.
 fn is_from_dump(crash: &Crash) -> bool {
     crash.code.is_some() || crash.address.is_some() || crash.thread.is_some()
@@ -55,18 +78,13 @@ fn from_event(event: &Event) -> Crash {
 }
 
 /// faulthandler's head line or the kernel's fault line.
-fn fault(event: &Event, threads: &[Thread]) -> Option<Crash> {
+fn fault(event: &Event, threads: &Threads) -> Option<Crash> {
     match &event.what {
-        What::FatalPythonError(error) if !error.error.starts_with("Timeout") => {
-            let thread = threads
-                .iter()
-                .find(|thread| thread.crashed && thread.artifact == event.artifact);
-            Some(Crash {
-                signal: error.signal.clone().or_else(|| Some("SIGABRT".to_owned())),
-                thread: thread.map(|thread| thread.id.clone()),
-                ..from_event(event)
-            })
-        }
+        What::FatalPythonError(error) if !error.error.starts_with("Timeout") => Some(Crash {
+            signal: error.signal.clone().or_else(|| Some("SIGABRT".to_owned())),
+            thread: threads.first.get(event.artifact.as_str()).map(|id| (*id).clone()),
+            ..from_event(event)
+        }),
         What::Kernel(kernel) if ["segfault", "trap"].contains(&kernel.family.as_str()) => Some(Crash {
             signal: Some(kernel_signal(kernel).to_owned()),
             ..with_kernel(from_event(event), kernel)
@@ -92,7 +110,7 @@ fn with_kernel(mut crash: Crash, kernel: &Kernel) -> Crash {
 }
 
 /// Any other text that says how it ended.
-fn ended(event: &Event, threads: &[Thread]) -> Option<Crash> {
+fn ended(event: &Event, threads: &Threads) -> Option<Crash> {
     let crash = from_event(event);
     match &event.what {
         What::NativeAbort(abort) if abort.family != "torch-check" => Some(Crash {
@@ -141,14 +159,14 @@ fn ended(event: &Event, threads: &[Thread]) -> Option<Crash> {
 }
 
 /// An exception that nobody caught: its thread counts as crashed.
-fn uncaught(event: &Event, threads: &[Thread]) -> Option<Crash> {
+fn uncaught(event: &Event, threads: &Threads) -> Option<Crash> {
     let What::PythonException(exception) = &event.what else {
         return None;
     };
     let thread = exception.thread.clone();
-    let crashed = threads.iter().any(|candidate| {
-        candidate.crashed && candidate.artifact == event.artifact && Some(&candidate.id) == thread.as_ref()
-    });
+    let crashed = thread
+        .as_ref()
+        .is_some_and(|id| threads.crashed.contains(&(&event.artifact, id)));
     crashed.then(|| Crash {
         message: Some(event.text.clone()),
         thread,
@@ -184,7 +202,7 @@ fn add_kernel_address(crash: &mut Crash, timeline: &[Event]) {
 
 /// A launcher's own traceback, which only repeats a worker's failure, is no crashed thread.
 pub(super) fn silence_echoes(evidence: &mut Evidence) {
-    let mut quiet = Vec::new();
+    let mut quiet = HashSet::new();
     for event in evidence.timeline.iter().filter(|event| event.echo_of.is_some()) {
         if let What::PythonException(exception) = &event.what
             && exception.exception.ends_with("ChildFailedError")
@@ -193,10 +211,7 @@ pub(super) fn silence_echoes(evidence: &mut Evidence) {
         }
     }
     for thread in &mut evidence.threads {
-        if quiet
-            .iter()
-            .any(|(artifact, id)| *artifact == thread.artifact && *id == thread.id)
-        {
+        if quiet.contains(&(thread.artifact.clone(), thread.id.clone())) {
             thread.crashed = false;
         }
     }

@@ -4,24 +4,34 @@
 //! watchdogs that time out on ranks whose peer died, CUDA errors after one that killed the context, the launcher's
 //! own SIGTERM and its report, Xid 43 and 45. What was survived is no failure at all.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use super::places::{ByProcess, FirstTwo, Others, Places, Ranges};
 use crate::model::{Crash, Event, Kernel, Place, PythonException, Thread, ThreadId, What};
 
 pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread]) {
     let own = own_ids(timeline, crashes, threads);
     let explained = timeline.iter().any(ended_by_itself);
+    let mut names = Names::default();
+    let artifacts: Vec<Name> = timeline.iter().map(|event| names.of(&event.artifact)).collect();
+    let mut search = Search {
+        after: After::of(timeline, &artifacts),
+        before: Before::default(),
+        names,
+        artifacts,
+    };
     for index in 0..timeline.len() {
-        let (before, rest) = timeline.split_at_mut(index);
-        let Some((event, after)) = rest.split_first_mut() else {
-            break;
+        let Some(event) = timeline.get(index) else { break };
+        let is_candidate = !event.survived && !is_ignored(event) && is_own(event, &own, explained);
+        let of = if is_candidate {
+            search.origin(index, event, timeline)
+        } else {
+            None
         };
-        event.primary = !event.survived && !is_ignored(event) && is_own(event, &own, explained);
-        if event.primary
-            && let Some(of) = origin(event, before, after)
-        {
-            event.primary = false;
-            event.echo_of = Some(of);
+        if let Some(event) = timeline.get_mut(index) {
+            event.primary = is_candidate && of.is_none();
+            event.echo_of = of.or(event.echo_of);
+            search.pass(index, event);
         }
     }
     point_at_roots(timeline);
@@ -29,18 +39,149 @@ pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread]
 
 /// Echoes of echoes are echoes of the first failure.
 fn point_at_roots(timeline: &mut [Event]) {
+    let mut roots: Vec<Option<usize>> = vec![None; timeline.len()];
     for index in 0..timeline.len() {
-        let mut of = timeline.get(index).and_then(|event| event.echo_of);
-        let mut steps = timeline.len();
-        while let Some(next) = of.and_then(|of| timeline.get(of)).and_then(|event| event.echo_of) {
-            if steps == 0 {
-                break;
+        // The way to what is no echo, or to where it is known how to go on; ways may lead round.
+        let (mut way, mut at) = (vec![index], index);
+        let mut seen = HashSet::from([index]);
+        let root = loop {
+            if let Some(Some(root)) = roots.get(at) {
+                break *root;
             }
-            steps -= 1;
-            of = Some(next);
+            match timeline.get(at).and_then(|event| event.echo_of) {
+                Some(next) if next < timeline.len() && seen.insert(next) => {
+                    way.push(next);
+                    at = next;
+                }
+                _ => break at,
+            }
+        };
+        for step in way {
+            if let Some(place) = roots.get_mut(step) {
+                *place = Some(root);
+            }
         }
-        if let Some(event) = timeline.get_mut(index) {
-            event.echo_of = of.filter(|of| *of != event.event).or(event.echo_of);
+    }
+    for (event, root) in timeline.iter_mut().zip(roots) {
+        if event.echo_of.is_some() {
+            event.echo_of = root.filter(|root| *root != event.event).or(event.echo_of);
+        }
+    }
+}
+
+/// A name of an artifact or a tool, by number.
+type Name = u32;
+
+#[derive(Debug, Default)]
+struct Names(HashMap<String, Name>);
+
+impl Names {
+    fn of(&mut self, name: &str) -> Name {
+        if let Some(known) = self.0.get(name) {
+            return *known;
+        }
+        let number = self.0.len() as Name;
+        self.0.insert(name.to_owned(), number);
+        number
+    }
+}
+
+/// What killed a CUDA context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Killer {
+    Error,
+    Assertion,
+    Exception,
+}
+
+/// Where the events stand that others may follow from: those already judged, and all, for what is printed late.
+#[derive(Debug)]
+struct Search {
+    before: Before,
+    after: After,
+    names: Names,
+    /// The artifact of each event.
+    artifacts: Vec<Name>,
+}
+
+/// Events that were judged already; first failures unless it says otherwise.
+#[derive(Debug, Default)]
+struct Before {
+    failures: Places<()>,
+    of_process: ByProcess<()>,
+    of_rank: Places<u32>,
+    of_pid: Places<u32>,
+    /// Without Xids; true for those without a rank.
+    not_xids: Places<bool>,
+    aborts: ByProcess<()>,
+    killers: ByProcess<Killer>,
+    sanitizers: ByProcess<Name>,
+    nccl_warnings: Places<u32>,
+    own_by_rank: FirstTwo,
+    own_by_pid: FirstTwo,
+    /// These whether or not they are first failures.
+    watchdogs: Places<()>,
+    elastic: Places<Name>,
+    elastic_lines: Ranges,
+    abort_lines: Ranges,
+    exceptions: Places<(Name, Option<u32>)>,
+    workers: Places<Option<u32>>,
+    oom_kills: Places<u32>,
+}
+
+/// All events of kinds that may be printed after what follows from them.
+#[derive(Debug, Default)]
+struct After {
+    elastic_roots: Places<()>,
+    elastic_words: Places<(Name, u32)>,
+    exceptions: Places<(Name, Option<u32>)>,
+    named_exceptions: Places<(Name, Option<u32>)>,
+    assertions: ByProcess<Name>,
+    oom_kills: Places<(Name, Option<u32>)>,
+    workers: Places<Name>,
+    own_by_rank: Others,
+    own_by_pid: Others,
+}
+
+impl After {
+    fn of(timeline: &[Event], artifacts: &[Name]) -> Self {
+        let mut all = Self::default();
+        for (index, (event, artifact)) in timeline.iter().zip(artifacts).enumerate() {
+            all.add(index, event, *artifact);
+        }
+        all.own_by_rank.finish();
+        all.own_by_pid.finish();
+        all
+    }
+
+    fn add(&mut self, index: usize, event: &Event, artifact: Name) {
+        match &event.what {
+            What::PythonException(exception) => {
+                self.exceptions.add((artifact, event.rank), index);
+                if !exception.exception.is_empty() {
+                    self.named_exceptions.add((artifact, event.rank), index);
+                }
+            }
+            What::ElasticFailure(failure) => {
+                if failure.root {
+                    self.elastic_roots.add((), index);
+                }
+                if let Some(pid) = event.pid.filter(|_| !failure.message.is_empty()) {
+                    self.elastic_words.add((artifact, pid), index);
+                }
+            }
+            What::DeviceAssert(_) => self.assertions.add(artifact, event, index),
+            What::DataloaderWorker(_) => self.workers.add(artifact, index),
+            What::Kernel(kernel) if kernel.family == "oom-kill" => self.oom_kills.add((artifact, event.pid), index),
+            _ => {}
+        }
+        if !event.survived && is_failure_of_its_own(event) {
+            if let Some(rank) = event.rank {
+                self.own_by_rank.add(rank, index);
+            }
+            if let Some(pid) = event.pid {
+                self.own_by_pid.add(pid, index);
+            }
         }
     }
 }
@@ -109,204 +250,279 @@ fn is_ignored(event: &Event) -> bool {
     matches!(&event.what, What::PythonException(exception) if exception.ignored)
 }
 
-/// The event this one follows from, if it is a consequence.
-fn origin(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
-    let failures = || before.iter().filter(|earlier| earlier.primary);
-    let number = |found: Option<&Event>| found.map(|found| found.event);
-    if let Some(of) = retold(event, before) {
-        return Some(of);
-    }
-    match &event.what {
-        What::PythonException(exception) if is_launcher(&exception.exception) => {
-            number(failures().next()).or_else(|| number(after.iter().find(|later| is_elastic_root(later))))
-        }
-        What::PythonException(exception) if exception.exception.is_empty() => cut(event, before, after),
-        What::PythonException(exception) => chained(event, before)
-            .or_else(|| brought_from_worker(event, after))
-            .or_else(|| lost_worker(event, exception, before, after))
-            .or_else(|| dead_context(event, &exception.message, before, after))
-            .or_else(|| lost_peer(event, &exception.message, before, after)),
-        What::FatalPythonError(error) if error.signal.as_deref() == Some("SIGABRT") => number(
-            failures().rfind(|earlier| same_process(earlier, event) && matches!(earlier.what, What::NativeAbort(_))),
-        ),
-        What::NativeAbort(abort) => {
-            let told = abort.message.contains("Watchdog caught collective operation timeout")
-                || abort.message.contains("watchdog thread terminated");
-            let watchdog =
-                told.then(|| number(before.iter().rfind(|earlier| matches!(earlier.what, What::Watchdog(_)))));
-            watchdog
-                .flatten()
-                .or_else(|| same_lines(event, before))
-                .or_else(|| lost_peer(event, &abort.message, before, after))
-        }
-        What::CudaError(error) => number(failures().rfind(|earlier| {
-            same_process(earlier, event)
-                && match &earlier.what {
-                    What::CudaError(first) => first.sticky,
-                    What::DeviceAssert(_) => error.message.contains("device-side assert"),
-                    What::GpuException(_) => error.sticky,
-                    _ => false,
+impl Search {
+    /// Goes on to the next event.
+    fn pass(&mut self, index: usize, event: &Event) {
+        let artifact = self.artifact(index);
+        let before = &mut self.before;
+        let lines = lines(event);
+        match &event.what {
+            What::Watchdog(_) => before.watchdogs.add((), index),
+            What::PythonException(_) => before.exceptions.add((artifact, event.rank), index),
+            What::DataloaderWorker(worker) => before.workers.add(worker.pid, index),
+            What::ElasticFailure(_) => {
+                before.elastic.add(artifact, index);
+                if let Some(lines) = lines {
+                    before.elastic_lines.add(&event.artifact, index, lines);
                 }
-        }))
-        .or_else(|| asserted(event, &error.message, after)),
-        What::Watchdog(watchdog) => match watchdog.family.as_str() {
-            "timeout" => another_ranks_failure(event, before, after),
-            _ => number(before.iter().rfind(|earlier| matches!(earlier.what, What::Watchdog(_))))
-                .or_else(|| another_ranks_failure(event, before, after)),
-        },
-        What::NcclError(error) => lost_peer(event, &error.message, before, after),
-        What::NcclWarning(warning) if warning.family == "path" => number(failures().rfind(|earlier| {
-            matches!(earlier.what, What::NcclWarning(_)) && earlier.pid.is_some() && earlier.pid == event.pid
-        })),
-        What::NcclWarning(warning) => lost_peer(event, &warning.message, before, after),
-        What::Rendezvous(rendezvous) => lost_peer(event, &rendezvous.reason, before, after),
-        What::DataloaderWorker(worker) => number(before.iter().find(|earlier| match &earlier.what {
-            What::DataloaderWorker(first) => first.pid.is_none() || first.pid == worker.pid,
-            What::Kernel(kernel) => kernel.family == "oom-kill" && earlier.pid == worker.pid && worker.pid.is_some(),
-            _ => false,
-        })),
-        What::ElasticFailure(failure) => elastic(event, failure.root, failure.signal.as_deref(), before, after)
-            .or_else(|| number(after.iter().find(|later| reports_at_length(later, event)))),
-        What::ProcessExit(exit) => number(failures().find(|earlier| same_process(earlier, event))).or_else(|| {
-            let killed = exit.signal.as_deref() == Some("SIGKILL");
-            number(after.iter().find(|later| killed && is_oom_kill_of(later, event)))
-        }),
-        What::Xid(xid) if [43, 45, 154].contains(&xid.code) => number(failures().next_back()),
-        // compute-sanitizer reports the failed call after the access that made it fail.
-        What::Sanitizer(report) if report.error.starts_with("Program hit ") => number(failures().rfind(|earlier| {
-            same_process(earlier, event) && matches!(&earlier.what, What::Sanitizer(first) if first.tool == report.tool)
-        })),
-        _ => None,
-    }
-}
-
-/// What stands in the lines of torchelastic's report is as much an echo as the report itself.
-fn retold(event: &Event, before: &[Event]) -> Option<usize> {
-    let line = first_line(event)?;
-    let report = before.iter().rfind(|earlier| {
-        matches!(earlier.what, What::ElasticFailure(_))
-            && earlier.artifact == event.artifact
-            && first_line(earlier) < Some(line)
-            && last_line(earlier).is_some_and(|last| last >= line)
-    })?;
-    report.echo_of
-}
-
-/// A traceback that was cut, or that another process wrote into: the launcher's where a worker's failure was reported
-/// already, else one of those that follow.
-fn cut(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
-    let same = |other: &&Event| other.artifact == event.artifact;
-    let reported = before
-        .iter()
-        .filter(same)
-        .rfind(|earlier| matches!(earlier.what, What::ElasticFailure(_)));
-    let mut following = after.iter().filter(same).filter(|later| later.rank == event.rank);
-    let named =
-        || following.find(|later| matches!(&later.what, What::PythonException(next) if !next.exception.is_empty()));
-    let of = reported.or_else(named)?;
-    Some(of.echo_of.unwrap_or(of.event))
-}
-
-/// An exception that brings the news of a dead CUDA context: of an assertion in a kernel, or of an error that an earlier call
-/// reported already.
-fn dead_context(event: &Event, message: &str, before: &[Event], after: &[Event]) -> Option<usize> {
-    let is_cuda = ["CUDA error: ", "cuda runtime error (", "cuDNN error: "]
-        .iter()
-        .any(|words| message.contains(words));
-    if !is_cuda {
-        return None;
-    }
-    let first = before.iter().filter(|earlier| earlier.primary).rfind(|earlier| {
-        same_process(earlier, event)
-            && match &earlier.what {
-                What::CudaError(error) => error.sticky,
-                What::DeviceAssert(_) => message.contains("device-side assert"),
-                _ => false,
             }
-    });
-    first
-        .map(|first| first.event)
-        .or_else(|| asserted(event, message, after))
-}
-
-/// The assertion's own lines come from the driver, and often only after the exception was printed.
-fn asserted(event: &Event, message: &str, after: &[Event]) -> Option<usize> {
-    if !message.contains("device-side assert") {
-        return None;
+            What::NativeAbort(_) => {
+                if let Some(lines) = lines {
+                    before.abort_lines.add(&event.artifact, index, lines);
+                }
+            }
+            What::Kernel(kernel) if kernel.family == "oom-kill" => {
+                if let Some(pid) = event.pid {
+                    before.oom_kills.add(pid, index);
+                }
+            }
+            _ => {}
+        }
+        if event.primary {
+            self.pass_failure(index, event);
+        }
     }
-    let assert = after.iter().find(|later| {
-        matches!(later.what, What::DeviceAssert(_)) && later.artifact == event.artifact && same_process(later, event)
-    });
-    assert.map(|assert| assert.event)
-}
 
-/// torchelastic's report of the worker that its agent only named by its process id.
-fn reports_at_length(later: &Event, event: &Event) -> bool {
-    let same = later.pid.is_some() && later.pid == event.pid && later.artifact == event.artifact;
-    let says_why = |event: &Event| match &event.what {
-        What::ElasticFailure(failure) => Some(!failure.message.is_empty()),
-        _ => None,
-    };
-    same && says_why(event) == Some(false) && says_why(later) == Some(true)
-}
+    fn pass_failure(&mut self, index: usize, event: &Event) {
+        let before = &mut self.before;
+        before.failures.add((), index);
+        before.of_process.add((), event, index);
+        let is_own = is_failure_of_its_own(event);
+        if let Some(rank) = event.rank {
+            before.of_rank.add(rank, index);
+            if is_own {
+                before.own_by_rank.add(rank, index);
+            }
+        }
+        if let Some(pid) = event.pid {
+            before.of_pid.add(pid, index);
+            if is_own {
+                before.own_by_pid.add(pid, index);
+            }
+        }
+        if !matches!(event.what, What::Xid(_)) {
+            before.not_xids.add(event.rank.is_none(), index);
+        }
+        match &event.what {
+            What::NativeAbort(_) => before.aborts.add((), event, index),
+            What::CudaError(error) if error.sticky => before.killers.add(Killer::Error, event, index),
+            What::DeviceAssert(_) => before.killers.add(Killer::Assertion, event, index),
+            What::GpuException(_) => before.killers.add(Killer::Exception, event, index),
+            What::Sanitizer(report) => before.sanitizers.add(self.names.of(&report.tool), event, index),
+            What::NcclWarning(_) => {
+                if let Some(pid) = event.pid {
+                    before.nccl_warnings.add(pid, index);
+                }
+            }
+            _ => {}
+        }
+    }
 
-/// Whether the kernel killed this process, as far as the scheduler's words tell.
-fn is_oom_kill_of(later: &Event, event: &Event) -> bool {
-    let of_it = later.pid.is_none_or(|pid| event.pid == Some(pid));
-    of_it
-        && later.artifact == event.artifact
-        && matches!(&later.what, What::Kernel(kernel) if kernel.family == "oom-kill")
+    fn artifact(&self, index: usize) -> Name {
+        self.artifacts.get(index).copied().unwrap_or_default()
+    }
+
+    /// The event this one follows from, if it is a consequence.
+    fn origin(&mut self, index: usize, event: &Event, timeline: &[Event]) -> Option<usize> {
+        if let Some(report) = first_line(event).and_then(|line| self.before.elastic_lines.around(&event.artifact, line))
+            && let Some(of) = timeline.get(report).and_then(|report| report.echo_of)
+        {
+            // What stands in the lines of torchelastic's report is as much an echo as the report itself.
+            return Some(of);
+        }
+        let artifact = self.artifact(index);
+        match &event.what {
+            What::PythonException(exception) if is_launcher(&exception.exception) => {
+                (self.before.failures.first(&())).or_else(|| self.after.elastic_roots.after(&(), index))
+            }
+            What::PythonException(exception) if exception.exception.is_empty() => self.cut(index, event, timeline),
+            What::PythonException(exception) => (self.chained(artifact, event, timeline))
+                .or_else(|| self.brought_from_worker(index, event, exception))
+                .or_else(|| self.lost_worker(artifact, exception))
+                .or_else(|| self.dead_context(index, event, &exception.message))
+                .or_else(|| self.lost_peer(index, event, &exception.message)),
+            What::FatalPythonError(error) if error.signal.as_deref() == Some("SIGABRT") => {
+                self.before.aborts.last((), event)
+            }
+            What::NativeAbort(abort) => {
+                let told = abort.message.contains("Watchdog caught collective operation timeout")
+                    || abort.message.contains("watchdog thread terminated");
+                let watchdog = self.before.watchdogs.last(&()).filter(|_| told);
+                watchdog
+                    .or_else(|| self.same_lines(event, timeline))
+                    .or_else(|| self.lost_peer(index, event, &abort.message))
+            }
+            What::CudaError(error) => {
+                let asserted = error.message.contains("device-side assert");
+                let killers = [
+                    (Killer::Error, true),
+                    (Killer::Assertion, asserted),
+                    (Killer::Exception, error.sticky),
+                ];
+                self.killed(event, &killers)
+                    .or_else(|| self.asserted(index, event, &error.message))
+            }
+            What::Watchdog(watchdog) => match watchdog.family.as_str() {
+                "timeout" => self.another_ranks_failure(index, event),
+                _ => (self.before.watchdogs.last(&())).or_else(|| self.another_ranks_failure(index, event)),
+            },
+            What::NcclError(error) => self.lost_peer(index, event, &error.message),
+            What::NcclWarning(warning) if warning.family == "path" => self.before.nccl_warnings.last(&event.pid?),
+            What::NcclWarning(warning) => self.lost_peer(index, event, &warning.message),
+            What::Rendezvous(rendezvous) => self.lost_peer(index, event, &rendezvous.reason),
+            What::DataloaderWorker(worker) => {
+                let workers = [self.before.workers.first(&None), self.before.workers.first(&worker.pid)];
+                let kill = worker.pid.and_then(|pid| self.before.oom_kills.first(&pid));
+                workers.into_iter().flatten().chain(kill).min()
+            }
+            What::ElasticFailure(failure) => (self.elastic(index, event, failure.root, failure.signal.as_deref()))
+                .or_else(|| {
+                    let at_length = || self.after.elastic_words.after(&(artifact, event.pid?), index);
+                    failure.message.is_empty().then(at_length).flatten()
+                }),
+            What::ProcessExit(exit) => (self.before.of_process.first((), event)).or_else(|| {
+                let killed = exit.signal.as_deref() == Some("SIGKILL");
+                killed.then(|| self.oom_kill_of(index, event)).flatten()
+            }),
+            What::Xid(xid) if [43, 45, 154].contains(&xid.code) => self.before.failures.last(&()),
+            // compute-sanitizer reports the failed call after the access that made it fail.
+            What::Sanitizer(report) if report.error.starts_with("Program hit ") => {
+                let tool = self.names.of(&report.tool);
+                self.before.sanitizers.last(tool, event)
+            }
+            _ => None,
+        }
+    }
+
+    /// A traceback that was cut, or that another process wrote into: the launcher's where a worker's failure was reported
+    /// already, else one of those that follow.
+    fn cut(&self, index: usize, event: &Event, timeline: &[Event]) -> Option<usize> {
+        let artifact = self.artifact(index);
+        let reported = self.before.elastic.last(&artifact);
+        let of = reported.or_else(|| self.after.named_exceptions.after(&(artifact, event.rank), index))?;
+        Some(timeline.get(of)?.echo_of.unwrap_or(of))
+    }
+
+    /// An exception that brings the news of a dead CUDA context: of an assertion in a kernel, or of an error that an earlier
+    /// call reported already.
+    fn dead_context(&self, index: usize, event: &Event, message: &str) -> Option<usize> {
+        let is_cuda = ["CUDA error: ", "cuda runtime error (", "cuDNN error: "]
+            .iter()
+            .any(|words| message.contains(words));
+        if !is_cuda {
+            return None;
+        }
+        let asserted = message.contains("device-side assert");
+        self.killed(event, &[(Killer::Error, true), (Killer::Assertion, asserted)])
+            .or_else(|| self.asserted(index, event, message))
+    }
+
+    /// What killed the process's CUDA context last, of these where they count.
+    fn killed(&self, event: &Event, killers: &[(Killer, bool)]) -> Option<usize> {
+        let killers = killers.iter().filter(|(_, counts)| *counts);
+        killers
+            .filter_map(|(killer, _)| self.before.killers.last(*killer, event))
+            .max()
+    }
+
+    /// The assertion's own lines come from the driver, and often only after the exception was printed.
+    fn asserted(&self, index: usize, event: &Event, message: &str) -> Option<usize> {
+        let asserted = message.contains("device-side assert");
+        asserted
+            .then(|| self.after.assertions.after(self.artifact(index), event, index))
+            .flatten()
+    }
+
+    /// Where the kernel killed this process, as far as the scheduler's words tell.
+    fn oom_kill_of(&self, index: usize, event: &Event) -> Option<usize> {
+        let of = |pid| self.after.oom_kills.after(&(self.artifact(index), pid), index);
+        [of(None), of(event.pid)].into_iter().flatten().min()
+    }
+
+    /// `cause` and `context` tie an exception to the one printed before it.
+    fn chained(&self, artifact: Name, event: &Event, timeline: &[Event]) -> Option<usize> {
+        let index = self.before.exceptions.last(&(artifact, event.rank))?;
+        let previous = timeline.get(index)?;
+        let What::PythonException(exception) = &previous.what else {
+            return None;
+        };
+        let linked = matches!(exception.relation.as_deref(), Some("cause" | "context"));
+        let adjacent = last_line(previous)
+            .zip(first_line(event))
+            .is_some_and(|(end, start)| start > end && start - end < 8);
+        (linked && adjacent).then_some(index)
+    }
+
+    /// An exception that only carries a worker's own, which is printed right after it.
+    fn brought_from_worker(&self, index: usize, event: &Event, exception: &PythonException) -> Option<usize> {
+        let brings = matches!(exception.relation.as_deref(), Some("original" | "group"));
+        let place = (self.artifact(index), event.rank);
+        brings.then(|| self.after.exceptions.after(&place, index)).flatten()
+    }
+
+    /// A parent that waits for a `DataLoader` worker sees the pipe break before it knows why.
+    fn lost_worker(&self, artifact: Name, exception: &PythonException) -> Option<usize> {
+        let broken = ["ConnectionResetError", "EOFError", "BrokenPipeError"].contains(&exception.exception.as_str());
+        broken.then(|| self.after.workers.first(&artifact)).flatten()
+    }
+
+    /// A lost connection follows from the failure of another rank, if there is one.
+    fn lost_peer(&self, index: usize, event: &Event, message: &str) -> Option<usize> {
+        let lost = LOST_PEER.iter().any(|words| message.contains(words));
+        lost.then(|| self.another_ranks_failure(index, event)).flatten()
+    }
+
+    /// The first failure of another rank. It may be printed later: a connection breaks before the dying peer has
+    /// written its traceback.
+    fn another_ranks_failure(&self, index: usize, event: &Event) -> Option<usize> {
+        let (before, after) = (&self.before, &self.after);
+        let by_pid = event.rank.is_none();
+        let earlier = [
+            before.own_by_rank.except(event.rank),
+            before.own_by_pid.except(event.pid).filter(|_| by_pid),
+        ];
+        let later = || {
+            let places = [
+                after.own_by_rank.after(event.rank, index),
+                after.own_by_pid.after(event.pid, index).filter(|_| by_pid),
+            ];
+            places.into_iter().flatten().min()
+        };
+        earlier.into_iter().flatten().min().or_else(later)
+    }
+
+    /// torchelastic's report repeats what the worker said itself; for a worker that said nothing it is the witness.
+    fn elastic(&self, index: usize, event: &Event, root: bool, signal: Option<&str>) -> Option<usize> {
+        let before = &self.before;
+        let of_rank = event.rank.and_then(|rank| before.of_rank.first(&rank));
+        let of_pid = event.pid.and_then(|pid| before.of_pid.first(&pid));
+        if let Some(own) = of_rank.into_iter().chain(of_pid).min() {
+            return Some(own);
+        }
+        if root {
+            // Untagged output of the worker that died: there is nothing else it can be about.
+            let tagged = before.not_xids.first(&false).filter(|_| event.rank.is_none());
+            return before.not_xids.first(&true).into_iter().chain(tagged).min();
+        }
+        if signal == Some("SIGTERM") {
+            return before
+                .failures
+                .first(&())
+                .or_else(|| self.after.elastic_roots.after(&(), index));
+        }
+        None
+    }
+
+    /// A failed check that is also the message of an exception on the same line.
+    fn same_lines(&mut self, event: &Event, timeline: &[Event]) -> Option<usize> {
+        let holder = self.before.abort_lines.around(&event.artifact, first_line(event)?)?;
+        Some(timeline.get(holder)?.echo_of.unwrap_or(holder))
+    }
 }
 
 /// The exceptions with which torchrun and `torch.multiprocessing.spawn` tell that a worker died.
 fn is_launcher(exception: &str) -> bool {
     exception.ends_with("ChildFailedError") || exception.ends_with("ProcessExitedException")
-}
-
-fn is_elastic_root(event: &Event) -> bool {
-    matches!(&event.what, What::ElasticFailure(failure) if failure.root)
-}
-
-/// `cause` and `context` tie an exception to the one printed before it.
-fn chained(event: &Event, before: &[Event]) -> Option<usize> {
-    let previous = before.iter().rfind(|earlier| {
-        matches!(earlier.what, What::PythonException(_))
-            && earlier.artifact == event.artifact
-            && earlier.rank == event.rank
-    })?;
-    let What::PythonException(exception) = &previous.what else {
-        return None;
-    };
-    let linked = matches!(exception.relation.as_deref(), Some("cause" | "context"));
-    let adjacent = last_line(previous)
-        .zip(first_line(event))
-        .is_some_and(|(end, start)| start > end && start - end < 8);
-    (linked && adjacent).then_some(previous.event)
-}
-
-/// An exception that only carries a worker's own, which is printed right after it.
-fn brought_from_worker(event: &Event, after: &[Event]) -> Option<usize> {
-    let What::PythonException(exception) = &event.what else {
-        return None;
-    };
-    if !matches!(exception.relation.as_deref(), Some("original" | "group")) {
-        return None;
-    }
-    let next = after.iter().find(|later| {
-        matches!(later.what, What::PythonException(_)) && later.artifact == event.artifact && later.rank == event.rank
-    });
-    next.map(|next| next.event)
-}
-
-/// A parent that waits for a `DataLoader` worker sees the pipe break before it knows why.
-fn lost_worker(event: &Event, exception: &PythonException, before: &[Event], after: &[Event]) -> Option<usize> {
-    let broken = ["ConnectionResetError", "EOFError", "BrokenPipeError"].contains(&exception.exception.as_str());
-    let mut around = before
-        .iter()
-        .chain(after)
-        .filter(|other| other.artifact == event.artifact);
-    let worker = around.find(|other| matches!(other.what, What::DataloaderWorker(_)));
-    worker.filter(|_| broken).map(|worker| worker.event)
 }
 
 /// How ends of connections report that the other end is gone.
@@ -321,25 +537,6 @@ const LOST_PEER: [&str; 9] = [
     "Watchdog caught collective operation timeout",
     "NCCL communicator was aborted",
 ];
-
-/// A lost connection follows from the failure of another rank, if there is one.
-fn lost_peer(event: &Event, message: &str, before: &[Event], after: &[Event]) -> Option<usize> {
-    let lost = LOST_PEER.iter().any(|words| message.contains(words));
-    lost.then(|| another_ranks_failure(event, before, after)).flatten()
-}
-
-/// The first failure of another rank. It may be printed later: a connection breaks before the dying peer has
-/// written its traceback.
-fn another_ranks_failure(event: &Event, before: &[Event], after: &[Event]) -> Option<usize> {
-    let before = before.iter().filter(|other| other.primary);
-    let after = after.iter().filter(|other| !other.survived);
-    let is_other = |other: &&Event| {
-        let other_rank = other.rank.is_some() && other.rank != event.rank;
-        let other_pid = event.rank.is_none() && other.pid.is_some() && other.pid != event.pid;
-        (other_rank || other_pid) && is_failure_of_its_own(other)
-    };
-    before.chain(after).find(is_other).map(|other| other.event)
-}
 
 /// True for what does not itself tell of a peer.
 fn is_failure_of_its_own(event: &Event) -> bool {
@@ -359,57 +556,17 @@ fn is_failure_of_its_own(event: &Event) -> bool {
     }
 }
 
-/// torchelastic's report repeats what the worker said itself; for a worker that said nothing it is the witness.
-fn elastic(event: &Event, root: bool, signal: Option<&str>, before: &[Event], after: &[Event]) -> Option<usize> {
-    let failures = || before.iter().filter(|earlier| earlier.primary);
-    let own = failures().find(|earlier| {
-        (earlier.rank.is_some() && earlier.rank == event.rank) || (earlier.pid.is_some() && earlier.pid == event.pid)
-    });
-    if let Some(own) = own {
-        return Some(own.event);
-    }
-    if root {
-        // Untagged output of the worker that died: there is nothing else it can be about.
-        return failures()
-            .find(|earlier| (earlier.rank.is_none() || event.rank.is_none()) && !matches!(earlier.what, What::Xid(_)))
-            .map(|f| f.event);
-    }
-    if signal == Some("SIGTERM") {
-        let root = after.iter().find(|later| is_elastic_root(later));
-        return failures().next().or(root).map(|first| first.event);
-    }
-    None
-}
-
-/// A failed check that is also the message of an exception on the same line.
-fn same_lines(event: &Event, before: &[Event]) -> Option<usize> {
-    let line = first_line(event)?;
-    let holder = before.iter().rfind(|earlier| {
-        earlier.artifact == event.artifact
-            && first_line(earlier) < Some(line)
-            && last_line(earlier).is_some_and(|last| last >= line)
-            && matches!(earlier.what, What::NativeAbort(_))
-    });
-    holder.map(|holder| holder.echo_of.unwrap_or(holder.event))
-}
-
-fn same_process(a: &Event, b: &Event) -> bool {
-    match (a.pid.zip(b.pid), a.rank.zip(b.rank)) {
-        (Some((a, b)), _) | (None, Some((a, b))) => a == b,
-        (None, None) => true,
+fn lines(event: &Event) -> Option<[u64; 2]> {
+    match &event.at {
+        Some(Place::Line(lines)) => Some(*lines),
+        _ => None,
     }
 }
 
 fn first_line(event: &Event) -> Option<u64> {
-    match &event.at {
-        Some(Place::Line([first, _])) => Some(*first),
-        _ => None,
-    }
+    lines(event).map(|[first, _]| first)
 }
 
 fn last_line(event: &Event) -> Option<u64> {
-    match &event.at {
-        Some(Place::Line([_, last])) => Some(*last),
-        _ => None,
-    }
+    lines(event).map(|[_, last]| last)
 }

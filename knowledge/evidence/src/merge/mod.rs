@@ -7,6 +7,7 @@ mod clocks;
 mod crash;
 mod echo;
 mod order;
+mod places;
 mod ranks;
 
 use serde_json::{Map, Value};

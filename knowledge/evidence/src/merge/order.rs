@@ -97,6 +97,11 @@ fn fill_year(event: &mut Event, year: Option<&str>) {
     let (Some(time), Some(year)) = (&event.time, year) else {
         return;
     };
+    if let Some(last) = &mut event.last_time
+        && last.starts_with("0000")
+    {
+        last.replace_range(..4, year);
+    }
     if let Some(rest) = time.strip_prefix("0000") {
         event.time = Some(format!("{year}{rest}"));
         event.time_note = Some("year taken from the other artifacts, no zone".to_owned());
@@ -105,6 +110,7 @@ fn fill_year(event: &mut Event, year: Option<&str>) {
 
 /// Without a year a time orders, but is none: it goes into the note.
 fn withhold_yearless(event: &mut Event) {
+    event.last_time = event.last_time.take().filter(|time| !time.starts_with("0000-"));
     if let Some(rest) = event.time.as_deref().and_then(|time| time.strip_prefix("0000-")) {
         event.time_note = Some(format!(
             "{} (no year, no zone)",

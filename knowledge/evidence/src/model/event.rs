@@ -13,9 +13,15 @@ use super::{
 pub struct Event {
     /// Number of the event in the report's timeline; citations use it.
     pub event: usize,
-    /// RFC 3339 time, where the artifact has one.
+    /// How often it was told: what is printed again and again is one event.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub count: u64,
+    /// RFC 3339 time, where the artifact has one; of the first time it was told.
     #[serde(default)]
     pub time: Option<String>,
+    /// RFC 3339 time of the last time, for what was told more than once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_time: Option<String>,
     /// What is uncertain about `time`, such as `no year` (glog, syslog) or `no zone`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_note: Option<String>,
@@ -43,9 +49,21 @@ pub struct Event {
     /// The artifact that says it.
     #[serde(default)]
     pub artifact: String,
-    /// Where in that artifact.
+    /// Where in that artifact; the first place, for what was told more than once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Place>,
+    /// The last place, for what was told more than once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_at: Option<Place>,
+}
+
+fn once() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_once(count: &u64) -> bool {
+    *count == 1
 }
 
 impl Event {
@@ -53,7 +71,9 @@ impl Event {
     pub fn new(what: What) -> Self {
         Self {
             event: 0,
+            count: 1,
             time: None,
+            last_time: None,
             time_note: None,
             rank: None,
             pid: None,
@@ -64,6 +84,37 @@ impl Event {
             text: String::new(),
             artifact: String::new(),
             at: None,
+            last_at: None,
+        }
+    }
+}
+
+impl What {
+    /// The kind's name, as JSON has it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::CudaOom(_) => "cuda-oom",
+            Self::PythonException(_) => "python-exception",
+            Self::FatalPythonError(_) => "fatal-python-error",
+            Self::DataloaderWorker(_) => "dataloader-worker",
+            Self::SnapshotOom(_) => "snapshot-oom",
+            Self::ProcessExit(_) => "process-exit",
+            Self::NativeAbort(_) => "native-abort",
+            Self::HostOom(_) => "host-oom",
+            Self::SharedMemory(_) => "shared-memory",
+            Self::CudaError(_) => "cuda-error",
+            Self::DeviceAssert(_) => "device-assert",
+            Self::GpuException(_) => "gpu-exception",
+            Self::NcclError(_) => "nccl-error",
+            Self::NcclWarning(_) => "nccl-warning",
+            Self::Watchdog(_) => "watchdog",
+            Self::CollectiveMismatch(_) => "collective-mismatch",
+            Self::Rendezvous(_) => "rendezvous",
+            Self::Autograd(_) => "autograd",
+            Self::ElasticFailure(_) => "elastic-failure",
+            Self::Xid(_) => "xid",
+            Self::Kernel(_) => "kernel",
+            Self::Sanitizer(_) => "sanitizer",
         }
     }
 }

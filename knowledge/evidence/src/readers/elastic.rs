@@ -69,6 +69,7 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
         event.time.clone_from(&time);
         input.name().clone_into(&mut event.artifact);
         event.at = Some(Place::Line([1, 1]));
+        event.last_at = None;
     }
     for frame in reading
         .evidence

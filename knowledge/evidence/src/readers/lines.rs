@@ -22,6 +22,7 @@ pub struct Lines {
     index: Vec<u64>,
     count: u64,
     line_bytes: usize,
+    bytes: u64,
     unpacked_bytes: u64,
     problems: Vec<Problem>,
 }
@@ -41,6 +42,7 @@ impl Lines {
             file,
             index: vec![0],
             count: 0,
+            bytes: 0,
             line_bytes: limits.line_bytes,
             problems: torn.iter().map(read_problem).collect(),
         };
@@ -69,6 +71,7 @@ impl Lines {
         }
         self.count = if last_byte == b'\n' { count } else { count + 1 };
         self.index = index;
+        self.bytes = offset;
         if offset == text_bytes && self.file.metadata()?.len() > offset {
             self.problems.push(Problem::new(
                 "limit-text-bytes",
@@ -76,6 +79,11 @@ impl Lines {
             ));
         }
         Ok(())
+    }
+
+    /// Bytes of the text, decompressed.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Bytes of the temporary file that a compressed artifact was unpacked to; none for one that is read in place.

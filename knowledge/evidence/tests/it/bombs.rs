@@ -41,16 +41,18 @@ fn text_that_expands_beyond_reason() {
 
 #[test]
 fn text_that_quotes_too_much() {
-    let failure = format!(
-        "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\nValueError: {}\n",
-        "x".repeat(15_000)
-    );
+    let failure = |name: u32| {
+        let said = "x".repeat(15_000);
+        format!("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\nError{name}: {said}\n")
+    };
+    let text: String = (0..1000).map(failure).collect();
     check(
         "quotes.log",
-        failure.repeat(4600).as_bytes(),
+        text.as_bytes(),
         &Limits::default(),
         "limit-evidence-bytes",
     );
+    let failure = failure(0);
     let limits = Limits {
         line_bytes: 100,
         ..Limits::default()

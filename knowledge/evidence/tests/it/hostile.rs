@@ -140,11 +140,11 @@ fn limits_are_kept_and_named() {
     let frames: String = (0..20)
         .map(|n| format!("  File \"a.py\", line {n}, in f{n}\n    y()\n"))
         .collect();
-    let text = format!(
-        "Traceback (most recent call last):\n{frames}ValueError: {}\n",
-        "x".repeat(5000)
-    )
-    .repeat(200);
+    let failure = |n: u32| {
+        let said = "x".repeat(5000);
+        format!("Traceback (most recent call last):\n{frames}  File \"b.py\", line {n}, in g\nError{n}: {said}\n")
+    };
+    let text: String = (0..200).map(failure).collect();
     let (artifact, _keep) = artifact("big.log", text.as_bytes());
     let reading = read(&artifact, &limits);
     assert_eq!(
@@ -152,10 +152,10 @@ fn limits_are_kept_and_named() {
         (3, 2)
     );
     let thread = &reading.evidence.threads[0];
-    assert_eq!((thread.frames.len(), thread.frames_omitted), (5, Some(15)));
+    assert_eq!((thread.frames.len(), thread.frames_omitted), (5, Some(16)));
     assert_eq!(
         thread.frames[0].function.as_deref(),
-        Some("f19"),
+        Some("g"),
         "the innermost frames are kept"
     );
     let codes: Vec<&str> = reading.problems.iter().map(|problem| problem.code.as_str()).collect();

@@ -8,6 +8,7 @@ mod core_builder;
 mod cores;
 mod damage;
 mod exchanges;
+mod floods;
 mod gpu_cores;
 mod grammars;
 mod hostile;

@@ -38,6 +38,16 @@ impl<'a> Line<'a> {
     }
 }
 
+/// Bytes of a line that the grammars look at: the work that they do on a line grows with it, several times over.
+pub const TEXT_BYTES: usize = 16 << 10;
+
+/// The beginning of a cleaned line, where it is too long.
+pub fn beginning(cleaned: &str) -> &str {
+    cleaned
+        .get(..cleaned.floor_char_boundary(TEXT_BYTES))
+        .unwrap_or_default()
+}
+
 /// The line inside a line of JSON, as journald (`journalctl -o json`) and container runtimes write them, with its time
 /// in front like any other prefix.
 fn unwrap_json(text: &str) -> Option<String> {

@@ -3,24 +3,38 @@
 //! One pass over the lines. A line that has none of the literals in [`rules`] and continues no open [`Block`] costs
 //! one scan of its bytes; the grammars see only the others. What several writers printed into one artifact (ranks,
 //! workers) is told apart by the tags their lines carry ([`prefix`]), and each such stream has its own open blocks.
+//!
+//! A log may be made of nothing but failures. Those that are told again are recognised by the shapes of their lines
+//! ([`known`]) and counted ([`sink`]); of those that differ, the grammars read as many as [`allowance`] lets them, and
+//! those at the end ([`tail`]).
 
+mod allowance;
 mod blocks;
+mod grammar;
+mod hash;
+mod identity;
+mod known;
 mod line;
 mod prefix;
 mod progress;
 mod rules;
+mod shape;
 mod sink;
+mod stream;
+mod tail;
 mod time;
-
-mod grammar;
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
 
+use allowance::Allowance;
+use known::{Known, Path, Step};
 use line::Line;
 use progress::Progress;
 use rules::Rules;
 use sink::Sink;
+use stream::{OpenBlock, Stream};
+use tail::Tail;
 
 use super::lines::next_line;
 use super::{Input, Reading, read_problem};
@@ -60,6 +74,13 @@ trait Block: std::fmt::Debug {
 /// A block that got no line for this long is over: its writer died in the middle of it.
 const STALE_LINES: u64 = 5_000;
 
+/// Bytes of lines that the open blocks of one stream, and those of all streams, may have taken.
+const BLOCK_BYTES: usize = 8 << 20;
+const OPEN_BYTES: usize = 16 << 20;
+
+/// Bytes of lines, over all streams, that wait until it is certain that they were read before.
+const HELD_BYTES: usize = 8 << 20;
+
 /// Reads a text artifact.
 pub fn read(input: &Input, limits: &Limits) -> Reading {
     let mut reader = TextReader::new(input.name(), limits);
@@ -78,57 +99,70 @@ pub(super) fn read_str(name: &str, text: &str, limits: &Limits) -> Reading {
     reading
 }
 
-struct OpenBlock {
-    block: Box<dyn Block>,
-    /// The rule that opened it.
-    rule: usize,
-    last_line: u64,
-}
-
-/// How the open blocks took a line.
-#[derive(Default)]
-struct Taken {
-    /// The rules whose blocks it is part of.
-    by: Vec<usize>,
-    /// One of them says that the line only quotes.
-    quoted: bool,
-}
-
 struct TextReader<'a> {
     rules: &'static Rules,
     sink: Sink<'a>,
-    open: HashMap<String, Vec<OpenBlock>>,
+    /// The streams that have something open.
+    streams: HashMap<StreamId, Stream>,
+    known: Known,
+    allowance: Allowance,
+    tail: Tail,
     progress: Progress,
+    /// Lines that were taken from the text.
     number: u64,
+    /// Bytes of lines that open blocks took, and of lines that wait.
+    open_bytes: usize,
+    held_bytes: usize,
+    /// Blocks that were closed because they took too much, and the line of the first.
+    cut_blocks: u64,
+    first_cut_block: Option<u64>,
     /// Lines longer than the limit, and the first of them.
     cut_lines: u64,
     first_cut_line: Option<u64>,
     line_bytes: usize,
     problems: Vec<Problem>,
+    /// Kept for their memory: the numbers of the line at hand, a path, a line that has waited.
+    numbers: Vec<u64>,
+    spare: Box<Path>,
+    oldest: Vec<u8>,
 }
+
+/// A line of which the prefix is parsed, with its shape.
+struct Seen<'l> {
+    line: &'l Line<'l>,
+    raw: &'l [u8],
+    shape: u64,
+    /// It has a literal of a rule.
+    triggered: bool,
+    stream: StreamId,
+}
+
+/// The hash of a stream's name.
+type StreamId = u64;
 
 impl<'a> TextReader<'a> {
     fn new(name: &'a str, limits: &'a Limits) -> Self {
         Self {
             rules: Rules::get(),
             sink: Sink::new(name, limits),
-            open: HashMap::new(),
+            streams: HashMap::new(),
+            known: Known::default(),
+            allowance: Allowance::new(),
+            tail: Tail::default(),
             progress: Progress::default(),
             number: 0,
+            open_bytes: 0,
+            held_bytes: 0,
+            cut_blocks: 0,
+            first_cut_block: None,
             cut_lines: 0,
             first_cut_line: None,
             line_bytes: limits.line_bytes,
             problems: Vec::new(),
+            numbers: Vec::new(),
+            spare: Box::default(),
+            oldest: Vec::new(),
         }
-    }
-
-    fn cut_problem(&self) -> Option<Problem> {
-        let first = self.first_cut_line?;
-        let message = format!(
-            "{} lines are longer than {} bytes, the first of them line {first}; only their beginnings were looked at",
-            self.cut_lines, self.line_bytes
-        );
-        Some(Problem::new("limit-line-bytes", message))
     }
 
     fn read_all(&mut self, stream: impl BufRead, limits: &Limits) -> io::Result<()> {
@@ -152,112 +186,302 @@ impl<'a> TextReader<'a> {
                 self.first_cut_line.get_or_insert(self.number);
                 self.cut_lines += 1;
             }
-            self.line(&raw);
+            self.allowance.earn(read.bytes);
+            self.take(&raw);
         }
         Ok(())
     }
 
-    fn line(&mut self, raw: &[u8]) {
+    /// Reads a line, or, once not everything is kept, another one that has waited.
+    fn take(&mut self, raw: &[u8]) {
+        if self.allowance.refused == 0 && !self.sink.is_full() {
+            self.line(self.number, raw);
+            return;
+        }
+        self.tail.push(self.number, raw);
+        let mut oldest = std::mem::take(&mut self.oldest);
+        while self.tail.is_over()
+            && let Some(number) = self.tail.pop(&mut oldest)
+        {
+            self.line(number, &oldest);
+        }
+        self.oldest = oldest;
+    }
+
+    fn line(&mut self, number: u64, raw: &[u8]) {
+        if number.is_multiple_of(STALE_LINES) {
+            self.close_stale(number);
+        }
         let triggered = self.rules.is_match(raw);
-        if !triggered && self.open.is_empty() {
-            if !self.progress.is_settled(&self.sink) {
-                self.progress.plain_line(self.number, raw, &self.sink);
-            }
+        if !triggered && self.streams.is_empty() {
+            self.progress.plain_line(number, raw, &mut self.sink);
             return;
         }
+        self.look_at(number, raw, triggered, Self::follow);
+    }
+
+    /// Parses the prefix and takes the shape of a line.
+    fn look_at(&mut self, number: u64, raw: &[u8], triggered: bool, then: impl FnOnce(&mut Self, &Seen)) {
         let cleaned = line::clean(raw);
-        let line = Line::new(self.number, &cleaned);
-        let taken = self.continue_blocks(&line);
-        if taken.quoted {
+        let text = line::beginning(&cleaned);
+        if text.len() < cleaned.len() {
+            self.first_cut_line.get_or_insert(number);
+            self.cut_lines += 1;
+        }
+        let line = Line::new(number, text);
+        self.numbers.clear();
+        let shape = shape::shape(line.text, &mut self.numbers);
+        let seen = Seen {
+            line: &line,
+            raw,
+            shape,
+            triggered,
+            stream: hash::of(&line.origin.stream),
+        };
+        then(self, &seen);
+    }
+
+    /// Goes on with a stream: along a path that is known, or with the grammars.
+    fn follow(&mut self, seen: &Seen) {
+        match self.streams.get_mut(&seen.stream) {
+            None => self.begin(seen),
+            Some(Stream::Open { .. }) => self.read(seen),
+            Some(Stream::Known(path)) => {
+                let step = self.known.step(path, seen.shape);
+                if matches!(step, Step::On | Step::Last) && self.held_bytes + seen.raw.len() <= HELD_BYTES {
+                    path.hold(seen.shape, &self.numbers, seen.line.number, seen.raw, seen.triggered);
+                    self.held_bytes += seen.raw.len();
+                    if step == Step::Last {
+                        self.end_known(seen.stream);
+                    }
+                    return;
+                }
+                // Ended before this line, or it turns out to be another one.
+                let numbers = std::mem::take(&mut self.numbers);
+                if step == Step::Ended {
+                    self.end_known(seen.stream);
+                } else {
+                    self.read_held(seen.stream);
+                }
+                self.numbers = numbers;
+                self.follow(seen);
+            }
+        }
+    }
+
+    /// The first line of what may become a path.
+    fn begin(&mut self, seen: &Seen) {
+        if !seen.triggered {
+            self.progress.plain_line(seen.line.number, seen.raw, &mut self.sink);
             return;
         }
-        if triggered {
-            self.apply_rules(&line, raw, &taken.by);
-        } else if taken.by.is_empty() {
-            self.progress.plain_line(self.number, raw, &self.sink);
-        }
-    }
-
-    /// Offers the line to the open blocks of its stream.
-    fn continue_blocks(&mut self, line: &Line) -> Taken {
-        let mut taken = Taken::default();
-        let mut still_open = Vec::new();
-        for mut open in self.open.remove(&line.origin.stream).unwrap_or_default() {
-            let next = open.block.next(line);
-            if next != Next::Ended {
-                taken.by.push(open.rule);
-                taken.quoted |= next == Next::Quoted;
+        let mut path = std::mem::take(&mut self.spare);
+        path.begin(&seen.line.origin);
+        match self.known.step(&path, seen.shape) {
+            Step::Last => {
+                path.push(seen.shape, &self.numbers, seen.line.number);
+                let is_known = self.recall(&path);
+                self.spare = path;
+                if !is_known {
+                    self.read(seen);
+                }
             }
-            match next {
-                Next::More | Next::Quoted => still_open.push(OpenBlock {
-                    last_line: line.number,
-                    ..open
-                }),
-                Next::Last | Next::Ended => open.block.finish(&mut self.sink),
+            Step::On if self.held_bytes + seen.raw.len() <= HELD_BYTES => {
+                path.hold(seen.shape, &self.numbers, seen.line.number, seen.raw, true);
+                self.held_bytes += seen.raw.len();
+                self.streams.insert(seen.stream, Stream::Known(path));
             }
-        }
-        if !still_open.is_empty() {
-            self.open.insert(line.origin.stream.clone(), still_open);
-        }
-        if line.number.is_multiple_of(STALE_LINES) {
-            self.close_stale();
-        }
-        taken
-    }
-
-    /// Applies the rules whose literals the line has. A line that a block took starts no second block of its kind.
-    fn apply_rules(&mut self, line: &Line, raw: &[u8], taken_by: &[usize]) {
-        for (index, rule) in self.rules.matching(raw) {
-            if taken_by.contains(&index) {
-                continue;
-            }
-            if let Some(block) = (rule.read)(line, &mut self.sink) {
-                let opened = OpenBlock {
-                    block,
-                    rule: index,
-                    last_line: line.number,
-                };
-                self.open.entry(line.origin.stream.clone()).or_default().push(opened);
+            _ => {
+                self.spare = path;
+                self.read(seen);
             }
         }
     }
 
-    fn close_stale(&mut self) {
-        let oldest = self.number.saturating_sub(STALE_LINES);
-        let stale: Vec<String> = self
-            .open
-            .iter()
-            .filter(|(_, blocks)| blocks.iter().all(|open| open.last_line < oldest))
-            .map(|(stream, _)| stream.clone())
-            .collect();
-        for stream in stale {
-            self.close(&stream);
+    /// Counts what a known path tells of; false where it has to be read.
+    fn recall(&mut self, path: &Path) -> bool {
+        let Some(told) = self.known.recall(path) else {
+            return false;
+        };
+        if !told.clone().all(|told| self.sink.only_counts(&told)) {
+            return false;
+        }
+        told.for_each(|told| self.sink.again(&told, path.stamp.as_ref()));
+        true
+    }
+
+    /// The lines that wait are a whole path.
+    fn end_known(&mut self, stream: StreamId) {
+        let Some(path) = self.take_held(stream) else { return };
+        if self.recall(&path) {
+            self.spare = path;
+        } else {
+            self.read_lines(&path);
         }
     }
 
-    fn close(&mut self, stream: &str) {
-        for open in self.open.remove(stream).unwrap_or_default() {
+    /// The lines that wait are no path that is known.
+    fn read_held(&mut self, stream: StreamId) {
+        if let Some(path) = self.take_held(stream) {
+            self.read_lines(&path);
+        }
+    }
+
+    fn take_held(&mut self, stream: StreamId) -> Option<Box<Path>> {
+        match self.streams.remove(&stream)? {
+            Stream::Known(path) => {
+                self.held_bytes -= path.held_bytes();
+                Some(path)
+            }
+            open @ Stream::Open { .. } => {
+                self.streams.insert(stream, open);
+                None
+            }
+        }
+    }
+
+    fn read_lines(&mut self, path: &Path) {
+        for (number, raw, triggered) in path.held() {
+            self.look_at(number, raw, triggered, Self::read);
+        }
+    }
+
+    /// Has the grammars read a line.
+    fn read(&mut self, seen: &Seen) {
+        let Seen { line, raw, .. } = seen;
+        let (mut blocks, mut path) = match self.streams.remove(&seen.stream) {
+            Some(Stream::Open { blocks, path }) => (blocks, path),
+            _ => (Vec::new(), Box::default()),
+        };
+        if blocks.is_empty() && !seen.triggered {
+            self.progress.plain_line(line.number, raw, &mut self.sink);
+            return;
+        }
+        let rules = if seen.triggered { self.rules.matching(raw) } else { 0 };
+        let open = blocks.iter().fold(0, |set, open| set | 1 << open.rule);
+        if !self.allowance.spend(rules | open, raw.len()) {
+            self.finish_blocks(blocks, &path);
+            return;
+        }
+        if blocks.is_empty() {
+            path.begin(&line.origin);
+        }
+        self.sink.told.clear();
+        self.sink.has_new_stack = false;
+        let was_open = !blocks.is_empty();
+        let taken = stream::offer(&mut blocks, line, &mut self.sink);
+        if was_open && blocks.is_empty() && taken.by == 0 {
+            path.add_told(&mut self.sink);
+            self.open_bytes -= path.taken_bytes;
+            self.known.learn(&path, Some(seen.shape));
+            path.begin(&line.origin);
+        }
+        if taken.by != 0 || seen.triggered {
+            path.push(seen.shape, &self.numbers, line.number);
+        }
+        if seen.triggered && !taken.quoted {
+            blocks.extend(stream::open(self.rules, rules & !taken.by, line, &mut self.sink));
+        } else if taken.by == 0 && !seen.triggered {
+            self.progress.plain_line(line.number, raw, &mut self.sink);
+        }
+        path.add_told(&mut self.sink);
+        self.put_back(seen, blocks, path);
+    }
+
+    /// After a line that the grammars have read: remembers the path, and keeps the stream while it has a block open.
+    fn put_back(&mut self, seen: &Seen, blocks: Vec<OpenBlock>, mut path: Box<Path>) {
+        if blocks.is_empty() {
+            self.open_bytes -= path.taken_bytes;
+            if !path.is_empty() {
+                self.known.learn(&path, None);
+            }
+            return;
+        }
+        self.known.goes_on(&path);
+        path.taken_bytes += seen.raw.len();
+        self.open_bytes += seen.raw.len();
+        if path.taken_bytes > BLOCK_BYTES || self.open_bytes > OPEN_BYTES {
+            self.cut_blocks += 1;
+            self.first_cut_block.get_or_insert(seen.line.number);
+            self.finish_blocks(blocks, &path);
+            return;
+        }
+        self.streams.insert(seen.stream, Stream::Open { blocks, path });
+    }
+
+    fn finish_blocks(&mut self, blocks: Vec<OpenBlock>, path: &Path) {
+        self.open_bytes -= path.taken_bytes;
+        for open in blocks {
             open.block.finish(&mut self.sink);
         }
     }
 
-    fn finish(mut self) -> Reading {
-        let mut streams: Vec<String> = self.open.keys().cloned().collect();
-        streams.sort();
+    fn close_stale(&mut self, number: u64) {
+        let oldest = number.saturating_sub(STALE_LINES);
+        let stale = self.streams.iter().filter(|(_, stream)| stream.last_line() < oldest);
+        let stale = stale.map(|(stream, _)| *stream).collect();
+        self.close(stale);
+    }
+
+    /// Closes streams in the order of their names, so that stacks are named the same every time.
+    fn close(&mut self, mut streams: Vec<StreamId>) {
+        let name = |stream: &StreamId| self.streams.get(stream).map(|stream| stream.path().stream.clone());
+        streams.sort_by_cached_key(name);
         for stream in streams {
-            self.close(&stream);
+            self.read_held(stream);
+            if let Some(Stream::Open { blocks, path }) = self.streams.remove(&stream) {
+                self.finish_blocks(blocks, &path);
+            }
         }
+    }
+
+    fn finish(mut self) -> Reading {
+        self.allowance.refresh();
+        self.sink.at_end();
+        let mut raw = Vec::new();
+        while let Some(number) = self.tail.pop(&mut raw) {
+            self.line(number, &raw);
+        }
+        self.close(self.streams.keys().copied().collect());
+        progress::mark_survivors(&mut self.sink);
         let mut reading = Reading::default();
-        reading.problems.extend(self.cut_problem());
-        reading.problems.extend(self.problems);
-        reading.problems.extend(self.sink.problems());
-        self.progress.mark_survivors(&mut self.sink);
-        reading.evidence.threads = self.sink.threads;
-        reading.evidence.timeline = self.sink.events.into_iter().map(|(event, _)| event).collect();
-        reading.evidence.timeline.sort_by_key(progress::first_line);
-        for (number, event) in reading.evidence.timeline.iter_mut().enumerate() {
-            event.event = number;
-        }
+        reading.problems.extend(self.cut_problems());
+        reading.problems.append(&mut self.problems);
+        let limit = self.sink.limits().evidence_bytes;
+        let (events, threads, problems) = self.sink.finish();
+        reading.problems.extend(problems);
+        reading.evidence.timeline = events;
+        reading.evidence.threads = threads;
         reading
+            .problems
+            .extend(crate::trim::trim(&mut reading.evidence, limit).problem());
+        reading
+    }
+
+    /// What was left out of lines and blocks, and which lines were.
+    fn cut_problems(&self) -> Vec<Problem> {
+        let lines = self.first_cut_line.map(|first| {
+            let message = format!(
+                "{} lines are longer than {} bytes, the first of them line {first}; only their beginnings were looked at",
+                self.cut_lines,
+                self.line_bytes.min(line::TEXT_BYTES)
+            );
+            Problem::new("limit-line-bytes", message)
+        });
+        let blocks = self.first_cut_block.map(|first| {
+            let message = format!(
+                "{} tracebacks or reports go on for too long, the first of them until line {first}; they were cut",
+                self.cut_blocks
+            );
+            Problem::new("limit-block-bytes", message)
+        });
+        let refused = (self.allowance.refused > 0).then(|| {
+            let message = format!(
+                "{} further lines that may tell of failures differ from all before and were not read; those at the end were",
+                self.allowance.refused
+            );
+            Problem::new("limit-text-work", message)
+        });
+        lines.into_iter().chain(blocks).chain(refused).collect()
     }
 }

@@ -42,6 +42,9 @@ pub fn split(line: &str) -> (Origin, &str) {
 
 fn strip_one(text: &str, origin: &mut Origin) -> Option<usize> {
     let first = *text.as_bytes().first()?;
+    if !may_have_prefix(first, text) {
+        return None;
+    }
     // What the kernel writes starts with the name of a driver or of a device.
     let may_have_host = !origin.kernel && !text.starts_with("nvidia-");
     let host = may_have_host.then_some((host_pattern(), stream_tag as Apply));
@@ -49,7 +52,9 @@ fn strip_one(text: &str, origin: &mut Origin) -> Option<usize> {
         .into_iter()
         .chain(host.filter(|_| first.is_ascii_lowercase()))
     {
-        if let Some(found) = pattern.captures(text) {
+        if pattern.is_match(text)
+            && let Some(found) = pattern.captures(text)
+        {
             apply(&found, origin);
             // Some prefixes are only told apart by what follows them: that stays.
             let rest = found.name("rest").map(|rest| rest.start());
@@ -58,6 +63,31 @@ fn strip_one(text: &str, origin: &mut Origin) -> Option<usize> {
         }
     }
     None
+}
+
+/// Whether a prefix can start so: a look at some bytes, because most lines have none and are not to pay for that.
+fn may_have_prefix(first: u8, text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or_default();
+    let has = |range, words: &[u8]| bytes.get(range) == Some(words);
+    match first {
+        b'[' | b'(' | b'0'..=b'9' => true,
+        b' ' => has(2..4, b": ") || has(3..5, b": "),
+        b'A'..=b'Z' => {
+            let levels = ["INFO ", "WARNING ", "ERROR ", "DEBUG ", "CRITICAL "];
+            byte(3) == b' ' || byte(1).is_ascii_digit() || levels.iter().any(|level| text.starts_with(level))
+        }
+        b'a'..=b'z' => {
+            let is_name = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(byte);
+            let name = bytes.iter().take(64).take_while(|byte| is_name(byte)).count();
+            let is_host = byte(name) == b':' || byte(name) == b' ';
+            is_host && byte(name - 1).is_ascii_digit()
+                || ["kern", "user", "daemon", "std", "rank"]
+                    .iter()
+                    .any(|word| text.starts_with(word))
+        }
+        _ => false,
+    }
 }
 
 /// The prefixes that can start with this byte.
@@ -179,11 +209,8 @@ fn month_day(found: &Captures, origin: &mut Origin) {
 }
 
 fn dated(found: &Captures, origin: &mut Origin) {
-    origin.stamp = Stamp::dated(
-        text(found, "date"),
-        text(found, "clock"),
-        found.name("zone").map(|zone| zone.as_str()),
-    );
+    let zone = found.name("zone").map(|zone| zone.as_str());
+    origin.stamp = Some(Stamp::dated(text(found, "date"), text(found, "clock"), zone));
 }
 
 /// The kernel's own lines, with the clock of the machine that `dmesg -T` ran on.
@@ -193,7 +220,7 @@ fn ctime(found: &Captures, origin: &mut Origin) {
     };
     let day = number(found, "day").unwrap_or_default();
     let date = format!("{}-{month:02}-{day:02}", text(found, "year"));
-    origin.stamp = Stamp::dated(&date, text(found, "clock"), None);
+    origin.stamp = Some(Stamp::dated(&date, text(found, "clock"), None));
     origin.kernel = true;
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use super::sink::Sink;
-use crate::model::{Event, Place, What};
+use crate::model::{Event, Place, ThreadId, What};
 
 /// Lines that a training loop prints while it goes on. Other lines prove nothing: a dying process prints warnings,
 /// summaries and what its peers still say.
@@ -24,41 +24,56 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// What ended before this line was followed by enough progress.
+    fn settled(&self) -> u64 {
+        self.last.first().copied().unwrap_or_default()
+    }
+
     /// True when every event so far was followed by enough progress: more lines of it tell nothing new until the next
     /// event.
     pub fn is_settled(&self, sink: &Sink) -> bool {
-        self.last.first().is_some_and(|oldest| *oldest > sink.newest_line)
+        self.settled() > sink.newest_line
     }
 
     /// Looks at a line that no grammar reads. Costs nothing until there is something to survive.
-    pub fn plain_line(&mut self, number: u64, raw: &[u8], sink: &Sink) {
-        if sink.events.is_empty() || !PROGRESS.is_match(raw) {
+    pub fn plain_line(&mut self, number: u64, raw: &[u8], sink: &mut Sink) {
+        if sink.events.is_empty() || self.is_settled(sink) || !PROGRESS.is_match(raw) {
             return;
         }
         self.last.rotate_left(1);
         if let Some(newest) = self.last.last_mut() {
             *newest = number;
         }
+        sink.settled = self.settled();
     }
+}
 
-    /// Marks what was followed by progress. Where several ranks print into one artifact without tags, that may have
-    /// been a peer's: then nothing is marked that the launcher or the system called fatal later.
-    pub fn mark_survivors(&self, sink: &mut Sink) {
-        let Some(&oldest) = self.last.first() else { return };
-        let mut survivors = HashSet::new();
-        for (event, _) in &mut sink.events {
-            if last_line(event) < oldest && can_be_survived(&event.what) {
-                event.survived = true;
-                if let What::PythonException(exception) = &event.what {
-                    survivors.extend(exception.thread.clone());
-                }
-            }
+/// Marks what was followed by progress. Where several ranks print into one artifact without tags, that may have
+/// been a peer's: then nothing is marked that the launcher or the system called fatal later.
+pub fn mark_survivors(sink: &mut Sink) {
+    let settled = sink.settled;
+    let (mut survivors, mut failed) = (HashSet::new(), HashSet::new());
+    for event in &mut sink.events {
+        event.survived = is_survived(event, settled);
+        let stacks = if event.survived { &mut survivors } else { &mut failed };
+        stacks.extend(stack(event));
+    }
+    for thread in &mut sink.threads {
+        if survivors.contains(&thread.id) && !failed.contains(&thread.id) {
+            thread.crashed = false;
         }
-        for thread in &mut sink.threads {
-            if survivors.contains(&thread.id) {
-                thread.crashed = false;
-            }
-        }
+    }
+}
+
+/// Whether the last time that it happened was followed by progress.
+pub fn is_survived(event: &Event, settled: u64) -> bool {
+    last_line(event) < settled && can_be_survived(&event.what)
+}
+
+fn stack(event: &Event) -> Option<ThreadId> {
+    match &event.what {
+        What::PythonException(exception) => exception.thread.clone(),
+        _ => None,
     }
 }
 
@@ -71,7 +86,7 @@ pub fn first_line(event: &Event) -> u64 {
 }
 
 fn last_line(event: &Event) -> u64 {
-    match &event.at {
+    match event.last_at.as_ref().or(event.at.as_ref()) {
         Some(Place::Line([_, last])) => *last,
         _ => u64::MAX,
     }

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
+use super::allowance::RuleSet;
 use super::line::Line;
 use super::sink::Sink;
 use super::{Block, blocks, grammar};
@@ -36,6 +37,7 @@ impl Rules {
             .enumerate()
             .flat_map(|(index, rule)| rule.literals.iter().map(move |literal| (index, *literal)))
             .collect();
+        assert!(rules.len() <= RuleSet::BITS as usize, "a rule is a bit of a set");
         let automaton = AhoCorasick::builder()
             .kind(Some(AhoCorasickKind::DFA))
             .match_kind(MatchKind::Standard)
@@ -53,17 +55,19 @@ impl Rules {
         self.automaton.is_match(line)
     }
 
-    /// The rules whose literals the line has, with their numbers, in their own order.
-    pub fn matching(&self, line: &[u8]) -> impl Iterator<Item = (usize, &Rule)> {
-        let mut indexes: Vec<usize> = self
-            .automaton
-            .find_overlapping_iter(line)
-            .filter_map(|found| self.owner.get(found.pattern().as_usize()).copied())
-            .collect();
-        indexes.sort_unstable();
-        indexes.dedup();
-        indexes
-            .into_iter()
-            .filter_map(|index| Some((index, self.all.get(index)?)))
+    /// The rules whose literals the line has.
+    pub fn matching(&self, line: &[u8]) -> RuleSet {
+        let found = self.automaton.find_overlapping_iter(line);
+        found
+            .filter_map(|found| self.owner.get(found.pattern().as_usize()))
+            .fold(0, |set, rule| set | 1 << rule)
+    }
+
+    /// The rules of a set with their numbers, in their own order.
+    pub fn of(&self, set: RuleSet) -> impl Iterator<Item = (usize, &Rule)> {
+        self.all
+            .iter()
+            .enumerate()
+            .filter(move |(index, _)| set >> index & 1 == 1)
     }
 }

@@ -1,42 +1,76 @@
 //! Where grammars put what they found.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde::Serialize;
 
+use super::known::Told;
 use super::prefix::Origin;
+use super::time::{Stamp, Time};
+use super::{identity, progress};
 use crate::model::{Event, Place, Thread, ThreadId, What};
 use crate::{Limits, Problem};
 
 /// Longest [`Event::text`].
 const TEXT_CHARS: usize = 400;
 
-/// Bytes that the events and stacks of one text may take, as JSON: each may quote lines at length, and there may be many.
+/// Bytes that the events and stacks of one text may take while it is read, as JSON: each may quote lines at length, and there
+/// may be many. One kind of events, or the stacks, may take a part of it.
 const EVIDENCE_BYTES: u64 = 64 << 20;
+const KIND_BYTES: u64 = EVIDENCE_BYTES / 8;
+
+/// What stacks are counted as, beside the kinds of events.
+const STACKS: &str = "stacks";
 
 /// Events and threads of one artifact, under its limits.
 #[derive(Debug)]
 pub struct Sink<'a> {
     limits: &'a Limits,
     artifact: &'a str,
-    /// What happened, with the stream it was read from.
-    pub events: Vec<(Event, String)>,
+    /// What happened, and what each is known by.
+    pub events: Vec<Event>,
+    keys: Vec<u64>,
     pub threads: Vec<Thread>,
     /// The last line of any event.
     pub newest_line: u64,
+    /// What ended before this line was followed by progress.
+    pub settled: u64,
+    /// What was told since somebody last looked.
+    pub told: Vec<Told>,
+    /// Whether a stack was recorded since then.
+    pub has_new_stack: bool,
     labels: HashMap<&'static str, usize>,
-    /// Events that repeat are one event with a count: where the first of each is.
-    repeated: HashMap<String, usize>,
-    events_dropped: u64,
-    threads_dropped: u64,
-    /// Whether the latest event was recorded.
-    last_kept: bool,
-    /// Bytes that events and stacks may still take.
-    bytes_left: u64,
-    /// Events and stacks left out because of that.
-    oversized: u64,
+    known_events: HashMap<u64, Repeated>,
+    known_stacks: HashMap<u64, ThreadId>,
+    /// When events that repeat last did.
+    last_times: HashMap<usize, Stamp>,
+    kinds: BTreeMap<&'static str, Recorded>,
+    bytes: u64,
+    /// The end of the text has come: what was set aside for it may be used.
+    at_end: bool,
+    /// Something had no room.
+    is_full: bool,
     /// What grammars know and can not read: the first of each kind.
     unread: Vec<Problem>,
+}
+
+/// Events that are the same thing told again: one for all times that it was survived, and one for those since then.
+#[derive(Clone, Copy, Debug)]
+struct Repeated {
+    survived: Option<usize>,
+    now: usize,
+}
+
+/// How many there are of a kind.
+#[derive(Debug, Default)]
+struct Recorded {
+    kept: usize,
+    bytes: u64,
+    /// Those that were recorded last, where only so many of the last ones are kept.
+    latest: VecDeque<usize>,
+    /// Left out because there are too many; because they are too long.
+    dropped: u64,
+    oversized: u64,
 }
 
 impl<'a> Sink<'a> {
@@ -45,17 +79,27 @@ impl<'a> Sink<'a> {
             limits,
             artifact,
             events: Vec::new(),
+            keys: Vec::new(),
             threads: Vec::new(),
             newest_line: 0,
+            settled: 0,
+            told: Vec::new(),
+            has_new_stack: false,
             labels: HashMap::new(),
-            repeated: HashMap::new(),
-            events_dropped: 0,
-            threads_dropped: 0,
-            last_kept: false,
-            bytes_left: EVIDENCE_BYTES,
-            oversized: 0,
+            known_events: HashMap::new(),
+            known_stacks: HashMap::new(),
+            last_times: HashMap::new(),
+            kinds: BTreeMap::new(),
+            bytes: 0,
+            at_end: false,
+            is_full: false,
             unread: Vec::new(),
         }
+    }
+
+    /// The limits it works under.
+    pub fn limits(&self) -> &'a Limits {
+        self.limits
     }
 
     /// Frames a thread may have.
@@ -63,23 +107,34 @@ impl<'a> Sink<'a> {
         self.limits.frames
     }
 
-    /// Records an event that stands in these lines.
+    /// Whether more was found than is kept, or is about to be.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// What comes now is the end of the text.
+    pub fn at_end(&mut self) {
+        self.at_end = true;
+    }
+
+    /// Records an event that stands in these lines, or counts it where it is one that was told before.
     pub fn event(&mut self, what: What, origin: &Origin, lines: [u64; 2], text: &str) {
-        self.last_kept = false;
-        if self.events.len() >= self.limits.events {
-            self.events_dropped += 1;
+        let key = identity::event(&what, origin);
+        let told = Told {
+            key,
+            kind: what.kind(),
+            lines,
+        };
+        self.told.push(told);
+        if self.is_same_again(key) {
+            self.again(&told, origin.stamp.as_ref());
             return;
         }
-        if !self.pay(&what) {
-            return;
-        }
-        let (time, time_note) = origin
-            .stamp
-            .clone()
-            .map_or((None, None), |stamp| (stamp.time, stamp.note));
+        self.newest_line = self.newest_line.max(lines[1]);
+        let Time { time, note } = origin.stamp.as_ref().map(Stamp::read).unwrap_or_default();
         let event = Event {
             time,
-            time_note,
+            time_note: note,
             rank: origin.rank,
             pid: origin.pid,
             text: shorten(text),
@@ -87,76 +142,208 @@ impl<'a> Sink<'a> {
             at: Some(Place::Line(lines)),
             ..Event::new(what)
         };
-        self.events.push((event, origin.stream.clone()));
-        self.last_kept = true;
-        self.newest_line = self.newest_line.max(lines[1]);
+        self.record(key, event, origin.stamp.as_ref());
     }
 
-    /// Records an event unless an equal one (by `key`) is there already; then gives that one to count.
-    pub fn repeated_event(
-        &mut self,
-        key: String,
-        what: What,
-        origin: &Origin,
-        line: u64,
-        text: &str,
-    ) -> Option<&mut What> {
-        if let Some(&index) = self.repeated.get(&key) {
-            return self.events.get_mut(index).map(|(event, _)| &mut event.what);
-        }
-        self.event(what, origin, [line, line], text);
-        if self.last_kept {
-            self.repeated.insert(key, self.events.len() - 1);
-        }
-        None
+    /// Whether such an event was told before, and not survived since.
+    pub fn is_same_again(&self, key: u64) -> bool {
+        let event = self.known_events.get(&key).and_then(|known| self.events.get(known.now));
+        event.is_some_and(|event| !progress::is_survived(event, self.settled))
     }
 
-    /// Completes the event that was recorded last, if it was not dropped.
-    pub fn amend_last(&mut self, what: What, lines: [u64; 2]) {
-        if self.last_kept
-            && let Some((event, _)) = self.events.last_mut()
-        {
-            event.what = what;
-            event.at = Some(Place::Line(lines));
-            self.newest_line = self.newest_line.max(lines[1]);
+    /// Whether such an event was told before.
+    pub fn knows(&self, what: &What, origin: &Origin) -> bool {
+        self.known_events.contains_key(&identity::event(what, origin))
+    }
+
+    /// Whether telling this once more only counts: it is the same again, or was left out then as well.
+    pub fn only_counts(&self, told: &Told) -> bool {
+        self.is_same_again(told.key) || !self.known_events.contains_key(&told.key) && !self.at_end
+    }
+
+    /// Counts an event that was told before.
+    pub fn again(&mut self, told: &Told, stamp: Option<&Stamp>) {
+        let Some(known) = self.known_events.get(&told.key) else {
+            self.kinds.entry(told.kind).or_default().dropped += 1;
+            return;
+        };
+        self.newest_line = self.newest_line.max(told.lines[1]);
+        if let Some(event) = self.events.get_mut(known.now) {
+            event.count += 1;
+            event.last_at = Some(Place::Line(told.lines));
+        }
+        if let Some(stamp) = stamp {
+            self.last_times.insert(known.now, stamp.clone());
         }
     }
 
-    /// Records a stack and gives it a name of its own, such as `traceback-2`.
+    fn record(&mut self, key: u64, event: Event, stamp: Option<&Stamp>) {
+        let Some(known) = self.known_events.get(&key).copied() else {
+            if let Some(now) = self.keep(key, event) {
+                self.known_events.insert(key, Repeated { survived: None, now });
+            }
+            return;
+        };
+        let survived = match known.survived {
+            Some(survived) => {
+                // What was survived until now is one event with what was survived before.
+                self.join(survived, known.now);
+                if let Some(place) = self.events.get_mut(known.now) {
+                    *place = event;
+                }
+                self.last_times.remove(&known.now);
+                Repeated {
+                    survived: Some(survived),
+                    ..known
+                }
+            }
+            None => match self.keep(key, event.clone()) {
+                Some(now) => Repeated {
+                    survived: Some(known.now),
+                    now,
+                },
+                None => {
+                    if let Some(Place::Line(lines)) = event.at {
+                        self.again(
+                            &Told {
+                                key,
+                                kind: event.what.kind(),
+                                lines,
+                            },
+                            stamp,
+                        );
+                    }
+                    known
+                }
+            },
+        };
+        self.known_events.insert(key, survived);
+    }
+
+    /// Adds an event to another one.
+    fn join(&mut self, to: usize, from: usize) {
+        let Some((count, last)) = self
+            .events
+            .get(from)
+            .map(|from| (from.count, from.last_at.clone().or(from.at.clone())))
+        else {
+            return;
+        };
+        if let Some(event) = self.events.get_mut(to) {
+            event.count += count;
+            event.last_at = last;
+        }
+        if let Some(stamp) = self.last_times.get(&from).cloned() {
+            self.last_times.insert(to, stamp);
+        }
+    }
+
+    fn keep(&mut self, key: u64, event: Event) -> Option<usize> {
+        let kind = event.what.kind();
+        let most = self.limits.events_of_kind;
+        let has_room = self.events.len() < self.limits.events;
+        if self.pay(kind, if has_room { most } else { 0 }, &event) {
+            self.events.push(event);
+            self.keys.push(key);
+            if self.at_end {
+                let latest = &mut self.kinds.entry(kind).or_default().latest;
+                latest.push_back(self.events.len() - 1);
+            }
+            return Some(self.events.len() - 1);
+        }
+        self.replace_oldest_of_end(kind, key, event)
+    }
+
+    /// At the end, a new event takes the place of the first that was recorded there.
+    fn replace_oldest_of_end(&mut self, kind: &'static str, key: u64, event: Event) -> Option<usize> {
+        let latest = &mut self.kinds.get_mut(kind)?.latest;
+        let index = latest.pop_front()?;
+        latest.push_back(index);
+        if let (Some(place), Some(old)) = (self.events.get_mut(index), self.keys.get_mut(index)) {
+            self.known_events.remove(old);
+            self.last_times.remove(&index);
+            (*place, *old) = (event, key);
+        }
+        Some(index)
+    }
+
+    /// Records a stack and gives it a name of its own, such as `traceback-2`; one that was there before keeps its name.
     pub fn stack(&mut self, stem: &'static str, thread: Thread) -> ThreadId {
+        let key = identity::stack(stem, &thread);
+        if let Some(known) = self.known_stacks.get(&key) {
+            return known.clone();
+        }
         let count = self.labels.entry(stem).or_default();
         *count += 1;
         let id = ThreadId::Label(format!("{stem}-{count}"));
-        self.thread(Thread {
-            id: id.clone(),
-            ..thread
-        });
+        self.keep_stack(
+            key,
+            Thread {
+                id: id.clone(),
+                ..thread
+            },
+        );
         id
     }
 
     /// Records a stack that names itself.
     pub fn thread(&mut self, thread: Thread) {
-        if self.threads.len() >= self.limits.threads {
-            self.threads_dropped += 1;
-            return;
+        let key = identity::stack(&thread.id.to_string(), &thread);
+        if !self.known_stacks.contains_key(&key) {
+            self.keep_stack(key, thread);
         }
-        if !self.pay(&thread) {
-            return;
-        }
-        self.threads.push(Thread {
-            artifact: self.artifact.to_owned(),
-            ..thread
-        });
     }
 
-    /// Takes the size of something that is about to be recorded off what is left; false when it does not fit.
-    fn pay(&mut self, recorded: &impl Serialize) -> bool {
-        let mut count = ByteCount(0);
-        let counted = serde_json::to_writer(&mut count, recorded);
-        let left = self.bytes_left.checked_sub(count.0).filter(|_| counted.is_ok());
-        self.oversized += u64::from(left.is_none());
-        self.bytes_left = left.unwrap_or(self.bytes_left);
-        left.is_some()
+    fn keep_stack(&mut self, key: u64, thread: Thread) {
+        self.has_new_stack = true;
+        if self.pay(STACKS, self.limits.threads, &thread) {
+            self.known_stacks.insert(key, thread.id.clone());
+            self.threads.push(Thread {
+                artifact: self.artifact.to_owned(),
+                ..thread
+            });
+        }
+    }
+
+    /// Makes room for something of a kind that is about to be recorded; false when there is none. A part of what there is
+    /// remains for the end of the text.
+    fn pay(&mut self, kind: &'static str, most: usize, recorded: &impl Serialize) -> bool {
+        let parts = if self.at_end { 4 } else { 3 };
+        let count = most - most / 4 * (4 - parts);
+        let share = |bytes: u64| bytes / 4 * parts as u64;
+        let size = crate::trim::json_bytes(recorded);
+        let of_kind = self.kinds.entry(kind).or_default();
+        let has_room = of_kind.kept < count;
+        let fits = of_kind.bytes + size <= share(KIND_BYTES) && self.bytes + size <= share(EVIDENCE_BYTES);
+        of_kind.dropped += u64::from(!has_room);
+        of_kind.oversized += u64::from(has_room && !fits);
+        if has_room && fits {
+            of_kind.kept += 1;
+            of_kind.bytes += size;
+            self.bytes += size;
+        }
+        self.is_full |= !fits || of_kind.kept >= count;
+        has_room && fits
+    }
+
+    /// The events in the order of their lines, with what was counted since they were recorded, and all stacks.
+    pub fn finish(self) -> (Vec<Event>, Vec<Thread>, Vec<Problem>) {
+        let problems = self.problems();
+        let Self {
+            mut events,
+            threads,
+            last_times,
+            ..
+        } = self;
+        for (index, event) in events.iter_mut().enumerate() {
+            event.last_time = last_times.get(&index).and_then(|stamp| stamp.read().time);
+            set_count(&mut event.what, event.count);
+        }
+        events.sort_by_key(progress::first_line);
+        for (number, event) in events.iter_mut().enumerate() {
+            event.event = number;
+        }
+        (events, threads, problems)
     }
 
     /// Notes something that is known and can not be read, once.
@@ -167,52 +354,48 @@ impl<'a> Sink<'a> {
     }
 
     /// What did not fit, and what could not be read.
-    pub fn problems(&self) -> Vec<Problem> {
+    fn problems(&self) -> Vec<Problem> {
+        let kinds = || self.kinds.iter().filter(|(kind, _)| **kind != STACKS);
+        let dropped: Vec<String> = kinds()
+            .filter(|(_, of_kind)| of_kind.dropped > 0)
+            .map(|(kind, of_kind)| format!("{} {kind}", of_kind.dropped))
+            .collect();
+        let stacks = self.kinds.get(STACKS).map_or(0, |stacks| stacks.dropped);
+        let oversized: u64 = self.kinds.values().map(|of_kind| of_kind.oversized).sum();
         let mut problems = self.unread.clone();
-        if self.events_dropped > 0 {
-            problems.push(Problem::new(
-                "limit-events",
-                format!(
-                    "{} further events were left out; the first {} are kept",
-                    self.events_dropped,
-                    self.events.len()
-                ),
-            ));
+        if !dropped.is_empty() {
+            let message = format!(
+                "further events were left out: {}; of each kind the first ones and those at the end are kept, {} in all",
+                dropped.join(", "),
+                self.events.len()
+            );
+            problems.push(Problem::new("limit-events", message));
         }
-        if self.threads_dropped > 0 {
-            problems.push(Problem::new(
-                "limit-threads",
-                format!(
-                    "{} further stacks were left out; the first {} are kept",
-                    self.threads_dropped,
-                    self.threads.len()
-                ),
-            ));
+        if stacks > 0 {
+            let message = format!(
+                "{stacks} further stacks were left out; the first ones and those at the end are kept, {} in all",
+                self.threads.len()
+            );
+            problems.push(Problem::new("limit-threads", message));
         }
-        if self.oversized > 0 {
-            problems.push(Problem::new(
-                "limit-evidence-bytes",
-                format!(
-                    "{} further events and stacks were left out: those kept quote {EVIDENCE_BYTES} bytes already",
-                    self.oversized
-                ),
-            ));
+        if oversized > 0 {
+            let message = format!(
+                "{oversized} further events and stacks were left out: those kept quote {} bytes already",
+                self.bytes
+            );
+            problems.push(Problem::new("limit-evidence-bytes", message));
         }
         problems
     }
 }
 
-/// Counts what is written.
-struct ByteCount(u64);
-
-impl std::io::Write for ByteCount {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
+/// Kinds of events that have always been counted say so themselves too.
+fn set_count(what: &mut What, count: u64) {
+    match what {
+        What::DeviceAssert(assert) => assert.count = count,
+        What::Xid(xid) => xid.count = count,
+        What::Sanitizer(report) => report.count = count,
+        _ => {}
     }
 }
 

@@ -110,26 +110,15 @@ impl Block for Report {
             mut what,
             mut frames,
         } = *self;
-        let key = format!(
-            "sanitizer\0{}\0{:?}\0{:?}\0{:?}",
-            what.error, what.function, what.line, what.file
-        );
         frames.truncate(sink.frame_limit());
-        let known = sink.repeated_event(key, What::Sanitizer(what.clone()), &origin, lines[0], &text);
-        if let Some(What::Sanitizer(first)) = known {
-            first.count += 1;
-            return;
+        if !frames.is_empty() && !sink.knows(&What::Sanitizer(what.clone()), &origin) {
+            let thread = Thread {
+                frames,
+                ..new_thread(&origin)
+            };
+            what.stack = Some(sink.stack("sanitizer", thread));
         }
-        if !frames.is_empty() {
-            what.stack = Some(sink.stack(
-                "sanitizer",
-                Thread {
-                    frames,
-                    ..new_thread(&origin)
-                },
-            ));
-        }
-        sink.amend_last(What::Sanitizer(what), lines);
+        sink.event(What::Sanitizer(what), &origin, lines, &text);
     }
 }
 

@@ -144,7 +144,8 @@ fn read_message(message: &str, number: u64, origin: Origin, sink: &mut Sink) {
         text: message,
         origin,
     };
-    for (_, rule) in Rules::get().matching(message.as_bytes()) {
+    let rules = Rules::get();
+    for (_, rule) in rules.of(rules.matching(message.as_bytes())) {
         if let Some(block) = (rule.read)(&line, sink) {
             block.finish(sink);
         }
@@ -182,7 +183,7 @@ impl Failure {
         match found.get(1).map_or("", |name| name.as_str()) {
             "time" => {
                 let halves = value.split_once('_');
-                self.stamp = halves.and_then(|(date, clock)| Stamp::dated(date, clock, None));
+                self.stamp = halves.map(|(date, clock)| Stamp::dated(date, clock, None));
             }
             "host" => self.what.host = Some(value.to_owned()),
             "rank" => {

@@ -418,14 +418,7 @@ fn by_name(name: &str) -> Option<CudaError> {
 /// One line per failing thread, up to thousands: equal ones are one event with a count.
 fn read_assert(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let assert = device_assert(line.text)?;
-    let key = format!(
-        "assert\0{}\0{}\0{}\0{}",
-        line.origin.stream, assert.file, assert.line, assert.expression
-    );
-    let again = sink.repeated_event(key, What::DeviceAssert(assert), &line.origin, line.number, line.text);
-    if let Some(What::DeviceAssert(first)) = again {
-        first.count += 1;
-    }
+    sink.event(What::DeviceAssert(assert), &line.origin, [line.number; 2], line.text);
     None
 }
 

@@ -44,12 +44,8 @@ fn read_xid(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let (pid, xid) = xid(line.text).or_else(|| sxid(line.text))?;
     let mut origin = line.origin.clone();
     origin.pid = pid;
-    // One fault of one process is reported once per processor that saw it.
-    let key = format!("xid\0{}\0{}\0{pid:?}", xid.pci, xid.code);
-    let again = sink.repeated_event(key, What::Xid(xid), &origin, line.number, line.text);
-    if let Some(What::Xid(first)) = again {
-        first.count += 1;
-    }
+    // One fault of one process is reported once per processor that saw it: that is one event.
+    sink.event(What::Xid(xid), &origin, [line.number; 2], line.text);
     None
 }
 

@@ -39,9 +39,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     };
     let mut origin = line.origin.clone();
     origin.pid = parts.number("pid").or(origin.pid);
-    // Every communicator says the same thing when something is wrong with the machine.
-    let key = format!("nccl\0{:?}\0{:?}\0{}", origin.pid, warning.source, warning.message);
-    sink.repeated_event(key, What::NcclWarning(warning), &origin, line.number, line.text);
+    sink.event(What::NcclWarning(warning), &origin, [line.number; 2], line.text);
     None
 }
 

@@ -1,0 +1,196 @@
+//! Which events are the same thing told again.
+//!
+//! Two events of one writer are equal when what a diagnosis goes by is: codes, devices, ranks, functions, sizes asked
+//! for, sequence numbers. What differs from one time to the next is left out: addresses, times, counts, how much memory
+//! was free, and numbers inside of messages.
+
+use std::hash::{Hash, Hasher};
+
+use super::hash::Folding;
+use super::prefix::Origin;
+use super::shape::{Piece, pieces};
+use crate::model::{Frame, Thread, What};
+
+/// The process that writes, as far as its lines tell.
+pub fn writer(origin: &Origin) -> u64 {
+    hash(|hasher| (&origin.stream, origin.rank, origin.pid).hash(hasher))
+}
+
+/// What an event is known by, with its writer.
+pub fn event(what: &What, origin: &Origin) -> u64 {
+    hash(|hasher| {
+        writer(origin).hash(hasher);
+        what.kind().hash(hasher);
+        particulars(what, hasher);
+    })
+}
+
+/// What a stack is known by, with its writer: the functions and lines on it.
+pub fn stack(name: &str, thread: &Thread) -> u64 {
+    let frame = |frame: &Frame, hasher: &mut Folding| {
+        let Frame {
+            function,
+            file,
+            line,
+            module,
+            ..
+        } = frame;
+        (function, file, line, module).hash(hasher);
+        if function.is_none() {
+            (
+                frame.offset.map(|offset| offset.0),
+                frame.address.map(|address| address.0),
+            )
+                .hash(hasher);
+        }
+    };
+    hash(|hasher| {
+        (
+            name,
+            &thread.name,
+            thread.rank,
+            thread.pid,
+            thread.crashed,
+            thread.frames_omitted,
+        )
+            .hash(hasher);
+        thread.frames.iter().for_each(|one| frame(one, hasher));
+    })
+}
+
+fn hash(of: impl FnOnce(&mut Folding)) -> u64 {
+    let mut hasher = Folding::default();
+    of(&mut hasher);
+    hasher.finish()
+}
+
+fn particulars(what: &What, to: &mut Folding) {
+    match what {
+        What::CudaOom(oom) => (&oom.backend, oom.requested, oom.gpu).hash(to),
+        What::SnapshotOom(oom) => (oom.gpu, oom.requested).hash(to),
+        What::PythonException(e) => {
+            (&e.exception, &e.thread, &e.relation, e.ignored).hash(to);
+            words(&e.message, 0, to);
+            words(e.process.as_deref().unwrap_or_default(), 0, to);
+        }
+        What::FatalPythonError(e) => (&e.error, &e.signal).hash(to),
+        What::DataloaderWorker(worker) => {
+            (worker.pid, &worker.signal, worker.exit_code, worker.shared_memory).hash(to);
+        }
+        What::ProcessExit(exit) => (&exit.signal, exit.exit_code).hash(to),
+        What::NativeAbort(abort) => {
+            (
+                &abort.family,
+                &abort.exception,
+                &abort.file,
+                abort.line,
+                &abort.function,
+                &abort.thread,
+            )
+                .hash(to);
+            words(&abort.message, CODE, to);
+        }
+        What::HostOom(oom) => (oom.requested, &oom.allocator).hash(to),
+        What::SharedMemory(shared) => {
+            (&shared.operation, shared.bytes).hash(to);
+            words(shared.object.as_deref().unwrap_or_default(), 0, to);
+            words(shared.reason.as_deref().unwrap_or_default(), CODE, to);
+        }
+        What::CudaError(error) => {
+            (
+                &error.api,
+                error.code,
+                &error.name,
+                &error.call,
+                &error.file,
+                error.line,
+            )
+                .hash(to);
+            words(&error.message, CODE, to);
+        }
+        What::DeviceAssert(assert) => (&assert.file, assert.line, &assert.expression).hash(to),
+        What::GpuException(e) => (&e.exception, e.code, e.device, &e.kernel).hash(to),
+        What::NcclError(error) => {
+            (&error.result, &error.file, error.line).hash(to);
+            words(&error.message, CODE, to);
+            words(error.last_error.as_deref().unwrap_or_default(), CODE, to);
+        }
+        What::NcclWarning(warning) => {
+            (&warning.host, warning.device, &warning.source, &warning.family).hash(to);
+            words(&warning.message, CODE, to);
+        }
+        What::Watchdog(watchdog) => {
+            (
+                &watchdog.family,
+                &watchdog.group,
+                watchdog.sequence,
+                &watchdog.operation,
+            )
+                .hash(to);
+            (watchdog.elements_in, watchdog.elements_out).hash(to);
+        }
+        What::CollectiveMismatch(mismatch) => {
+            (&mismatch.family, &mismatch.ranks, mismatch.sequence).hash(to);
+            words(&mismatch.detail, CODE, to);
+        }
+        What::Rendezvous(rendezvous) => {
+            rendezvous.operation.hash(to);
+            words(rendezvous.peer.as_deref().unwrap_or_default(), CODE, to);
+            words(&rendezvous.reason, CODE, to);
+        }
+        What::Autograd(autograd) => {
+            (&autograd.family, &autograd.parameters).hash(to);
+            words(&autograd.detail, CODE, to);
+        }
+        What::ElasticFailure(failure) => {
+            (
+                failure.local_rank,
+                &failure.host,
+                failure.exit_code,
+                &failure.signal,
+                failure.root,
+            )
+                .hash(to);
+            words(&failure.message, CODE, to);
+        }
+        What::Xid(xid) => (xid.code, xid.nvswitch, &xid.pci, &xid.process).hash(to),
+        What::Kernel(kernel) => {
+            (
+                &kernel.family,
+                &kernel.process,
+                &kernel.access,
+                &kernel.object,
+                kernel.cgroup,
+            )
+                .hash(to);
+            // How long a task has been stuck, and on which processor, is told anew every few seconds.
+            let is_lockup = kernel.seconds.is_some();
+            words(&kernel.message, if is_lockup { 0 } else { CODE }, to);
+        }
+        What::Sanitizer(report) => {
+            (
+                &report.tool,
+                &report.access,
+                &report.function,
+                &report.file,
+                report.line,
+            )
+                .hash(to);
+            words(&report.error, 0, to);
+        }
+    }
+}
+
+/// Numbers of so many characters may be a code, a device or a rank; longer ones are addresses, sizes, ports and times.
+const CODE: usize = 3;
+
+/// A text without its numbers that are longer than so many characters.
+fn words(text: &str, longest: usize, to: &mut Folding) {
+    for piece in pieces(text) {
+        match piece {
+            Piece::Number(number) if number.len() > longest => to.write_u8(0xff),
+            Piece::Words(words) | Piece::Number(words) => to.write(words.as_bytes()),
+        }
+    }
+    to.write_u8(0xfe);
+}
