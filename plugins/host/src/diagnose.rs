@@ -8,6 +8,7 @@ use whycrash_catalog::Catalog;
 use whycrash_evidence::{Artifact, Evidence, Limits};
 use whycrash_symbols::{Sources, Symbols};
 
+use crate::budget::ReportLimits;
 use crate::case::Case;
 use crate::judge::{Judge, Verdict};
 use crate::read::{self, Read};
@@ -20,8 +21,10 @@ use crate::{Document, Echo, Outcome, PluginInfo, PluginRun, ReportHead, rank};
 pub struct Settings {
     /// Where symbols come from.
     pub symbols: Sources,
-    /// The readers' caps.
+    /// The readers' caps for one artifact.
     pub limits: Limits,
+    /// Those for all artifacts of a report together.
+    pub report_limits: ReportLimits,
     /// Folders of plugin components (`*.wasm`) to run beside the built-in ones.
     pub plugin_folders: Vec<PathBuf>,
     /// Where compiled plugins are kept between runs; nowhere when absent.
@@ -44,6 +47,7 @@ pub struct Input {
 pub struct Diagnoser {
     symbols: Symbols,
     limits: Limits,
+    report_limits: ReportLimits,
     catalog: Catalog,
     sandbox: Sandbox,
     plugin_limits: PluginLimits,
@@ -64,6 +68,7 @@ impl Diagnoser {
         Ok(Self {
             symbols: Symbols::new(settings.symbols),
             limits: settings.limits,
+            report_limits: settings.report_limits,
             catalog,
             sandbox,
             plugin_limits: settings.plugin_limits,
@@ -88,13 +93,13 @@ impl Diagnoser {
 
     /// Reads the artifacts: evidence, and what is wrong with them, but no findings.
     pub fn inspect(&self, input: &Input) -> (ReportHead, Evidence) {
-        let Read { head, case } = read::read(&self.symbols, &self.limits, input);
+        let Read { head, case } = read::read(&self.symbols, &self.limits, &self.report_limits, input);
         (head, case.evidence)
     }
 
     /// Reads the artifacts and runs the plugins on what they say.
     pub fn diagnose(&self, input: &Input) -> Document {
-        let Read { head, case } = read::read(&self.symbols, &self.limits, input);
+        let Read { head, case } = read::read(&self.symbols, &self.limits, &self.report_limits, input);
         let case = Arc::new(case);
         let (mut findings, mut plugins, mut next) = (Vec::new(), Vec::new(), Vec::new());
         for installed in self.installed() {

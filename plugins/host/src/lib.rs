@@ -4,6 +4,7 @@
 //! place a finding cites, drops findings that do not hold, ranks the rest and returns the [`Document`] that the
 //! command line prints and the server stores. This crate alone knows wasmtime.
 
+mod budget;
 mod builtin;
 mod case;
 mod citation;
@@ -17,6 +18,7 @@ mod read;
 mod registry;
 mod sandbox;
 
+pub use budget::ReportLimits;
 pub use diagnose::{Diagnoser, Input, Settings};
 pub use document::*;
 pub use registry::PluginInfo;

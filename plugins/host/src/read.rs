@@ -6,6 +6,7 @@ use whycrash_evidence::readers::Lines;
 use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Problem, Reading};
 use whycrash_symbols::Symbols;
 
+use crate::budget::{self, Budget, ReportLimits};
 use crate::case::{Case, CaseArtifact};
 use crate::{ArtifactHead, Exit, Input, ReportHead, digest, head};
 
@@ -17,21 +18,30 @@ pub(crate) struct Read {
 }
 
 /// Reads every artifact of a report and merges what they say.
-pub(crate) fn read(symbols: &Symbols, limits: &Limits, input: &Input) -> Read {
-    let (mut artifacts, mut evidences) = (Vec::new(), Vec::new());
+pub(crate) fn read(symbols: &Symbols, limits: &Limits, report: &ReportLimits, input: &Input) -> Read {
+    let mut budget = Budget::new(report);
+    let (mut artifacts, mut evidences): (Vec<CaseArtifact>, _) = (Vec::new(), Vec::new());
     let symbols = symbols.report();
     for artifact in &input.artifacts {
+        let given = budget.limits(limits);
         // Both go through the whole file: they share what is in memory, and cores wait for neither.
         let (reading, sha256) = std::thread::scope(|scope| {
             let hash = scope.spawn(|| sha256(artifact));
-            (symbols.read(artifact, limits), hash.join())
+            (symbols.read(artifact, &given), hash.join())
         });
         let sha256 = sha256.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let (read, evidence) = case_artifact(artifact, reading, sha256, limits);
+        let text = lines(artifact, &reading, &given);
+        let mut reading = reading;
+        budget.spend(limits, &given, &mut reading, text.as_ref());
+        let (read, evidence) = case_artifact(artifact, reading, sha256, text);
         artifacts.push(read);
         evidences.push(evidence);
     }
-    let evidence = whycrash_evidence::merge(evidences, input.metadata.clone());
+    let mut evidence = whycrash_evidence::merge(evidences, input.metadata.clone());
+    let mut cut = budget::fit(&mut evidence, report.document_bytes);
+    for artifact in &mut artifacts {
+        artifact.head.problems.extend(cut.remove(&artifact.head.name));
+    }
     let heads: Vec<ArtifactHead> = artifacts.iter().map(|artifact| artifact.head.clone()).collect();
     let head = ReportHead {
         id: head::report_id(&input.metadata, &heads),
@@ -55,7 +65,7 @@ fn case_artifact(
     artifact: &Artifact,
     reading: Reading,
     sha256: io::Result<String>,
-    limits: &Limits,
+    text: Option<Lines>,
 ) -> (CaseArtifact, Evidence) {
     let mut problems = reading.problems;
     let sha256 = sha256.unwrap_or_else(|error| {
@@ -70,7 +80,6 @@ fn case_artifact(
         sha256,
         problems,
     };
-    let text = is_text(kind).then(|| Lines::open(artifact, limits).ok()).flatten();
     (
         CaseArtifact {
             head,
@@ -79,6 +88,12 @@ fn case_artifact(
         },
         reading.evidence,
     )
+}
+
+/// The lines of an artifact that is text.
+fn lines(artifact: &Artifact, reading: &Reading, limits: &Limits) -> Option<Lines> {
+    let is_text = reading.kind.is_some_and(is_text);
+    is_text.then(|| Lines::open(artifact, limits).ok()).flatten()
 }
 
 /// Whether lines of such an artifact can be shown and cited.

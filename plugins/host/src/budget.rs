@@ -1,0 +1,154 @@
+//! What the artifacts of one report may cost together.
+//!
+//! Each artifact is read under limits of its own; many artifacts that each stay within theirs are bounded here. What an
+//! artifact uses is taken off what those after it may. It is counted, not timed: the same artifacts always give the same
+//! evidence.
+
+use std::collections::BTreeMap;
+
+use whycrash_evidence::readers::Lines;
+use whycrash_evidence::{ArtifactKind, Evidence, Limits, Problem, Reading, trim};
+
+/// Upper bounds on what all artifacts of one report may cost. A cap that is hit becomes a problem of the artifact that was cut.
+#[derive(Clone, Debug)]
+pub struct ReportLimits {
+    /// Bytes of text, decompressed, that are read.
+    pub text_bytes: u64,
+    /// Bytes of compressed texts that are unpacked to disk, to look up their lines.
+    pub spilled_bytes: u64,
+    /// Entries of flight recorders.
+    pub recorder_entries: usize,
+    /// What unwinding and naming stacks may cost, in the units of [`Limits::symbol_work`]; every dump counts with all that it
+    /// may use.
+    pub symbol_work: u64,
+    /// Bytes, as JSON, of the events and stacks of all artifacts before they are merged.
+    pub evidence_bytes: usize,
+    /// Bytes, as JSON, of the evidence that becomes part of the document.
+    pub document_bytes: usize,
+}
+
+impl Default for ReportLimits {
+    fn default() -> Self {
+        Self {
+            text_bytes: 64 << 30,
+            spilled_bytes: 64 << 30,
+            recorder_entries: 4_000_000,
+            symbol_work: 1 << 40,
+            evidence_bytes: 128 << 20,
+            document_bytes: 16 << 20,
+        }
+    }
+}
+
+/// What is left of a report's limits.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    left: ReportLimits,
+}
+
+impl Budget {
+    pub(crate) fn new(limits: &ReportLimits) -> Self {
+        Self { left: limits.clone() }
+    }
+
+    /// The limits of the next artifact: its own, as far as the report has that much left.
+    pub(crate) fn limits(&self, own: &Limits) -> Limits {
+        let left = &self.left;
+        Limits {
+            text_bytes: own.text_bytes.min(left.text_bytes),
+            spilled_bytes: own.spilled_bytes.min(left.spilled_bytes),
+            events: own.events.min(left.recorder_entries),
+            symbol_work: own.symbol_work.min(left.symbol_work),
+            ..own.clone()
+        }
+    }
+
+    /// Takes off what an artifact used, cuts what it may not use, and says in which way the report was what cut it.
+    pub(crate) fn spend(&mut self, own: &Limits, given: &Limits, reading: &mut Reading, text: Option<&Lines>) {
+        let left = &mut self.left;
+        if let Some(text) = text {
+            left.text_bytes = left.text_bytes.saturating_sub(text.bytes());
+            left.spilled_bytes = left.spilled_bytes.saturating_sub(text.unpacked_bytes());
+        }
+        let recorders = reading.evidence.collectives.iter().flat_map(|part| &part.recorders);
+        let entries: usize = recorders.map(|recorder| recorder.entries.len()).sum();
+        left.recorder_entries = left.recorder_entries.saturating_sub(entries);
+        let dumps = [ArtifactKind::ElfCore, ArtifactKind::GpuCore, ArtifactKind::Minidump];
+        if reading.kind.is_some_and(|kind| dumps.contains(&kind)) {
+            left.symbol_work = left.symbol_work.saturating_sub(given.symbol_work);
+        }
+        let cut = trim(&mut reading.evidence, left.evidence_bytes);
+        left.evidence_bytes = left.evidence_bytes.saturating_sub(trimmed_bytes(&reading.evidence));
+        reading.problems.extend(cut.problem().map(of_report));
+        let lowered = [
+            (given.text_bytes < own.text_bytes, "limit-text-bytes"),
+            (given.spilled_bytes < own.spilled_bytes, "limit-spilled-bytes"),
+            (given.events < own.events, "limit-events"),
+            (given.symbol_work < own.symbol_work, "limit-symbol-work"),
+        ];
+        for problem in &mut reading.problems {
+            if lowered
+                .iter()
+                .any(|(is_lower, code)| *is_lower && problem.code == *code)
+            {
+                *problem = of_report(problem.clone());
+            }
+        }
+    }
+}
+
+/// What the report's limits cut is told apart from what an artifact's own did.
+fn of_report(problem: Problem) -> Problem {
+    let code = problem.code.replacen("limit-", "limit-report-", 1);
+    let message = format!(
+        "{} (the artifacts of the report together are over what one may cost)",
+        problem.message
+    );
+    Problem {
+        code,
+        message,
+        ..problem
+    }
+}
+
+fn json_bytes(value: &impl serde::Serialize) -> usize {
+    serde_json::to_vec(value).map_or(0, |json| json.len())
+}
+
+fn trimmed_bytes(evidence: &Evidence) -> usize {
+    json_bytes(&evidence.timeline) + json_bytes(&evidence.threads)
+}
+
+/// Cuts merged evidence to what a document has room for. The problem of each artifact that lost something, by its name.
+pub(crate) fn fit(evidence: &mut Evidence, document_bytes: usize) -> BTreeMap<String, Problem> {
+    let whole = json_bytes(evidence);
+    if whole <= document_bytes {
+        return BTreeMap::new();
+    }
+    let before = counts(evidence);
+    let others = whole.saturating_sub(trimmed_bytes(evidence));
+    // What has no parts that can be left out is bounded by the readers' own caps.
+    let room = document_bytes.saturating_sub(others).max(document_bytes / 4);
+    let Some(problem) = trim(evidence, room).problem().map(of_report) else {
+        return BTreeMap::new();
+    };
+    let after = counts(evidence);
+    let lost = before
+        .into_iter()
+        .filter(|(artifact, count)| after.get(artifact) != Some(count));
+    lost.map(|(artifact, _)| (artifact, problem.clone())).collect()
+}
+
+/// Events, stacks and frames of each artifact.
+fn counts(evidence: &Evidence) -> BTreeMap<String, [usize; 3]> {
+    let mut counts: BTreeMap<String, [usize; 3]> = BTreeMap::new();
+    for event in &evidence.timeline {
+        counts.entry(event.artifact.clone()).or_default()[0] += 1;
+    }
+    for thread in &evidence.threads {
+        let of_artifact = counts.entry(thread.artifact.clone()).or_default();
+        of_artifact[1] += 1;
+        of_artifact[2] += thread.frames.len();
+    }
+    counts
+}
