@@ -136,7 +136,7 @@ const MAX_DETAIL: usize = 1000;
 pub struct ApiError {
     code: Code,
     detail: String,
-    members: Map<String, Value>,
+    members: Box<Map<String, Value>>,
     headers: Vec<(HeaderName, String)>,
 }
 
@@ -179,7 +179,7 @@ impl ApiError {
         Self {
             code,
             detail: shorten(detail.to_string()),
-            members: Map::new(),
+            members: Box::default(),
             headers: Vec::new(),
         }
     }
@@ -217,7 +217,7 @@ impl ApiError {
             title: row.title,
             detail: self.detail.clone(),
             hint: row.hint,
-            members: self.members.clone(),
+            members: (*self.members).clone(),
         }
     }
 }

@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use utoipa::ToSchema;
 use whycrash_catalog::Catalog;
 use whycrash_evidence::Artifact;
-use whycrash_plugin_host::Document;
+use whycrash_plugin_host::{Document, ReportHead};
 
-use super::{BATCH, Stores, digest, text};
+use super::{BATCH, Stores, digest, stub, text};
 use crate::search::{Change, IndexDocument};
 use crate::store::{ReportRecord, Result, StoreError, Waiting};
 
@@ -358,7 +358,7 @@ impl Indexer {
             made
         });
         match made.await {
-            Ok(Ok(document)) => Ok(Change::Put(document)),
+            Ok(Ok(document)) => Ok(Change::Put(Box::new(document))),
             Ok(Err(error)) if error.is_transient() => Err(error),
             // It can be read where it stands, but not be searched.
             other => {
@@ -384,10 +384,27 @@ impl Indexer {
     }
 }
 
+/// The part of a document that every version can read.
+#[derive(Deserialize)]
+struct Head {
+    report: ReportHead,
+}
+
 /// What the index holds of a report.
 fn entry(json: &str, report: &ReportRecord, artifacts: &[Artifact], catalog: &Catalog) -> Result<IndexDocument> {
-    let document: Document =
-        serde_json::from_str(json).map_err(|error| StoreError::Damaged(format!("document: {error}")))?;
+    let document = match serde_json::from_str::<Document>(json) {
+        Ok(document) => document,
+        // Another version may have written what this one does not know: it is found by its title and group at least.
+        Err(error) => {
+            tracing::warn!(report = %report.id, %error, "a document is indexed by its head alone");
+            let Head { report: head } =
+                serde_json::from_str(json).map_err(|error| StoreError::Damaged(format!("document: {error}")))?;
+            Document {
+                report: head,
+                ..stub(report)
+            }
+        }
+    };
     // Without this, a machine that is short of file descriptors would leave a log's text out for good.
     for artifact in artifacts {
         std::fs::File::open(&artifact.path)?;

@@ -162,7 +162,7 @@ pub struct SearchPage {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Adds a document in place of an earlier one with its id.
-    Put(IndexDocument),
+    Put(Box<IndexDocument>),
     /// Removes a document; one that is not there is no error.
     Remove(ReportId),
 }

@@ -52,7 +52,7 @@ pub async fn a_change_while_another_is_indexed_goes_on_waiting(store: &(impl Rec
     put(store, &a).await;
     store.indexed(&taken).await.unwrap();
     assert_eq!(waiting(store).await, [a]);
-    store.index_again(&[b.clone()]).await.unwrap();
+    store.index_again(std::slice::from_ref(&b)).await.unwrap();
     assert!(waiting(store).await.contains(&b));
 }
 
@@ -85,6 +85,6 @@ pub async fn what_is_deleted_waits_to_leave_the_index(store: &(impl Records + Ou
     let id = add(store, "a").await;
     store.indexed(&store.waiting(100).await.unwrap()).await.unwrap();
     assert!(store.delete(&id).await.unwrap());
-    assert_eq!(waiting(store).await, [id.clone()]);
+    assert_eq!(waiting(store).await, std::slice::from_ref(&id));
     assert_eq!(store.document(&id).await.unwrap(), None);
 }

@@ -348,7 +348,12 @@ async fn put(search: &impl Search, documents: Vec<IndexDocument>) {
         search.publish().await.unwrap();
     }
     search
-        .apply(documents.into_iter().map(Change::Put).collect())
+        .apply(
+            documents
+                .into_iter()
+                .map(|document| Change::Put(Box::new(document)))
+                .collect(),
+        )
         .await
         .unwrap();
 }
