@@ -90,9 +90,19 @@ async fn an_index_that_is_damaged_while_the_server_runs_is_built_anew() {
         found(&server, number as u64 + 2).await;
         server.indexed().await;
         assert_eq!(server.find(&format!("word{number}")).await["hits"][0]["id"], id);
+        // What is in memory answers on: the damage is seen at the next look.
+        tokio::time::sleep(Duration::from_millis(1200)).await;
+        server.indexed().await;
     }
-    let beside = fs::read_dir(server.folder.path().join("data")).unwrap();
-    let names = beside.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let data = server.folder.path().join("data");
+    let deadline = std::time::Instant::now() + crate::support::PATIENCE;
+    while !data.join("index.old").exists() {
+        assert!(std::time::Instant::now() < deadline, "no damaged index was set aside");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    server.indexed().await;
+    let names = fs::read_dir(data).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.filter(|name| name.starts_with("index")).collect();
     names.sort();
     assert_eq!(names, ["index", "index.old"], "one damaged index is kept");
