@@ -259,8 +259,8 @@ pub(crate) fn line_of(text: &str, offset: usize) -> usize {
 
 /// The line on which the recognise table of this number begins.
 fn line_of_table(text: &str, number: usize) -> usize {
-    let heads = text.match_indices("[[recognise]]").map(|(offset, _)| offset);
-    line_of(text, heads.skip(number).next().unwrap_or(0))
+    let head = text.match_indices("[[recognise]]").nth(number);
+    line_of(text, head.map_or(0, |(offset, _)| offset))
 }
 
 /// The line of the front matter that sets `key`, whether as a value or as a table; the first line if none does.

@@ -72,7 +72,14 @@ impl Drop for Claim {
 
 /// Bytes that may still be written to the file system of this folder.
 fn free_bytes(folder: &Path) -> io::Result<u64> {
-    let stat = rustix::fs::statvfs(folder)?;
+    let stat = match rustix::fs::statvfs(folder) {
+        // Everything that comes in asks here first: a folder that somebody removed costs what was in it, and no more.
+        Err(rustix::io::Errno::NOENT) => {
+            std::fs::create_dir_all(folder)?;
+            rustix::fs::statvfs(folder)?
+        }
+        stat => stat?,
+    };
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 

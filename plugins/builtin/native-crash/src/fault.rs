@@ -67,8 +67,8 @@ fn arithmetic(scene: &Scene) -> Verdict {
         (_, Some("zero-divisor")) => {
             Verdict::Found(found("fpe-integer-division", 0.95, "An integer was divided by zero"))
         }
-        // A message of somebody who sent the signal says nothing about arithmetic.
-        _ if scene.crash.code.as_deref() == Some("SI_USER") => Verdict::Undecided(Vec::new()),
+        // Who sends a signal, or sends it on from a handler, says nothing about arithmetic.
+        _ if matches!(scene.crash.code.as_deref(), Some("SI_USER" | "SI_TKILL")) => Verdict::Undecided(Vec::new()),
         _ => {
             let integer = scene.code() == Some("FPE_INTDIV") || scene.kernel_fault().is_some();
             let (confidence, why) = if integer {
