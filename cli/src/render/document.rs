@@ -87,7 +87,7 @@ fn finding(page: &mut Page, finding: &Finding, evidence: &Evidence, files: &File
     fixes(page, &finding.fixes);
     if !finding.references.is_empty() {
         page.section("More");
-        page.line(0, &format!("whycrash cause {}", finding.cause));
+        page.line(0, format!("whycrash cause {}", finding.cause));
         finding.references.iter().for_each(|reference| page.line(0, reference));
     }
 }
@@ -249,7 +249,7 @@ fn failed_plugins(page: &mut Page, plugins: &[PluginRun]) {
     page.section("Plugins");
     page.line(
         0,
-        &format!("{} failed; what the others say stands", count(failed.len(), "plugin")),
+        format!("{} failed; what the others say stands", count(failed.len(), "plugin")),
     );
     for plugin in failed {
         let reason = plugin.reason.as_deref().unwrap_or("no reason given");

@@ -42,7 +42,7 @@ fn threads(page: &mut Page, threads: &[Thread]) {
             .map(|name| format!(" \"{name}\""))
             .unwrap_or_default();
         let rank = thread.rank.map(|rank| format!(", rank {rank}")).unwrap_or_default();
-        page.line(0, &format!("thread {}{name}{rank} in {}", thread.id, thread.artifact));
+        page.line(0, format!("thread {}{name}{rank} in {}", thread.id, thread.artifact));
         frames::stack(page, 2, thread, if thread.crashed { FRAMES.0 } else { FRAMES.1 });
     }
     more(page, threads.len(), "thread");
@@ -51,7 +51,7 @@ fn threads(page: &mut Page, threads: &[Thread]) {
 fn memory(page: &mut Page, snapshots: &[MemorySnapshot]) {
     for snapshot in snapshots {
         page.section("Memory");
-        page.line(0, &format!("device {} in {}", snapshot.device, snapshot.artifact));
+        page.line(0, format!("device {} in {}", snapshot.device, snapshot.artifact));
         let rows = [
             ("reserved", snapshot.reserved),
             ("allocated", snapshot.allocated),
@@ -62,15 +62,15 @@ fn memory(page: &mut Page, snapshots: &[MemorySnapshot]) {
             ("largest free", snapshot.largest_inactive),
         ];
         for (name, bytes) in rows {
-            page.line(2, &format!("{name:<15} {:>12}", HumanBytes(bytes).to_string()));
+            page.line(2, format!("{name:<15} {:>12}", HumanBytes(bytes).to_string()));
         }
         let (segments, blocks, events) = (snapshot.segments, snapshot.blocks, snapshot.events);
-        page.line(2, &format!("{segments} segments, {blocks} blocks, {events} events"));
+        page.line(2, format!("{segments} segments, {blocks} blocks, {events} events"));
         if let Some(oom) = &snapshot.oom {
             let (requested, largest) = (HumanBytes(oom.requested), HumanBytes(oom.largest_usable));
             page.line(
                 2,
-                &format!("refused {requested}; largest block it could have used: {largest}"),
+                format!("refused {requested}; largest block it could have used: {largest}"),
             );
         }
     }
@@ -111,13 +111,13 @@ fn timeline(page: &mut Page, evidence: &Evidence) {
     for event in evidence.timeline.iter().take(ROWS) {
         let kind = event.what.kind();
         let room = page.room().saturating_sub(26);
-        page.line(0, &format!("{:>4} {kind:<20} {}", event.event, cut(&event.text, room)));
+        page.line(0, format!("{:>4} {kind:<20} {}", event.event, cut(&event.text, room)));
         if event.count > 1 {
             let last = match &event.last_at {
                 Some(Place::Line([line, _])) => format!(", the last time at line {line}"),
                 _ => String::new(),
             };
-            page.line(26, &format!("told {} times{last}", event.count));
+            page.line(26, format!("told {} times{last}", event.count));
         }
     }
     more(page, evidence.timeline.len(), "event");
@@ -130,7 +130,7 @@ fn context(page: &mut Page, evidence: &Evidence) {
     page.section("Context");
     for (name, value) in &evidence.context {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        page.line(0, &format!("{name:<14} {}", cut(&text, page.room().saturating_sub(15))));
+        page.line(0, format!("{name:<14} {}", cut(&text, page.room().saturating_sub(15))));
     }
 }
 

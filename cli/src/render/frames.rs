@@ -71,7 +71,7 @@ pub fn stack(page: &mut Page, indent: usize, thread: &Thread, limit: usize) {
 /// One numbered frame on a line.
 pub fn numbered(page: &mut Page, indent: usize, index: usize, frame: &Frame) {
     let room = page.room().saturating_sub(indent + 5);
-    page.line(indent, &format!("#{index:<3} {}", cut(&label(frame), room)));
+    page.line(indent, format!("#{index:<3} {}", cut(&label(frame), room)));
 }
 
 /// The lines around a frame's own, where its source is on this machine; whether it is.

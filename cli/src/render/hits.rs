@@ -30,7 +30,7 @@ pub fn hits(found: &Value, width: usize) -> Clean {
             &times,
         ];
         let facts: Vec<&str> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
-        page.line(0, &cut(&facts.join(" · "), page.room()));
+        page.line(0, cut(&facts.join(" · "), page.room()));
         page.line(0, style::faint(text("id")));
     }
     facets(&mut page, found);

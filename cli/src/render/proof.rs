@@ -38,7 +38,7 @@ fn place(page: &mut Page, citation: &Citation, at: &str) {
 fn quoted(page: &mut Page, citation: &Citation, at: &str) {
     place(page, citation, at);
     for line in citation.quote.lines().take(LINES as usize) {
-        page.line(2, &cut(line, page.room().saturating_sub(2)));
+        page.line(2, cut(line, page.room().saturating_sub(2)));
     }
 }
 

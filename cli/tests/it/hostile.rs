@@ -47,7 +47,7 @@ fn run(mut command: Command, what: &str) -> String {
 
 /// A name for a file: everything but a slash and a zero.
 fn hostile_name(extension: &str) -> String {
-    HOSTILE.replace('\u{0}', "").replace('/', "") + extension
+    HOSTILE.replace(['\u{0}', '/'], "") + extension
 }
 
 /// A folder of what a crash left, every text in it hostile.

@@ -197,7 +197,7 @@ async fn reports_are_found_by_machine_and_job() {
         "driver": "550.54.15",
         "cuda": "13.0",
         "gpus": [{"index": 0, "name": "NVIDIA H100 80GB HBM3", "uuid": "GPU-1"}],
-        "gpu_timeline": [{"device": 0, "used": [[1, 4242424242_u64]]}],
+        "gpu_timeline": [{"device": 0, "used": [[1, 4_242_424_242_u64]]}],
         "unavailable": [{"what": "core", "why": "no", "mend": "mount zanzibar"}],
         "exit": {"signal": "SIGABRT", "code": null},
     });

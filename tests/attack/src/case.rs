@@ -121,11 +121,11 @@ impl Case {
     fn judge(&self, answer: &Answer, outcome: &mut Outcome) {
         outcome.took = outcome.took.max(answer.took);
         let wrong = match (self.expect, answer.status) {
-            (Expect::Nothing, _) => None,
-            (_, None) if answer.timed_out => Some(format!("no answer within {} s", self.patience.as_secs())),
-            (Expect::Ended, None) => None,
+            (expect, None) if answer.timed_out && expect != Expect::Nothing => {
+                Some(format!("no answer within {} s", self.patience.as_secs()))
+            }
+            (Expect::Nothing, _) | (Expect::Ended, None | Some(400)) => None,
             (_, None) => Some("the connection ended without an answer".to_owned()),
-            (Expect::Ended, Some(400)) => None,
             (expect, Some(status)) => wrong_status(expect, status).or_else(|| no_problem_document(answer, status)),
         };
         if self.expect == Expect::Done && wrong.is_none() {

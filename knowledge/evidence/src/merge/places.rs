@@ -212,8 +212,8 @@ mod tests {
         let numbers = [None, Some(1), Some(2)];
         let processes = || numbers.into_iter().flat_map(|pid| numbers.map(|rank| (pid, rank)));
         let event = |(pid, rank): Process| Event {
-            pid,
             rank,
+            pid,
             ..Event::new(What::ProcessExit(ProcessExit::default()))
         };
         for one in processes() {

@@ -117,7 +117,7 @@ fn tests_of_values_hold_or_do_not() {
     ];
     for (test, expected) in holds {
         let text = format!("kind = \"xid\"\nconfidence = 1\nexplanation = \"x\"\n{test}");
-        assert_eq!(said(&text, &[xid.clone()]).is_some(), expected, "{test}");
+        assert_eq!(said(&text, std::slice::from_ref(&xid)).is_some(), expected, "{test}");
     }
 }
 
