@@ -173,10 +173,23 @@ fn no_descriptors(binary: &Path, folder: &Path) -> anyhow::Result<Seen> {
 fn index_deleted(binary: &Path, folder: &Path) -> anyhow::Result<Seen> {
     let mut server = start(binary, &folder.join("data"))?;
     under_load(&mut server, |server| {
-        fs::remove_dir_all(server.data().join("index"))?;
+        remove(&server.data().join("index"))?;
         std::thread::sleep(PART);
         Ok(())
     })
+}
+
+/// Removes a folder into which a server goes on writing: what it adds meanwhile is removed at the next try.
+fn remove(folder: &Path) -> anyhow::Result<()> {
+    let deadline = Instant::now() + PART;
+    while let Err(error) = fs::remove_dir_all(folder) {
+        ensure!(
+            Instant::now() < deadline,
+            "can not remove {}: {error}",
+            folder.display()
+        );
+    }
+    Ok(())
 }
 
 fn index_damaged(binary: &Path, folder: &Path) -> anyhow::Result<Seen> {
@@ -241,7 +254,7 @@ fn killed(binary: &Path, folder: &Path) -> anyhow::Result<Seen> {
 fn staging_deleted(binary: &Path, folder: &Path) -> anyhow::Result<Seen> {
     let mut server = start(binary, &folder.join("data"))?;
     under_load(&mut server, |server| {
-        fs::remove_dir_all(server.data().join("staging"))?;
+        remove(&server.data().join("staging"))?;
         std::thread::sleep(PART);
         Ok(())
     })
