@@ -108,6 +108,8 @@ pub async fn round(services: &Services) -> Result<Round> {
     // References are gone by now: what they referred to follows.
     round.staged = staging::sweep(services, now).await?;
     round.blobs = blobs::collect(services, now).await?;
+    // A text that people look at keeps the space of its removed blob until it is closed.
+    services.lines.forget_removed();
     services.stores.upkeep.compact().await?;
     for (kind, removed) in round.kinds() {
         metrics::counter!("whycrash_removed_total", "kind" => kind).increment(removed.count);
