@@ -31,7 +31,7 @@
 //! | functions of a GPU core's images | 1 048 576; 64 MiB of names | `limit-gpu-functions` |
 //! | line tables of a GPU core's images | 4 194 304 rows; 64 MiB of names | `limit-gpu-lines` |
 //! | GPUs of one artifact | 64 | `limit-devices` |
-//! | groups, ranks and texts of a flight recorder | 4096; 1 048 576; 32 MiB | `limit-recorder` |
+//! | groups, ranks and texts of a flight recorder | 4096; [`Limits::recorder_ranks`]; [`Limits::recorder_text_bytes`] | `limit-recorder` |
 //!
 //! What symbols cost has a table of its own, in `costs.rs` of the crate that finds them.
 //!
@@ -74,6 +74,10 @@ pub struct Limits {
     pub text_bytes: u64,
     /// Bytes of one JSON artifact, which is parsed as a whole.
     pub json_bytes: u64,
+    /// Ranks that all process groups of one flight recorder list together.
+    pub recorder_ranks: usize,
+    /// Bytes of distinct names, shapes and stacks of one flight recorder.
+    pub recorder_text_bytes: usize,
     /// What unwinding and naming the stacks of one artifact may cost: bytes of memory, of unwinding rules and of
     /// interpreter structures that are read, each read with a share for itself. A walk through a million frames takes
     /// some thousand million; what a few seconds suffice for is the default.
@@ -96,6 +100,8 @@ impl Default for Limits {
             line_bytes: 64 << 10,
             text_bytes: 64 << 30,
             json_bytes: 64 << 20,
+            recorder_ranks: 1 << 20,
+            recorder_text_bytes: 32 << 20,
             symbol_work: 16 << 30,
         }
     }

@@ -2,9 +2,10 @@
 //!
 //! Each artifact is read under limits of its own; many artifacts that each stay within theirs are bounded here. What an
 //! artifact uses is taken off what those after it may. It is counted, not timed: the same artifacts always give the same
-//! evidence.
+//! evidence. Only where a machine is so slow that the counts do not end in any time, a clock does.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use whycrash_evidence::readers::Lines;
 use whycrash_evidence::{ArtifactKind, Evidence, Limits, Problem, Reading, trim};
@@ -18,6 +19,12 @@ pub struct ReportLimits {
     pub spilled_bytes: u64,
     /// Entries of flight recorders.
     pub recorder_entries: usize,
+    /// Ranks that the process groups of flight recorders list, and bytes of the recorders' distinct texts.
+    pub recorder_ranks: usize,
+    /// The same for bytes of their distinct texts.
+    pub recorder_text_bytes: usize,
+    /// Ranks that verdicts about collectives name.
+    pub verdict_ranks: usize,
     /// What unwinding and naming stacks may cost, in the units of [`Limits::symbol_work`]; every dump counts with all that it
     /// may use.
     pub symbol_work: u64,
@@ -25,6 +32,9 @@ pub struct ReportLimits {
     pub evidence_bytes: usize,
     /// Bytes, as JSON, of the evidence that becomes part of the document.
     pub document_bytes: usize,
+    /// Time after which no other artifact is begun: far more than the counts above take on any machine that has nothing
+    /// else to do.
+    pub time: Duration,
 }
 
 impl Default for ReportLimits {
@@ -32,10 +42,14 @@ impl Default for ReportLimits {
         Self {
             text_bytes: 64 << 30,
             spilled_bytes: 64 << 30,
-            recorder_entries: 4_000_000,
+            recorder_entries: 2_000_000,
+            recorder_ranks: 4 << 20,
+            recorder_text_bytes: 128 << 20,
+            verdict_ranks: 1 << 18,
             symbol_work: 1 << 40,
             evidence_bytes: 128 << 20,
             document_bytes: 16 << 20,
+            time: Duration::from_secs(3600),
         }
     }
 }
@@ -44,11 +58,23 @@ impl Default for ReportLimits {
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: ReportLimits,
+    started: Instant,
 }
 
 impl Budget {
     pub(crate) fn new(limits: &ReportLimits) -> Self {
-        Self { left: limits.clone() }
+        Self {
+            left: limits.clone(),
+            started: Instant::now(),
+        }
+    }
+
+    /// Why no other artifact is read, if the time is over.
+    pub(crate) fn out_of_time(&self) -> Option<Problem> {
+        let seconds = self.left.time.as_secs();
+        let message =
+            format!("not read: the artifacts before it took more than the {seconds} seconds that a report may");
+        (self.started.elapsed() > self.left.time).then(|| Problem::new("limit-report-time", message))
     }
 
     /// The limits of the next artifact: its own, as far as the report has that much left.
@@ -58,6 +84,8 @@ impl Budget {
             text_bytes: own.text_bytes.min(left.text_bytes),
             spilled_bytes: own.spilled_bytes.min(left.spilled_bytes),
             events: own.events.min(left.recorder_entries),
+            recorder_ranks: own.recorder_ranks.min(left.recorder_ranks),
+            recorder_text_bytes: own.recorder_text_bytes.min(left.recorder_text_bytes),
             symbol_work: own.symbol_work.min(left.symbol_work),
             ..own.clone()
         }
@@ -69,10 +97,21 @@ impl Budget {
         if let Some(text) = text {
             left.text_bytes = left.text_bytes.saturating_sub(text.bytes());
             left.spilled_bytes = left.spilled_bytes.saturating_sub(text.unpacked_bytes());
+            // Looking lines up takes room of its own, which reading them did not.
+            let known: Vec<&str> = reading.problems.iter().map(|problem| problem.code.as_str()).collect();
+            let others = text
+                .problems()
+                .iter()
+                .filter(|problem| !known.contains(&problem.code.as_str()));
+            let others: Vec<Problem> = others.cloned().collect();
+            reading.problems.extend(others);
         }
-        let recorders = reading.evidence.collectives.iter().flat_map(|part| &part.recorders);
-        let entries: usize = recorders.map(|recorder| recorder.entries.len()).sum();
-        left.recorder_entries = left.recorder_entries.saturating_sub(entries);
+        for recorder in reading.evidence.collectives.iter().flat_map(|part| &part.recorders) {
+            let ranks = recorder.groups.values().map(|group| group.ranks.len()).sum();
+            left.recorder_entries = left.recorder_entries.saturating_sub(recorder.entries.len());
+            left.recorder_ranks = left.recorder_ranks.saturating_sub(ranks);
+            left.recorder_text_bytes = left.recorder_text_bytes.saturating_sub(recorder.text_bytes);
+        }
         let dumps = [ArtifactKind::ElfCore, ArtifactKind::GpuCore, ArtifactKind::Minidump];
         if reading.kind.is_some_and(|kind| dumps.contains(&kind)) {
             left.symbol_work = left.symbol_work.saturating_sub(given.symbol_work);
@@ -84,6 +123,8 @@ impl Budget {
             (given.text_bytes < own.text_bytes, "limit-text-bytes"),
             (given.spilled_bytes < own.spilled_bytes, "limit-spilled-bytes"),
             (given.events < own.events, "limit-events"),
+            (given.recorder_ranks < own.recorder_ranks, "limit-recorder"),
+            (given.recorder_text_bytes < own.recorder_text_bytes, "limit-recorder"),
             (given.symbol_work < own.symbol_work, "limit-symbol-work"),
         ];
         for problem in &mut reading.problems {
@@ -119,18 +160,56 @@ fn trimmed_bytes(evidence: &Evidence) -> usize {
     json_bytes(&evidence.timeline) + json_bytes(&evidence.threads)
 }
 
-/// Cuts merged evidence to what a document has room for. The problem of each artifact that lost something, by its name.
-pub(crate) fn fit(evidence: &mut Evidence, document_bytes: usize) -> BTreeMap<String, Problem> {
+/// A problem of an artifact, with the artifact's name.
+type Loss = (String, Problem);
+
+/// Cuts merged evidence to what a document has room for; what artifacts lost by that.
+pub(crate) fn fit(evidence: &mut Evidence, limits: &ReportLimits) -> Vec<Loss> {
+    let mut losses = name_fewer_ranks(evidence, limits.verdict_ranks);
+    losses.extend(trim_to(evidence, limits.document_bytes));
+    losses
+}
+
+/// Cuts the lists of ranks in verdicts to so many in all.
+fn name_fewer_ranks(evidence: &mut Evidence, most: usize) -> Vec<Loss> {
+    let Some(collectives) = &mut evidence.collectives else {
+        return Vec::new();
+    };
+    let of_verdicts = collectives
+        .verdicts
+        .iter_mut()
+        .flat_map(|verdict| [&mut verdict.ranks, &mut verdict.entered]);
+    let lists = of_verdicts.chain([
+        &mut collectives.culprits,
+        &mut collectives.circle,
+        &mut collectives.ranks_without_recorder,
+    ]);
+    let (mut left, mut cut) = (most, 0);
+    for list in lists {
+        cut += list.len().saturating_sub(left);
+        list.truncate(left);
+        left -= list.len();
+    }
+    let message = format!("what the recorders tell names {cut} more ranks than a document has room for");
+    let problem = Problem::new("limit-report-ranks", message);
+    let recorders = collectives.recorders.iter().filter(|_| cut > 0);
+    recorders
+        .map(|recorder| (recorder.artifact.clone(), problem.clone()))
+        .collect()
+}
+
+/// Leaves out events and stacks.
+fn trim_to(evidence: &mut Evidence, document_bytes: usize) -> Vec<Loss> {
     let whole = json_bytes(evidence);
     if whole <= document_bytes {
-        return BTreeMap::new();
+        return Vec::new();
     }
     let before = counts(evidence);
     let others = whole.saturating_sub(trimmed_bytes(evidence));
     // What has no parts that can be left out is bounded by the readers' own caps.
     let room = document_bytes.saturating_sub(others).max(document_bytes / 4);
     let Some(problem) = trim(evidence, room).problem().map(of_report) else {
-        return BTreeMap::new();
+        return Vec::new();
     };
     let after = counts(evidence);
     let lost = before

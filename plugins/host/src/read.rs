@@ -27,7 +27,11 @@ pub(crate) fn read(symbols: &Symbols, limits: &Limits, report: &ReportLimits, in
         // Both go through the whole file: they share what is in memory, and cores wait for neither.
         let (reading, sha256) = std::thread::scope(|scope| {
             let hash = scope.spawn(|| sha256(artifact));
-            (symbols.read(artifact, &given), hash.join())
+            let reading = match budget.out_of_time() {
+                Some(problem) => Reading::problem(problem),
+                None => symbols.read(artifact, &given),
+            };
+            (reading, hash.join())
         });
         let sha256 = sha256.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let text = lines(artifact, &reading, &given);
@@ -38,9 +42,9 @@ pub(crate) fn read(symbols: &Symbols, limits: &Limits, report: &ReportLimits, in
         evidences.push(evidence);
     }
     let mut evidence = whycrash_evidence::merge(evidences, input.metadata.clone());
-    let mut cut = budget::fit(&mut evidence, report.document_bytes);
-    for artifact in &mut artifacts {
-        artifact.head.problems.extend(cut.remove(&artifact.head.name));
+    for (name, problem) in budget::fit(&mut evidence, report) {
+        let losers = artifacts.iter_mut().filter(|artifact| artifact.head.name == name);
+        losers.for_each(|artifact| artifact.head.problems.push(problem.clone()));
     }
     let heads: Vec<ArtifactHead> = artifacts.iter().map(|artifact| artifact.head.clone()).collect();
     let head = ReportHead {

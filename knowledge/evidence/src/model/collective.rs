@@ -80,6 +80,8 @@ pub struct Recorder {
     pub progress: BTreeMap<u64, Progress>,
     /// What the ring still holds, oldest first.
     pub entries: Vec<RecorderEntry>,
+    /// Bytes of its distinct names, shapes and stacks.
+    pub text_bytes: usize,
 }
 
 /// A process group as one rank knows it.

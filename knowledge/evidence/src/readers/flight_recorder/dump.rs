@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::node::{Node, cut};
-use crate::Problem;
 use crate::model::{EntryState, Peers, Progress, Recorder, RecorderEntry, RecorderGroup};
+use crate::{Limits, Problem};
 
 /// Frames kept of one stack.
 const FRAMES: usize = 32;
@@ -13,28 +13,25 @@ const FRAMES: usize = 32;
 const NAME_BYTES: usize = 1024;
 /// Bytes kept of the sizes or types of one operation: room for some two hundred tensors.
 const SHAPE_BYTES: usize = 4096;
-/// Bytes of distinct names, shapes and stacks kept in all.
-const TEXT_BYTES: usize = 32 << 20;
 /// Process groups of one rank.
 pub(super) const GROUPS: usize = 4096;
-/// Ranks listed by all groups together.
-const RANKS: usize = 1 << 20;
-/// Bytes of those lists, as they are written.
-const RANK_TEXT_BYTES: usize = 16 << 20;
+/// Bytes that a rank takes where a group lists it, as it is written.
+const RANK_BYTES: usize = 16;
 
 /// Reads a dump; what is left out of it is named.
-pub(super) fn recorder(root: Node, artifact: &str, entry_cap: usize, problems: &mut Vec<Problem>) -> Recorder {
+pub(super) fn recorder(root: Node, artifact: &str, limits: &Limits, problems: &mut Vec<Problem>) -> Recorder {
+    let entry_cap = limits.events;
     let entries = root.get("entries").map(Node::items);
     let count = entries.as_ref().map_or(0, ExactSizeIterator::len);
     if count > entry_cap {
         let message = format!("the recorder holds {count} entries; only the latest {entry_cap} were read");
         problems.push(Problem::new("limit-events", message));
     }
-    let mut pool = Pool::default();
+    let mut pool = Pool::new(limits.recorder_text_bytes);
     let latest = entries.into_iter().flatten().skip(count.saturating_sub(entry_cap));
     let mut entries: Vec<RecorderEntry> = latest.map(|entry| pool.entry(entry)).collect();
     entries.sort_by_key(|entry| entry.record);
-    let (groups, complete) = groups(root);
+    let (groups, complete) = groups(root, limits.recorder_ranks);
     let numbers: HashSet<u64> = entries.iter().map(|entry| entry.group_number).collect();
     if pool.is_full() || !complete || numbers.len() > GROUPS {
         let message = "the recorder has more groups, ranks or distinct texts than any job: what was beyond the limits is \
@@ -45,6 +42,7 @@ pub(super) fn recorder(root: Node, artifact: &str, entry_cap: usize, problems: &
         groups,
         progress: progress(root),
         entries,
+        text_bytes: pool.bytes,
         version: name(root.get("version")).to_owned(),
         ..empty(artifact)
     }
@@ -73,19 +71,20 @@ pub(super) fn rank(artifact: &str) -> Option<u32> {
 }
 
 /// The groups, and whether those are all.
-fn groups(root: Node) -> (BTreeMap<String, RecorderGroup>, bool) {
+fn groups(root: Node, most_ranks: usize) -> (BTreeMap<String, RecorderGroup>, bool) {
     let config = root.get("pg_config");
     let mut complete = config.map_or(0, Node::member_count) <= GROUPS;
-    let (mut ranks_left, mut text_left) = (RANKS, RANK_TEXT_BYTES);
+    let (mut ranks_left, mut text_left) = (most_ranks, most_ranks.saturating_mul(RANK_BYTES));
     let mut groups = BTreeMap::new();
     for (group, config) in config.map(|config| config.members(GROUPS)).unwrap_or_default() {
         let listed = config.get("ranks").and_then(Node::text).unwrap_or_default();
         complete &= listed.len() <= text_left;
         let listed = cut(listed, text_left);
         text_left -= listed.len();
-        let ranks: Vec<u32> = ranks(listed).take(ranks_left).collect();
+        let mut listed = ranks(listed);
+        let ranks: Vec<u32> = listed.by_ref().take(ranks_left).collect();
         ranks_left -= ranks.len();
-        complete &= ranks_left > 0;
+        complete &= listed.next().is_none();
         let group = cut(group, NAME_BYTES).to_owned();
         let description = name(config.get("desc")).to_owned();
         groups.insert(group, RecorderGroup { description, ranks });
@@ -116,17 +115,27 @@ fn progress(root: Node) -> BTreeMap<u64, Progress> {
 }
 
 /// Texts and stacks repeat from entry to entry: each is stored once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Pool {
     texts: HashSet<Arc<str>>,
     stacks: HashMap<Vec<String>, Arc<[String]>>,
-    /// Bytes of all of them.
+    /// Bytes of all of them, and how many there may be.
     bytes: usize,
+    most: usize,
 }
 
 impl Pool {
+    fn new(most: usize) -> Self {
+        Self {
+            texts: HashSet::new(),
+            stacks: HashMap::new(),
+            bytes: 0,
+            most,
+        }
+    }
+
     fn is_full(&self) -> bool {
-        self.bytes > TEXT_BYTES
+        self.bytes > self.most
     }
 
     fn entry(&mut self, entry: Node) -> RecorderEntry {

@@ -51,7 +51,7 @@ fn pickled(input: impl Read, name: &str, limits: &Limits) -> (Recorder, Vec<Prob
     let pickle = pickle::load(input, limits, &mut Keep);
     let mut problems = pickle.problems;
     let root = Node::Pickle(&pickle.heap, pickle.root);
-    (dump::recorder(root, name, limits.events, &mut problems), problems)
+    (dump::recorder(root, name, limits, &mut problems), problems)
 }
 
 fn json(input: impl Read, name: &str, limits: &Limits) -> (Recorder, Vec<Problem>) {
@@ -68,6 +68,6 @@ fn json(input: impl Read, name: &str, limits: &Limits) -> (Recorder, Vec<Problem
         problems.push(problem);
         serde_json::Value::Null
     });
-    let recorder = dump::recorder(Node::Json(&root), name, limits.events, &mut problems);
+    let recorder = dump::recorder(Node::Json(&root), name, limits, &mut problems);
     (recorder, problems)
 }
