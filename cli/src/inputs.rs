@@ -43,8 +43,13 @@ impl Knowledge {
             limits: Limits::default(),
             plugin_folders: folders(&self.plugins, "WHYCRASH_PLUGINS", &config.plugins),
             cache: config::cache_folder().map(|cache| cache.join("plugins")),
+            compiler: Some(whycrash_plugin_host::THIS_PROGRAM.into()),
             ..Settings::default()
         };
+        for folder in &settings.plugin_folders {
+            std::fs::read_dir(folder)
+                .with_context(|| format!("can not read the plugin folder {}", folder.display()))?;
+        }
         Diagnoser::new(settings).context("can not set up the diagnosis plugins")
     }
 }

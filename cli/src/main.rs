@@ -20,6 +20,9 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
+    if let Some(code) = whycrash_plugin_host::compile_if_asked() {
+        return code;
+    }
     output::log_to_stderr();
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,

@@ -6,8 +6,13 @@ use clap::Parser;
 use whycrash_server::config::Cli;
 use whycrash_server::serve;
 
+fn main() -> ExitCode {
+    // Before there are threads: a child that compiles a plugin is to be small.
+    whycrash_plugin_host::compile_if_asked().unwrap_or_else(serve)
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
+async fn serve() -> ExitCode {
     match serve::execute(Cli::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -27,7 +27,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const LINGER: Duration = Duration::from_secs(2);
 /// Does what the command line says.
 pub async fn execute(cli: Cli) -> anyhow::Result<()> {
-    let config = Config::load(&cli.serve)?;
+    let mut config = Config::load(&cli.serve)?;
+    config.compiler = Some(whycrash_plugin_host::THIS_PROGRAM.into());
     telemetry::log(config.log_format);
     match cli.command {
         None | Some(Command::Serve) => serve(config).await,

@@ -110,6 +110,8 @@ impl Services {
             },
             plugin_folders: config.plugins.clone(),
             cache: Some(data.join("cache")),
+            compiler: config.compiler.clone(),
+            plugin_limits: (&config.plugin_limits).into(),
             ..Settings::default()
         };
         Ok(Self {

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use anyhow::bail;
+
 use crate::config::Config;
 use crate::inputs::{self, Knowledge, Paths};
 use crate::output::{self, Format};
@@ -27,5 +29,13 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     output::answer(args.format, &document, |document| {
         render::document(document, &files, output::width())
     })?;
-    Ok(ExitCode::SUCCESS)
+    match document.unavailable() {
+        None => Ok(ExitCode::SUCCESS),
+        Some(run) => bail!(
+            "this is not the whole diagnosis, since the plugin {} could not be run: {}; try again when the machine has \
+             more memory free",
+            run.name,
+            run.reason.as_deref().unwrap_or_default()
+        ),
+    }
 }

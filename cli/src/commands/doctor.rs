@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
-use whycrash_plugin_host::{Diagnoser, Settings};
+use whycrash_plugin_host::{Diagnoser, PluginInfo, Settings};
 
 use crate::client::{Access, Client};
 use crate::collect::{self, Destination, Handler, host};
@@ -110,7 +110,17 @@ fn plugins(knowledge: &Knowledge, config: &Config) -> Check {
             "build with the plugins: `make plugins`, then build again",
         ),
         Ok(diagnoser) => {
-            let names: Vec<String> = diagnoser.plugins().into_iter().map(|plugin| plugin.name).collect();
+            diagnoser.wait_for_plugins();
+            let plugins = diagnoser.plugins();
+            let bad = |plugin: &&PluginInfo| plugin.problem.is_some();
+            if let Some(PluginInfo {
+                name, problem, source, ..
+            }) = plugins.iter().find(bad)
+            {
+                let problem = problem.as_deref().unwrap_or_default();
+                return Check::broken(NAME, format!("{name}: {problem}"), format!("mend or remove {source}"));
+            }
+            let names: Vec<String> = plugins.into_iter().map(|plugin| plugin.name).collect();
             Check::ok(NAME, names.join(", "))
         }
         Err(error) => Check::broken(NAME, format!("{error:#}"), "remove the plugin that does not load"),

@@ -1,7 +1,7 @@
 //! Text that a terminal only shows.
 
 use anstyle::Style;
-use whycrash_evidence::printable;
+use whycrash_evidence::{printable, printable_lines};
 
 /// Text in which the only escapes are styles of ours: what came from artifacts, file names, servers and errors was made
 /// printable when it was put in. Nothing else can be printed.
@@ -16,8 +16,7 @@ impl Clean {
 
     /// Several lines: line ends stay, and nothing else that a terminal would act on.
     pub fn lines(text: &str) -> Self {
-        let lines: Vec<_> = text.split('\n').map(printable).collect();
-        Self(lines.join("\n"))
+        Self(printable_lines(text).into_owned())
     }
 
     /// JSON, with the value that it had.

@@ -20,7 +20,7 @@ pub use hex::Hex;
 pub use limits::Limits;
 pub use merge::merge;
 pub use model::Evidence;
-pub use printable::{PrintableLog, printable, printable_json};
+pub use printable::{PrintableLog, printable, printable_json, printable_lines};
 pub use problem::Problem;
 pub use readers::{Reading, read};
 pub use signature::{Signature, signature, title};

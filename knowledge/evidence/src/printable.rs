@@ -38,6 +38,15 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
+/// The text with each of its lines made [`printable`]: line ends stay, and nothing else that a terminal would act on.
+pub fn printable_lines(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c| c != '\n' && is_active(c)) {
+        return Cow::Borrowed(text);
+    }
+    let lines: Vec<_> = text.split('\n').map(printable).collect();
+    Cow::Owned(lines.join("\n"))
+}
+
 /// JSON of the same value in which nothing but plain characters is left: the others are written as `\uXXXX`. Line ends
 /// and tabs between values stay.
 pub fn printable_json(json: &str) -> Cow<'_, str> {

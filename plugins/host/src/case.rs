@@ -9,6 +9,7 @@ use whycrash_evidence::model::Event;
 use whycrash_evidence::readers::Lines;
 
 use crate::ArtifactHead;
+use crate::sandbox::Patterns;
 
 /// A report whose artifacts are read. Shared by all plugins that run on it.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub(crate) struct Case {
     pub(crate) evidence: Evidence,
     /// The kind of each event of the timeline, as it is written in the document.
     kinds: OnceLock<Vec<String>>,
+    /// What plugins searched it for.
+    pub(crate) patterns: Patterns,
 }
 
 /// One artifact of a case.
@@ -34,7 +37,7 @@ impl Case {
         Self {
             artifacts,
             evidence,
-            kinds: OnceLock::new(),
+            ..Self::default()
         }
     }
 
@@ -79,18 +82,33 @@ impl Case {
     /// Only the member, and of a list only the element, that the path leads through is turned into JSON: a list of events or
     /// threads can be long.
     pub(crate) fn fact(&self, path: &str) -> Option<Value> {
+        self.weighed_fact(path).0
+    }
+
+    /// The same, and how many bytes of JSON had to be made for it: what is small may stand in something large.
+    pub(crate) fn weighed_fact(&self, path: &str) -> (Option<Value>, usize) {
         let path = dotted(path);
         let (member, rest) = split(&path);
+        if member == "context" {
+            return (self.context(rest), 0);
+        }
+        let Some((part, rest)) = self.part(member, rest) else {
+            return (None, 0);
+        };
+        (descend(&part, rest), weight(&part))
+    }
+
+    /// The smallest part of the evidence that is made into JSON as a whole, and the path within it.
+    fn part<'a>(&self, member: &str, rest: &'a str) -> Option<(Value, &'a str)> {
         let evidence = &self.evidence;
         match member {
-            "crash" => descend(&serde_json::to_value(evidence.crash.as_ref()?).ok()?, rest),
+            "crash" => Some((serde_json::to_value(evidence.crash.as_ref()?).ok()?, rest)),
             "threads" => element(&evidence.threads, rest),
             "modules" => element(&evidence.modules, rest),
             "memory_snapshots" => element(&evidence.memory_snapshots, rest),
-            "collectives" => descend(&serde_json::to_value(evidence.collectives.as_ref()?).ok()?, rest),
+            "collectives" => Some((serde_json::to_value(evidence.collectives.as_ref()?).ok()?, rest)),
             "gpu_cores" => element(&evidence.gpu_cores, rest),
             "timeline" => element(&evidence.timeline, rest),
-            "context" => self.context(rest),
             _ => None,
         }
     }
@@ -110,6 +128,26 @@ impl Case {
     }
 }
 
+/// Whether there is such a kind of evidence at all.
+pub(crate) fn is_kind_of_evidence(kind: &str) -> bool {
+    const KINDS: [&str; 8] = [
+        "crash",
+        "threads",
+        "memory-snapshots",
+        "collectives",
+        "gpu-cores",
+        "events",
+        "context",
+        "text",
+    ];
+    let is_event = |kind: &str| {
+        // Every particular of every kind of event may be absent, so that an empty object stands for any of them.
+        let event = serde_json::json!({"kind": kind, "detail": {}});
+        serde_json::from_value::<whycrash_evidence::model::What>(event).is_ok()
+    };
+    KINDS.contains(&kind) || kind.strip_prefix("event:").is_some_and(is_event)
+}
+
 fn kind(event: &Event) -> String {
     let what = serde_json::to_value(&event.what).unwrap_or_default();
     what.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -127,10 +165,26 @@ fn split(path: &str) -> (&str, &str) {
     path.split_once('.').unwrap_or((path, ""))
 }
 
-fn element<T: serde::Serialize>(list: &[T], path: &str) -> Option<Value> {
+fn element<'a, T: serde::Serialize>(list: &[T], path: &'a str) -> Option<(Value, &'a str)> {
     let (index, rest) = split(path);
     let element = list.get(index.parse::<usize>().ok()?)?;
-    descend(&serde_json::to_value(element).ok()?, rest)
+    Some((serde_json::to_value(element).ok()?, rest))
+}
+
+/// About how many bytes the value has as JSON.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| weight(item) + 1).sum::<usize>() + 2,
+        Value::Object(members) => {
+            members
+                .iter()
+                .map(|(key, value)| key.len() + weight(value) + 4)
+                .sum::<usize>()
+                + 2
+        }
+        _ => 8,
+    }
 }
 
 fn descend(value: &Value, path: &str) -> Option<Value> {

@@ -8,12 +8,14 @@ use whycrash_evidence::model::{FramePlace, Place, ThreadId};
 
 use crate::Citation;
 use crate::case::Case;
-use crate::sandbox::{cut, hex, types};
+use crate::sandbox::{clean, cut, hex, types};
 
 /// Lines that one citation may span.
 const LINES: u64 = 200;
 /// Bytes that one citation may quote.
 const QUOTED_BYTES: u64 = 4 << 10;
+/// Letters and digits that a piece of a text must have to say something.
+const TELLING: usize = 3;
 /// How much of what stands at a place is told when a quote is wrong.
 const TOLD: usize = 160;
 
@@ -29,7 +31,7 @@ pub(crate) fn check(case: &Case, citation: &types::Citation) -> Result<Citation,
     Ok(Citation {
         artifact,
         at,
-        quote: citation.quote.clone(),
+        quote: clean::lines(&citation.quote),
     })
 }
 
@@ -48,22 +50,14 @@ fn lines(case: &Case, citation: &types::Citation, range: &types::LineRange) -> R
             text.count()
         ));
     }
-    if citation.quote.trim().is_empty() {
-        return Err(format!(
-            "it cites line {first} of {name:?} without saying what stands there"
-        ));
-    }
     let standing = text
         .range(first, last)
         .map_err(|error| format!("line {first} of {name:?} can not be read: {error}"))?;
-    let standing = standing.join("\n");
-    if !contains(&standing, &citation.quote) {
-        return Err(misquoted(
-            &format!("line {first} of {name:?}"),
-            &citation.quote,
-            &standing,
-        ));
-    }
+    says(
+        &format!("line {first} of {name:?}"),
+        &standing.join("\n"),
+        &citation.quote,
+    )?;
     Ok(Place::Line([first, last]))
 }
 
@@ -88,14 +82,15 @@ fn frame(case: &Case, citation: &types::Citation, place: &types::FramePlace) -> 
         frame.file.as_deref(),
         frame.module.as_deref(),
     ];
-    let quote = citation.quote.trim();
-    if !quote.is_empty() && !standing.iter().flatten().any(|text| contains(text, quote)) {
-        let standing = standing.iter().flatten().copied().collect::<Vec<_>>().join(" ");
-        return Err(misquoted(
-            &format!("frame {} of thread {id}", place.index),
-            quote,
-            &standing,
-        ));
+    let standing: Vec<&str> = standing.into_iter().flatten().collect();
+    let place_name = format!("frame {} of thread {id}", place.index);
+    // A frame that has no name can only be pointed at.
+    let is_pointed_at = standing.is_empty() && citation.quote.trim().is_empty();
+    let is_said = |text: &&str| says(&place_name, text, &citation.quote).is_ok();
+    if !is_pointed_at && !standing.iter().any(is_said) {
+        let all = standing.join(" ");
+        says(&place_name, &all, &citation.quote)?;
+        return Err(misquoted(&place_name, &citation.quote, &all));
     }
     Ok(Place::Frame(FramePlace {
         thread: ThreadId::clone(&thread.id),
@@ -121,8 +116,9 @@ fn event(case: &Case, citation: &types::Citation, number: u32) -> Result<(String
             citation.artifact, event.artifact
         ));
     }
-    if !contains(&event.text, &citation.quote) {
-        return Err(misquoted(&format!("event {number}"), &citation.quote, &event.text));
+    // An event that no text tells can only be pointed at.
+    if !(event.text.trim().is_empty() && citation.quote.trim().is_empty()) {
+        says(&format!("event {number}"), &event.text, &citation.quote)?;
     }
     Ok((event.artifact.clone(), Place::Event(event.event)))
 }
@@ -139,16 +135,43 @@ fn bytes(case: &Case, citation: &types::Citation, range: &types::ByteRange) -> R
             artifact.head.bytes
         ));
     }
-    let quote = citation.quote.trim();
-    if !quote.is_empty() {
-        let standing = read(artifact, first, (end - first).min(QUOTED_BYTES))
-            .map_err(|error| format!("bytes {first} to {end} of {name:?} can not be read: {error}"))?;
-        let standing = hex(&standing);
-        if !standing.contains(&quote.to_ascii_lowercase()) {
-            return Err(misquoted(&format!("byte {first} of {name:?}"), quote, &standing));
-        }
+    let standing = read(artifact, first, (end - first).min(QUOTED_BYTES))
+        .map_err(|error| format!("bytes {first} to {end} of {name:?} can not be read: {error}"))?;
+    let quote = citation.quote.trim().to_ascii_lowercase();
+    let Some(quoted) = unhex(&quote).filter(|quoted| !quoted.is_empty()) else {
+        return Err(format!(
+            "it cites bytes {first} to {end} of {name:?} as {:?}, which is no whole bytes in hexadecimal",
+            cut(&quote, TOLD)
+        ));
+    };
+    if !standing.windows(quoted.len()).any(|window| window == quoted) {
+        return Err(misquoted(&format!("byte {first} of {name:?}"), &quote, &hex(&standing)));
+    }
+    if artifact.text.is_some() && splits_a_character(artifact, first, end) {
+        return Err(format!(
+            "it cites bytes {first} to {end} of {name:?}, which begin or end inside a character"
+        ));
     }
     Ok(Place::Bytes([first, end]))
+}
+
+/// Whether a range of a text begins or ends inside a character of UTF-8.
+fn splits_a_character(artifact: &crate::case::CaseArtifact, first: u64, end: u64) -> bool {
+    let is_inside =
+        |at: u64| read(artifact, at, 1).is_ok_and(|byte| byte.first().is_some_and(|byte| byte & 0xc0 == 0x80));
+    is_inside(first) || is_inside(end)
+}
+
+/// The bytes that hexadecimal digits stand for.
+fn unhex(digits: &str) -> Option<Vec<u8>> {
+    let digits = digits.as_bytes();
+    let pairs = digits.chunks(2);
+    pairs
+        .map(|pair| match pair {
+            [high, low] => u8::try_from(char::from(*high).to_digit(16)? * 16 + char::from(*low).to_digit(16)?).ok(),
+            _ => None,
+        })
+        .collect()
 }
 
 fn read(artifact: &crate::case::CaseArtifact, first: u64, count: u64) -> std::io::Result<Vec<u8>> {
@@ -169,22 +192,37 @@ fn fact(case: &Case, citation: &types::Citation, path: &str) -> Result<Place, St
     let json = value.to_string();
     let standing = value.as_str().unwrap_or(&json);
     let quote = citation.quote.trim();
-    // Scalars must be the same: `1` stands in `100` and means something else.
-    let holds = match &value {
-        Value::Array(_) | Value::Object(_) => contains(standing, quote),
-        Value::String(_) => contains(standing, quote) || json == quote,
-        _ => quote.is_empty() || standing == quote,
-    };
-    if !holds {
-        return Err(misquoted(&format!("fact {:?}", cut(path, TOLD)), quote, standing));
+    let place = format!("fact {:?}", cut(path, TOLD));
+    match &value {
+        Value::Array(_) | Value::Object(_) | Value::String(_) if json == quote => {}
+        Value::Array(_) | Value::Object(_) | Value::String(_) => says(&place, standing, quote)?,
+        // Numbers and the like must be the same: `1` stands in `100` and means something else.
+        _ if standing == quote => {}
+        _ => return Err(misquoted(&place, quote, standing)),
     }
     Ok(Place::Fact(path.to_owned()))
 }
 
-/// Whether a quote stands in a text, line by line, white space at the ends of lines aside.
-fn contains(standing: &str, quote: &str) -> bool {
+/// Fails unless a quote stands in a text, line by line, white space at the ends of lines aside, and says something: it is all
+/// that stands there, or has some letters and digits. One letter, or a brace, stands in almost any text.
+fn says(place: &str, standing: &str, quote: &str) -> Result<(), String> {
     let trimmed = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
-    trimmed(standing).contains(trimmed(quote).trim())
+    let (whole, quoted) = (trimmed(standing), trimmed(quote));
+    let (whole, quoted) = (whole.trim(), quoted.trim());
+    if quoted.is_empty() {
+        return Err(format!("it cites {place} without saying what stands there"));
+    }
+    if !whole.contains(quoted) {
+        return Err(misquoted(place, quote, standing));
+    }
+    let telling = quoted.chars().filter(|c| c.is_alphanumeric()).count();
+    if telling >= TELLING || (quoted == whole && telling > 0) {
+        return Ok(());
+    }
+    Err(format!(
+        "it cites {place} as saying {:?}, which is too little to prove anything",
+        cut(quote, TOLD)
+    ))
 }
 
 fn misquoted(place: &str, quote: &str, standing: &str) -> String {
@@ -288,7 +326,11 @@ mod tests {
             (line(5, 5), "last", true),
             (line(5, 6), "last", false),
             (frame(0), "trainer::load", true),
-            (frame(0), "", true),
+            (frame(0), "", false),
+            (frame(0), "l", false),
+            (line(1, 1), "s", false),
+            (line(1, 1), "\u{200b}", false),
+            (line(1, 2), "\n", false),
             (frame(0), "trainer::save", false),
             (frame(1), "", false),
             (fact("crash.signal"), "SIGSEGV", true),
@@ -298,9 +340,23 @@ mod tests {
             (fact("crash.pid"), "10", false),
             (fact("crash.exit_code"), "", false),
             (fact("threads.0.frames.0.function"), "trainer::load", true),
+            (fact("crash"), "{", false),
+            (fact("crash"), "}", false),
+            (fact("crash"), "", false),
+            (fact("crash"), "\"pid\":100", true),
+            (fact("crash.signal"), "S", false),
+            (fact("crash.pid"), "", false),
             (bytes(0, 4), "73746570", true),
             (bytes(0, 4), "00", false),
             (bytes(0, 1000), "", false),
+            (bytes(0, 4), "", false),
+            (bytes(0, 4), "7", false),
+            (bytes(0, 4), "374", false),
+            (bytes(0, 4), "3746", false),
+            (bytes(0, 4), "7465", true),
+            (bytes(25, 28), "efbfbd", true),
+            (bytes(26, 28), "bfbd", false),
+            (bytes(25, 27), "efbf", false),
         ] {
             let claim = claim(at, quote);
             let checked = check(&CASE.1, &claim);

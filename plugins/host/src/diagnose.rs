@@ -1,7 +1,7 @@
 //! The one way from artifacts to a document, shared by the command line and the server.
 
 use std::path::PathBuf;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use whycrash_catalog::Catalog;
@@ -12,8 +12,8 @@ use crate::budget::ReportLimits;
 use crate::case::Case;
 use crate::judge::{Judge, Verdict};
 use crate::read::{self, Read};
-use crate::registry::{Installed, Registry};
-use crate::sandbox::{Plugin, PluginLimits, Sandbox};
+use crate::registry::{Installed, Loader, Registry};
+use crate::sandbox::{Knowledge, Plugin, PluginError, PluginLimits, Sandbox, Usage};
 use crate::{Document, Echo, Outcome, PluginInfo, PluginRun, ReportHead, rank};
 
 /// What a [`Diagnoser`] works with.
@@ -29,7 +29,10 @@ pub struct Settings {
     pub plugin_folders: Vec<PathBuf>,
     /// Where compiled plugins are kept between runs; nowhere when absent.
     pub cache: Option<PathBuf>,
-    /// What one run of one plugin may use.
+    /// The program whose `main` begins with [`crate::compile_if_asked`]: it compiles plugins in a process of its own, with
+    /// limits. When absent they are compiled in this process, which then has no protection from what that costs.
+    pub compiler: Option<PathBuf>,
+    /// What one run of one plugin may use; the built-in ones have the defaults.
     pub plugin_limits: PluginLimits,
 }
 
@@ -49,10 +52,10 @@ pub struct Diagnoser {
     limits: Limits,
     report_limits: ReportLimits,
     catalog: Catalog,
-    sandbox: Sandbox,
     plugin_limits: PluginLimits,
-    folders: Vec<PathBuf>,
-    registry: RwLock<Registry>,
+    registry: Arc<Registry>,
+    /// Absent where there is no plugin folder.
+    loader: Option<Arc<Loader>>,
 }
 
 impl Diagnoser {
@@ -60,9 +63,22 @@ impl Diagnoser {
     /// here: it is listed with its problem, and has a failed row in every document.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
         let catalog = Catalog::embedded();
-        let sandbox = Sandbox::new(settings.plugin_limits.clone(), tables(&catalog), settings.cache)?;
-        let registry = Registry::load(&sandbox, &settings.plugin_folders);
-        if registry.plugins.is_empty() {
+        let (limits, knowledge) = (&settings.plugin_limits, Arc::new(knowledge(&catalog)));
+        let sandbox = |limits: &PluginLimits| {
+            let (cache, compiler) = (settings.cache.clone(), settings.compiler.clone());
+            Sandbox::new(limits.clone(), Arc::clone(&knowledge), cache, compiler)
+        };
+        // Two sandboxes, so that the built-in plugins have their places and their limits whatever the others have.
+        let loader = (!settings.plugin_folders.is_empty()).then(|| {
+            anyhow::Ok(Arc::new(Loader {
+                sandbox: sandbox(limits)?,
+                folders: settings.plugin_folders.clone(),
+                limits: limits.clone(),
+            }))
+        });
+        let loader = loader.transpose()?;
+        let registry = Registry::start(&sandbox(&PluginLimits::default())?, loader.as_ref())?;
+        if registry.built_in().is_empty() {
             tracing::warn!("no plugins: this program was built without them; run `make plugins` and build again");
         }
         Ok(Self {
@@ -70,25 +86,32 @@ impl Diagnoser {
             limits: settings.limits,
             report_limits: settings.report_limits,
             catalog,
-            sandbox,
             plugin_limits: settings.plugin_limits,
-            folders: settings.plugin_folders,
-            registry: RwLock::new(registry),
+            registry,
+            loader,
         })
     }
 
-    /// The installed plugins, by name; none when the program was built without them and there is no plugin folder.
+    /// The plugins that are known now, by name; those of plugin folders come one after the other as they are compiled. None
+    /// when the program was built without them and there is no plugin folder.
     pub fn plugins(&self) -> Vec<PluginInfo> {
-        self.installed()
-            .iter()
-            .map(|installed| installed.info.clone())
-            .collect()
+        let told = |installed: &Arc<Installed>| PluginInfo {
+            notice: installed.set_aside(&self.plugin_limits),
+            ..installed.info.clone()
+        };
+        self.registry.now().iter().map(told).collect()
+    }
+
+    /// Waits until the plugins of all folders are loaded, as every diagnosis does.
+    pub fn wait_for_plugins(&self) {
+        self.registry.wait();
     }
 
     /// Looks into the plugin folders again. Diagnoses that are under way end with the plugins they began with.
     pub fn reload(&self) {
-        let registry = Registry::load(&self.sandbox, &self.folders);
-        *self.registry.write().unwrap_or_else(std::sync::PoisonError::into_inner) = registry;
+        if let Some(loader) = &self.loader {
+            self.registry.load(loader);
+        }
     }
 
     /// Reads the artifacts: evidence, and what is wrong with them, but no findings.
@@ -99,11 +122,20 @@ impl Diagnoser {
 
     /// Reads the artifacts and runs the plugins on what they say.
     pub fn diagnose(&self, input: &Input) -> Document {
+        self.diagnose_with(input, &self.registry.wait())
+    }
+
+    /// The same with the built-in plugins alone: what it costs is known, and it waits for nothing.
+    pub fn first_look(&self, input: &Input) -> Document {
+        self.diagnose_with(input, self.registry.built_in())
+    }
+
+    fn diagnose_with(&self, input: &Input, installed: &[Arc<Installed>]) -> Document {
         let Read { head, case } = read::read(&self.symbols, &self.limits, &self.report_limits, input);
         let case = Arc::new(case);
         let (mut findings, mut plugins, mut next) = (Vec::new(), Vec::new(), Vec::new());
-        for installed in self.installed() {
-            let (row, verdict) = self.run(&installed, &case);
+        for installed in installed {
+            let (row, verdict) = self.run(installed, &case);
             plugins.push(row);
             findings.extend(verdict.findings);
             next.extend(verdict.next);
@@ -122,14 +154,6 @@ impl Diagnoser {
         }
     }
 
-    fn installed(&self) -> Vec<Arc<Installed>> {
-        self.registry
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .plugins
-            .clone()
-    }
-
     fn run(&self, installed: &Installed, case: &Arc<Case>) -> (PluginRun, Verdict) {
         let info = &installed.info;
         let row = |outcome, reason| PluginRun {
@@ -145,27 +169,18 @@ impl Diagnoser {
         let Some(plugin) = &installed.plugin else {
             return (row(Outcome::Failed, info.problem.clone()), Verdict::default());
         };
+        if let Some(notice) = installed.set_aside(&self.plugin_limits) {
+            return (row(Outcome::Skipped, Some(notice)), Verdict::default());
+        }
         if let Some(absent) = absent(plugin, case) {
             return (row(Outcome::Skipped, Some(absent)), Verdict::default());
         }
         let answer = plugin.run(case);
-        let judge = Judge {
-            case,
-            catalog: &self.catalog,
-            limits: &self.plugin_limits,
+        let (outcome, verdict) = match answer.diagnosis {
+            Ok(diagnosis) => self.judge(info, case, diagnosis),
+            Err(error) => (failure(&error), Verdict::failed(error.to_string())),
         };
-        let verdict = match answer.diagnosis {
-            Ok(diagnosis) => judge.judge(info, diagnosis),
-            Err(error) => Verdict {
-                failure: Some(error.to_string()),
-                ..Verdict::default()
-            },
-        };
-        let outcome = if verdict.failure.is_some() {
-            Outcome::Failed
-        } else {
-            Outcome::Ok
-        };
+        note(installed, plugin, outcome, &answer.usage, verdict.failure.as_deref());
         let usage = answer.usage;
         let row = PluginRun {
             fuel: usage.fuel,
@@ -175,6 +190,60 @@ impl Diagnoser {
             ..row(outcome, verdict.failure.clone())
         };
         (row, verdict)
+    }
+
+    /// Holds a plugin's claims against the report.
+    fn judge(&self, info: &PluginInfo, case: &Case, diagnosis: crate::sandbox::types::Diagnosis) -> (Outcome, Verdict) {
+        let judge = Judge {
+            case,
+            catalog: &self.catalog,
+            limits: &self.plugin_limits,
+        };
+        let verdict = judge.judge(info, diagnosis);
+        let outcome = if verdict.failure.is_some() {
+            Outcome::Failed
+        } else {
+            Outcome::Ok
+        };
+        (outcome, verdict)
+    }
+}
+
+/// How a run ended that gave no diagnosis.
+fn failure(error: &PluginError) -> Outcome {
+    match error {
+        PluginError::Host(_) => Outcome::Unavailable,
+        _ => Outcome::Failed,
+    }
+}
+
+/// Remembers whether the plugin was worth its run.
+fn note(installed: &Installed, plugin: &Plugin, outcome: Outcome, usage: &Usage, failure: Option<&str>) {
+    let limits = plugin.limits();
+    let is_costly = usage.millis > limits.millis as f64 / 2.0;
+    match outcome {
+        Outcome::Ok if is_costly => {
+            let why = format!(
+                "it took {:.0} of the {} ms that are allowed",
+                usage.millis, limits.millis
+            );
+            installed.health.strike(&why);
+        }
+        Outcome::Failed => installed.health.strike(failure.unwrap_or("it failed")),
+        Outcome::Ok => installed.health.well(),
+        Outcome::Skipped | Outcome::Unavailable => {}
+    }
+}
+
+/// What plugins are told about the documented causes.
+fn knowledge(catalog: &Catalog) -> Knowledge {
+    let ids = |cause: &whycrash_catalog::Cause| {
+        let also = cause.also.iter().cloned();
+        std::iter::once(cause.id.clone()).chain(also).collect::<Vec<_>>()
+    };
+    Knowledge {
+        tables: tables(catalog),
+        causes: catalog.causes().iter().flat_map(ids).collect(),
     }
 }
 

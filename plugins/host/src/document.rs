@@ -161,8 +161,18 @@ pub enum Outcome {
     Ok,
     /// It trapped, ran over a limit or claimed what does not hold.
     Failed,
-    /// The evidence it needs is not in this report.
+    /// The evidence it needs is not in this report, or it is set aside.
     Skipped,
+    /// The host could not run it, for want of memory or places. It says nothing about the plugin or the report, which has to be
+    /// looked at again.
+    Unavailable,
+}
+
+impl Document {
+    /// The first plugin that the host could not run: without it this is not the diagnosis of the report.
+    pub fn unavailable(&self) -> Option<&PluginRun> {
+        self.plugins.iter().find(|run| run.outcome == Outcome::Unavailable)
+    }
 }
 
 /// An artifact that would decide between causes, and the exact setting that produces it.

@@ -3,8 +3,11 @@
 use whycrash_catalog::{Catalog, Cause};
 
 use crate::case::Case;
-use crate::sandbox::{PluginLimits, types};
+use crate::sandbox::{PluginLimits, clean, cut, types};
 use crate::{Citation, CollectNext, Finding, Fix, PluginInfo, PluginName, citation};
+
+/// Bytes of an id that are repeated when it is wrong.
+const TOLD: usize = 80;
 
 /// What is left of a diagnosis after every claim in it was checked.
 #[derive(Debug, Default)]
@@ -13,6 +16,16 @@ pub(crate) struct Verdict {
     pub(crate) next: Vec<CollectNext>,
     /// The first thing that did not hold.
     pub(crate) failure: Option<String>,
+}
+
+impl Verdict {
+    /// Nothing, because of this.
+    pub(crate) fn failed(failure: String) -> Self {
+        Self {
+            failure: Some(failure),
+            ..Self::default()
+        }
+    }
 }
 
 /// What claims are held against.
@@ -30,14 +43,10 @@ impl Judge<'_> {
             ("things to collect", diagnosis.next.len()),
         ];
         if let Some((what, count)) = counts.into_iter().find(|(_, count)| *count > self.limits.findings) {
-            let failure = format!(
+            return Verdict::failed(format!(
                 "it returned {count} {what}, more than the {} that are allowed",
                 self.limits.findings
-            );
-            return Verdict {
-                failure: Some(failure),
-                ..Verdict::default()
-            };
+            ));
         }
         let mut verdict = Verdict::default();
         for claim in diagnosis.findings {
@@ -73,8 +82,8 @@ impl Judge<'_> {
         }
         let citations = self.citations(&id, &claim.citations)?;
         let contradictions = self.citations(&id, &claim.contradictions)?;
-        let title = self.text(&id, claim.title.unwrap_or_default())?;
-        let first_step = claim.first_step.map(|step| self.text(&id, step)).transpose()?;
+        let title = self.line(&id, claim.title.unwrap_or_default())?;
+        let first_step = claim.first_step.map(|step| self.line(&id, step)).transpose()?;
         Ok(Finding {
             title: if title.is_empty() { cause.title.clone() } else { title },
             confidence: claim.confidence,
@@ -95,12 +104,13 @@ impl Judge<'_> {
     fn cause(&self, plugin: &PluginInfo, id: &str) -> Result<&Cause, String> {
         if !plugin.causes.iter().any(|cause| cause == id) {
             return Err(format!(
-                "it named the cause {id:?}, which is not among those it says it can name"
+                "it named the cause {:?}, which is not among those it says it can name",
+                cut(id, TOLD)
             ));
         }
         self.catalog
             .get(id)
-            .ok_or_else(|| format!("it named the cause {id:?}, which is not documented"))
+            .ok_or_else(|| format!("it named the cause {:?}, which is not documented", cut(id, TOLD)))
     }
 
     fn citations(&self, cause: &str, claimed: &[types::Citation]) -> Result<Vec<Citation>, String> {
@@ -115,7 +125,7 @@ impl Judge<'_> {
             .iter()
             .map(|claim| {
                 self.text(cause, claim.quote.clone())?;
-                citation::check(self.case, claim).map_err(|why| format!("for {cause:?} {why}"))
+                citation::check(self.case, claim).map_err(|why| format!("for {cause:?} {}", clean::line(&why)))
             })
             .collect()
     }
@@ -124,13 +134,20 @@ impl Judge<'_> {
         let what = "what to collect next";
         let mut decides_between = next.decides_between;
         decides_between.retain(|id| self.catalog.get(id).is_some());
+        decides_between.truncate(self.limits.findings);
         Ok(CollectNext {
-            artifact: self.text(what, next.artifact)?,
+            artifact: self.line(what, next.artifact)?,
             how: self.text(what, next.how)?,
             decides_between,
         })
     }
 
+    /// A text of one line, as it may be shown.
+    fn line(&self, of: &str, text: String) -> Result<String, String> {
+        self.text(of, text).map(|text| clean::line(&text))
+    }
+
+    /// A text, as it may be shown.
     fn text(&self, of: &str, text: String) -> Result<String, String> {
         if text.len() > self.limits.text_bytes {
             return Err(format!(
@@ -139,7 +156,7 @@ impl Judge<'_> {
                 self.limits.text_bytes
             ));
         }
-        Ok(text)
+        Ok(clean::lines(&text))
     }
 }
 

@@ -43,7 +43,7 @@ pub async fn findings(services: &Data<Services>, report: &ReportRecord) -> Vec<F
         .unwrap_or_default()
 }
 
-/// Diagnoses what is here. The look goes on when nobody waits for it any more, and no other starts until it ends.
+/// Diagnoses what is here with the built-in plugins: no other may make a sender wait. The look goes on when nobody waits for it any more, and no other starts until it ends.
 async fn look(services: &Data<Services>, report: &ReportRecord) -> Option<Vec<Finding>> {
     let permit = Arc::clone(&services.provisional).try_acquire_owned().ok()?;
     let mut input = Input {
@@ -61,7 +61,7 @@ async fn look(services: &Data<Services>, report: &ReportRecord) -> Option<Vec<Fi
     }
     let diagnoser = Arc::clone(&services.diagnoser);
     let look = tokio::task::spawn_blocking(move || {
-        let document = diagnoser.diagnose(&input);
+        let document = diagnoser.first_look(&input);
         drop((blobs, permit));
         document.findings
     });

@@ -43,6 +43,11 @@ pub struct Config {
     pub workers: Workers,
     /// How long things are kept.
     pub retention: Retention,
+    /// What one run of one plugin may use; the built-in ones have the defaults.
+    pub plugin_limits: PluginLimits,
+    /// The program that compiles plugins in a process of its own; not set by anybody, but by the program's `main`.
+    #[serde(skip)]
+    pub compiler: Option<PathBuf>,
 }
 
 /// Form of the log.
@@ -127,6 +132,45 @@ pub struct Retention {
     pub every_seconds: u64,
 }
 
+/// What one run of one plugin may use. A plugin that carries an interpreter has a hundred times the fuel and six times the
+/// time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PluginLimits {
+    /// Fuel: about one unit for each instruction.
+    pub fuel: u64,
+    /// Processor time in milliseconds: the backstop behind the fuel.
+    pub millis: u64,
+    /// Bytes of memory.
+    pub memory_bytes: usize,
+    /// Runs in a row that failed or cost most of what they may, after which a plugin is set aside; 0 for never.
+    pub strikes: u32,
+}
+
+impl Default for PluginLimits {
+    fn default() -> Self {
+        let limits = whycrash_plugin_host::PluginLimits::default();
+        Self {
+            fuel: limits.fuel,
+            millis: limits.millis,
+            memory_bytes: limits.memory,
+            strikes: limits.strikes,
+        }
+    }
+}
+
+impl From<&PluginLimits> for whycrash_plugin_host::PluginLimits {
+    fn from(limits: &PluginLimits) -> Self {
+        Self {
+            fuel: limits.fuel,
+            millis: limits.millis,
+            memory: limits.memory_bytes,
+            strikes: limits.strikes,
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Retention {
     fn default() -> Self {
         Self {
@@ -154,6 +198,8 @@ impl Default for Config {
             limits: Limits::default(),
             workers: Workers::default(),
             retention: Retention::default(),
+            plugin_limits: PluginLimits::default(),
+            compiler: None,
         }
     }
 }

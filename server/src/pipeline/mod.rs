@@ -38,6 +38,11 @@ pub trait Diagnose: Send + Sync + std::fmt::Debug {
     /// Reads the artifacts and says why the process died.
     fn diagnose(&self, input: &Input) -> Document;
 
+    /// The same without what may take long: plugins from outside.
+    fn first_look(&self, input: &Input) -> Document {
+        self.diagnose(input)
+    }
+
     /// The plugins that take part.
     fn plugins(&self) -> Vec<PluginInfo>;
 }
@@ -45,6 +50,10 @@ pub trait Diagnose: Send + Sync + std::fmt::Debug {
 impl Diagnose for Diagnoser {
     fn diagnose(&self, input: &Input) -> Document {
         self.diagnose(input)
+    }
+
+    fn first_look(&self, input: &Input) -> Document {
+        self.first_look(input)
     }
 
     fn plugins(&self) -> Vec<PluginInfo> {

@@ -45,6 +45,8 @@ enum Trouble {
     Deadly(u32),
     #[error("artifact {0:?} is not in the store")]
     NoBlob(String),
+    #[error("the plugin {plugin} could not be run: {reason}")]
+    Plugins { plugin: String, reason: String },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -52,7 +54,11 @@ enum Trouble {
 impl Trouble {
     /// Whether it says nothing about the report: then it waits, however often.
     fn is_transient(&self) -> bool {
-        matches!(self, Self::Store(error) if error.is_transient())
+        match self {
+            Self::Store(error) => error.is_transient(),
+            Self::Plugins { .. } => true,
+            _ => false,
+        }
     }
 
     /// In words for people who look at the report.
@@ -171,6 +177,7 @@ impl Worker {
         open_all(&input)?;
         let mut document = self.diagnose(&input)?;
         open_all(&input)?;
+        all_ran(&document)?;
         complete_head(&mut document, &report);
         drop(blobs);
         count_plugins(&document);
@@ -260,6 +267,17 @@ fn open_all(input: &Input) -> Result<(), StoreError> {
     Ok(artifacts.try_for_each(|artifact| File::open(&artifact.path).map(drop))?)
 }
 
+/// Fails where the machine lacked what a plugin needs: the document lacks what that one would have found.
+fn all_ran(document: &Document) -> Result<(), Trouble> {
+    match document.unavailable() {
+        None => Ok(()),
+        Some(run) => Err(Trouble::Plugins {
+            plugin: run.name.clone(),
+            reason: run.reason.clone().unwrap_or_default(),
+        }),
+    }
+}
+
 /// What the store knows of the report better than who read it.
 pub fn complete_head(document: &mut Document, report: &ReportRecord) {
     report.id.as_str().clone_into(&mut document.report.id);
@@ -277,6 +295,7 @@ fn count_plugins(document: &Document) {
             whycrash_plugin_host::Outcome::Ok => "ok",
             whycrash_plugin_host::Outcome::Failed => "failed",
             whycrash_plugin_host::Outcome::Skipped => "skipped",
+            whycrash_plugin_host::Outcome::Unavailable => "unavailable",
         };
         let name = run.name.clone();
         metrics::counter!("whycrash_plugin_runs_total", "plugin" => name.clone(), "outcome" => outcome).increment(1);

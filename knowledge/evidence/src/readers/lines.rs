@@ -11,6 +11,8 @@ use crate::{Artifact, Limits, Problem};
 
 /// One entry of the offset index per this many lines: 8 bytes for about 100 KB of log.
 const STRIDE: u64 = 1024;
+/// Bytes of a file that are read at a time.
+const PIECE: usize = 128 << 10;
 
 /// A text artifact, opened to look up lines by number (counted from 1).
 ///
@@ -51,7 +53,7 @@ impl Lines {
     }
 
     fn build_index(&mut self, text_bytes: u64) -> io::Result<()> {
-        let mut reader = self.reader_at(0).take(text_bytes);
+        let mut reader = self.reader_at(0, &|_| Ok(())).take(text_bytes);
         let mut offset = 0;
         let mut last_byte = b'\n';
         let (mut count, mut index) = (0, vec![0]);
@@ -143,8 +145,19 @@ impl Lines {
         Ok(found)
     }
 
-    /// Calls `visit` with each line from `first` to `last` until it returns false.
-    fn scan(&self, first: u64, last: u64, mut visit: impl FnMut(u64, &[u8]) -> bool) -> io::Result<()> {
+    /// Calls `visit` with each line from `first` to `last`, as it is stored, until it returns false. `pace` hears of every
+    /// piece of the file before it is looked at, by its bytes; an error of either ends the walk at once.
+    ///
+    /// # Errors
+    /// When the file can not be read, and those of `pace` and `visit`.
+    pub fn walk(
+        &self,
+        first: u64,
+        last: u64,
+        pace: &dyn Fn(usize) -> io::Result<()>,
+        mut visit: impl FnMut(u64, &[u8]) -> io::Result<bool>,
+    ) -> io::Result<()> {
+        let (first, last) = (first.max(1), last.min(self.count));
         if first > last {
             return Ok(());
         }
@@ -152,25 +165,31 @@ impl Lines {
         let Some(&offset) = self.index.get(slot as usize) else {
             return Ok(());
         };
-        let mut reader = self.reader_at(offset);
+        let mut reader = self.reader_at(offset, pace);
         let mut line = Vec::new();
         for number in slot * STRIDE + 1..=last {
             if next_line(&mut reader, &mut line, self.line_bytes)?.is_none() {
                 break;
             }
-            if number >= first && !visit(number, &line) {
+            if number >= first && !visit(number, &line)? {
                 break;
             }
         }
         Ok(())
     }
 
-    fn reader_at(&self, offset: u64) -> BufReader<ReadFrom<'_>> {
+    /// Calls `visit` with each line from `first` to `last` until it returns false.
+    fn scan(&self, first: u64, last: u64, mut visit: impl FnMut(u64, &[u8]) -> bool) -> io::Result<()> {
+        self.walk(first, last, &|_| Ok(()), |number, line| Ok(visit(number, line)))
+    }
+
+    fn reader_at<'a>(&'a self, offset: u64, pace: &'a dyn Fn(usize) -> io::Result<()>) -> BufReader<ReadFrom<'a>> {
         BufReader::with_capacity(
-            128 << 10,
+            PIECE,
             ReadFrom {
                 file: &self.file,
                 offset,
+                pace,
             },
         )
     }
@@ -180,12 +199,14 @@ impl Lines {
 struct ReadFrom<'a> {
     file: &'a File,
     offset: u64,
+    pace: &'a dyn Fn(usize) -> io::Result<()>,
 }
 
 impl Read for ReadFrom<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read_at(buffer, self.offset)?;
         self.offset += count as u64;
+        (self.pace)(count)?;
         Ok(count)
     }
 }

@@ -3,10 +3,14 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-fn main() -> anyhow::Result<()> {
+fn main() -> anyhow::Result<ExitCode> {
+    if let Some(code) = whycrash_plugin_host::compile_if_asked() {
+        return Ok(code);
+    }
     for path in std::env::args_os().skip(1).map(PathBuf::from) {
         let wasm = fs::read(&path).with_context(|| format!("{} can not be read", path.display()))?;
         let code = whycrash_plugin_host::precompile(&wasm).with_context(|| path.display().to_string())?;
@@ -17,5 +21,5 @@ fn main() -> anyhow::Result<()> {
         }
         fs::write(&compiled, code).with_context(|| format!("{} can not be written", compiled.display()))?;
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

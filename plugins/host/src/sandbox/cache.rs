@@ -1,94 +1,182 @@
-//! Compiled plugins, kept between runs of the program.
+//! Compiled plugins, kept between runs of the program; and refusals, so that nothing is compiled twice for nothing.
 
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
-use std::io::Write as _;
+use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use super::PluginError;
+use super::{PluginError, compiler, engine, hex, inspect};
+use crate::PluginLimits;
 
-/// Each file begins with the SHA-256 of the code behind it: a disk that was full or a copy that was cut must not be run.
-const DIGEST_BYTES: usize = 32;
+/// Changes when what is refused changes: what was refused before is then looked at anew.
+const RULES: u32 = 1;
 
 /// A folder of compiled components, each named by the hash of its source and of everything its code depends on.
 ///
-/// A file is written beside its final name and renamed, and never written again. It is read into memory and never mapped: code
-/// that is being run can not change under it. One that can not be loaded is compiled anew.
+/// A file is written beside its final name and renamed, and never written again: `NAME.cwasm` is code, `NAME.sum` the SHA-256
+/// of it, without which it is not run (a disk that was full, or a copy that was cut), and `NAME.refused` says why there
+/// is no code. Code is mapped, so that what is not run takes no memory: the files must not be changed, only removed.
 #[derive(Debug)]
 pub(crate) struct CodeCache {
     folder: Option<PathBuf>,
+    /// The program that compiles in a process of its own; none to compile in this one.
+    compiler: Option<PathBuf>,
     /// Distinguishes engines: version of wasmtime and configuration.
     engine: u64,
 }
 
+/// Where one component's files are.
+struct Place<'a> {
+    folder: &'a Path,
+    name: String,
+}
+
 impl CodeCache {
-    pub(crate) fn new(folder: Option<PathBuf>, engine: &Engine) -> Self {
+    pub(crate) fn new(folder: Option<PathBuf>, compiler: Option<PathBuf>, engine: &Engine) -> Self {
         let mut hasher = std::hash::DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut hasher);
+        RULES.hash(&mut hasher);
         Self {
             folder,
+            compiler,
             engine: hasher.finish(),
         }
     }
 
-    /// The compiled form of a component that passed inspection.
-    pub(crate) fn load(&self, engine: &Engine, wasm: &[u8]) -> Result<Component, PluginError> {
-        let path = self.folder.as_deref().map(|folder| self.path(folder, wasm));
-        if let Some(component) = path.as_deref().and_then(|path| read(engine, path)) {
-            return Ok(component);
+    /// The compiled form of a component from anybody, who may have made it to hurt whoever compiles it.
+    pub(crate) fn load(&self, engine: &Engine, wasm: &[u8], limits: &PluginLimits) -> Result<Component, PluginError> {
+        inspect::check_size(wasm.len() as u64, limits)?;
+        let Some(folder) = &self.folder else {
+            let folder = tempfile::tempdir().map_err(not_kept)?;
+            let (component, _code) = self.compile(engine, wasm, limits, folder.path())?;
+            return component;
+        };
+        let place = Place {
+            folder,
+            name: self.name(wasm),
+        };
+        if let Some(known) = place.known(engine) {
+            return known;
         }
-        let component = Component::from_binary(engine, wasm)
-            .map_err(|error| PluginError::Refused(format!("it does not compile: {error:#}")))?;
-        if let Some(path) = path
-            && let Err(error) = write(&component, &path)
-        {
-            tracing::warn!(path = %path.display(), %error, "compiled plugin not kept; it will be compiled again next time");
+        fs::create_dir_all(folder).map_err(not_kept)?;
+        match self.compile(engine, wasm, limits, folder) {
+            Ok((component, code)) => {
+                if let Err(error) = place.keep(code) {
+                    tracing::warn!(%error, "compiled plugin not kept; it will be compiled again next time");
+                }
+                component
+            }
+            Err(PluginError::Refused(reason)) => {
+                if let Err(error) = place.write("refused", reason.as_bytes()) {
+                    tracing::warn!(%error, "refusal of a plugin not kept; it will be compiled again next time");
+                }
+                Err(PluginError::Refused(reason))
+            }
+            Err(error) => Err(error),
         }
-        Ok(component)
     }
 
-    fn path(&self, folder: &Path, wasm: &[u8]) -> PathBuf {
+    /// Compiles into a file of the folder, and loads that.
+    fn compile(
+        &self,
+        engine: &Engine,
+        wasm: &[u8],
+        limits: &PluginLimits,
+        folder: &Path,
+    ) -> Result<(Result<Component, PluginError>, NamedTempFile), PluginError> {
+        let mut code = NamedTempFile::new_in(folder).map_err(not_kept)?;
+        match &self.compiler {
+            Some(program) => compiler::compile(program, wasm, code.as_file())?,
+            None => {
+                inspect::inspect(wasm, limits)?;
+                let compiled = engine::precompile(wasm)
+                    .map_err(|error| PluginError::Refused(format!("it does not compile: {error:#}")))?;
+                io::Write::write_all(&mut code, &compiled).map_err(not_kept)?;
+            }
+        }
+        let component = map(engine, code.path()).map_err(|error| PluginError::Refused(format!("{error:#}")));
+        Ok((component, code))
+    }
+
+    fn name(&self, wasm: &[u8]) -> String {
         let mut hash = Sha256::new();
         hash.update(wasm);
         hash.update(self.engine.to_le_bytes());
-        folder.join(format!("{}.cwasm", super::hex(&hash.finalize())))
+        hex(&hash.finalize())
     }
 }
 
-fn read(engine: &Engine, path: &Path) -> Option<Component> {
-    let file = fs::read(path).ok()?;
-    let (digest, code) = file.split_at_checked(DIGEST_BYTES)?;
-    if Sha256::digest(code).as_slice() != digest {
-        tracing::warn!(path = %path.display(), "compiled plugin is damaged; compiling it anew");
-        return None;
+impl Place<'_> {
+    fn path(&self, extension: &str) -> PathBuf {
+        self.folder.join(format!("{}.{extension}", self.name))
     }
-    deserialize(engine, code)
-        .inspect_err(
-            |error| tracing::debug!(path = %path.display(), %error, "compiled plugin does not load; compiling it anew"),
-        )
-        .ok()
+
+    /// What came of the component before, if that is known and whole.
+    fn known(&self, engine: &Engine) -> Option<Result<Component, PluginError>> {
+        if let Ok(reason) = fs::read_to_string(self.path("refused")) {
+            return Some(Err(PluginError::Refused(reason)));
+        }
+        let sum = fs::read_to_string(self.path("sum")).ok()?;
+        let code = self.path("cwasm");
+        if sum_of(&code).is_none_or(|now| now != sum) {
+            tracing::warn!(path = %code.display(), "compiled plugin is damaged; compiling it anew");
+            return None;
+        }
+        let component = map(engine, &code);
+        component
+            .inspect_err(|error| tracing::debug!(%error, "compiled plugin does not load; compiling it anew"))
+            .ok()
+            .map(Ok)
+    }
+
+    fn keep(&self, code: NamedTempFile) -> io::Result<()> {
+        let sum = sum_of(code.path()).unwrap_or_default();
+        fs::set_permissions(code.path(), fs::Permissions::from_mode(0o444))?;
+        code.persist(self.path("cwasm"))?;
+        self.write("sum", sum.as_bytes())
+    }
+
+    fn write(&self, extension: &str, text: &[u8]) -> io::Result<()> {
+        let mut file = NamedTempFile::new_in(self.folder)?;
+        io::Write::write_all(&mut file, text)?;
+        file.persist(self.path(extension))?;
+        Ok(())
+    }
 }
 
-/// Loads code that [`Component::serialize`] of this program made earlier.
+/// SHA-256 of a file, lower-case hex.
+fn sum_of(path: &Path) -> Option<String> {
+    let mut file = File::open(path).ok()?;
+    let (mut hash, mut piece) = (Sha256::new(), vec![0; 1 << 20]);
+    loop {
+        match file.read(&mut piece).ok()? {
+            0 => return Some(hex(&hash.finalize())),
+            count => hash.update(piece.get(..count)?),
+        }
+    }
+}
+
+/// Loads native code from a file by mapping it.
+fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
+    // SAFETY: the file is trusted native code: it was made by our own compiler, in a folder that belongs to whoever runs this
+    // program, where files are renamed into place and never written again. wasmtime refuses code of another version or
+    // configuration.
+    unsafe { Component::deserialize_file(engine, path) }
+}
+
+/// Loads code that is built into this program.
 pub(crate) fn deserialize(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes are trusted native code: either built into this program, or read from the cache folder, which belongs
-    // to whoever runs it and where only `write` puts files. wasmtime refuses code of another version or configuration.
+    // SAFETY: the bytes are trusted native code that `plugins/build.sh` made with this program's own compiler. wasmtime refuses
+    // code of another version or configuration.
     unsafe { Component::deserialize(engine, code) }
 }
 
-fn write(component: &Component, path: &Path) -> anyhow::Result<()> {
-    let folder = path
-        .parent()
-        .ok_or_else(|| anyhow::anyhow!("{} has no folder", path.display()))?;
-    fs::create_dir_all(folder)?;
-    let code = component.serialize()?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(&Sha256::digest(&code))?;
-    file.write_all(&code)?;
-    file.persist(path)?;
-    Ok(())
+fn not_kept(error: io::Error) -> PluginError {
+    PluginError::Host(format!("there is no room for its compiled code: {error}"))
 }

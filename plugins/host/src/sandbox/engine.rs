@@ -12,10 +12,13 @@ pub(super) const TICK: Duration = Duration::from_millis(10);
 /// Runs that the pool holds at once; the address space it reserves grows with it.
 pub(super) const POOLED_RUNS: u32 = 32;
 
-/// Core instances, memories and tables of one component. One that was made from an interpreted language has dozens.
+/// Core instances, memories and tables of one component. One that was made from an interpreted language has dozens. The
+/// pool has room for as many runs of a component that has all of them as it holds runs: none can take another's place.
 const CORE_INSTANCES: u32 = 64;
 const MEMORIES: u32 = 4;
 const TABLES: u32 = 64;
+/// Elements of one table.
+const TABLE_ELEMENTS: usize = 100_000;
 
 /// Address space that the pool reserves for one memory: enough that no bounds check is needed for 32-bit addresses.
 const RESERVED_PER_MEMORY: u64 = 4 << 30;
@@ -62,13 +65,13 @@ fn pool(limits: &PluginLimits) -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(POOLED_RUNS)
         .total_core_instances(POOLED_RUNS * CORE_INSTANCES)
-        .total_memories(POOLED_RUNS)
-        .total_tables(POOLED_RUNS * 4)
+        .total_memories(POOLED_RUNS * MEMORIES)
+        .total_tables(POOLED_RUNS * TABLES)
         .max_core_instances_per_component(CORE_INSTANCES)
         .max_memories_per_component(MEMORIES)
         .max_tables_per_component(TABLES)
         .max_component_instance_size(10 << 20)
-        .table_elements(100_000)
+        .table_elements(TABLE_ELEMENTS)
         .max_memory_size(limits.memory);
     pool
 }

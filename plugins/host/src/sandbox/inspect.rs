@@ -18,13 +18,7 @@ const EXPORTS: [&str; 2] = ["about", "diagnose"];
 
 /// Checks that these bytes are a valid component that imports nothing but the plugin interface and exports what a plugin must.
 pub(crate) fn inspect(bytes: &[u8], limits: &PluginLimits) -> Result<(), PluginError> {
-    if bytes.len() > limits.component_bytes {
-        return Err(PluginError::Refused(format!(
-            "the file has {} bytes, more than the {} that are allowed",
-            bytes.len(),
-            limits.component_bytes
-        )));
-    }
+    check_size(bytes.len() as u64, limits)?;
     if !Parser::is_component(bytes) {
         let what = if Parser::is_core_wasm(bytes) {
             "a core WebAssembly module, not a component; build it for the component model, as the plugin SDK does"
@@ -38,6 +32,17 @@ pub(crate) fn inspect(bytes: &[u8], limits: &PluginLimits) -> Result<(), PluginE
         .validate_all(bytes)
         .map_err(|error| PluginError::Refused(format!("the file is damaged or invalid: {error}")))?;
     check_outermost(bytes)
+}
+
+/// Refuses a component that is too big.
+pub(crate) fn check_size(bytes: u64, limits: &PluginLimits) -> Result<(), PluginError> {
+    if bytes <= limits.component_bytes as u64 {
+        return Ok(());
+    }
+    Err(PluginError::Refused(format!(
+        "the file has {bytes} bytes, more than the {} that are allowed",
+        limits.component_bytes
+    )))
 }
 
 /// Checks imports and exports of the outermost component; what is nested in it can only use what that hands down.

@@ -1,13 +1,27 @@
-//! What a plugin may use, and the meter that counts it.
+//! What a plugin may use, and the meter that counts its memory.
+
+use std::time::Duration;
 
 use wasmtime::ResourceLimiter;
+
+use super::spending::Stopped;
+
+/// Components of at least this size carry an interpreter and a library: a Python one has 18 MB, a JavaScript one 12 MB, what
+/// is compiled from Rust or C less than one.
+const INTERPRETER_BYTES: usize = 4 << 20;
+/// How much more fuel a plugin gets that is interpreted: about what an interpreter needs for the same work.
+const INTERPRETED_FUEL: u64 = 100;
+/// How much more time.
+const INTERPRETED_TIME: u64 = 6;
 
 /// Upper bounds on one run of one plugin. A run that goes over one of them fails, and its row says which.
 #[derive(Clone, Debug)]
 pub struct PluginLimits {
-    /// The public budget: about one unit for each WebAssembly instruction (wasmtime's fuel).
+    /// The public budget: about one unit for each WebAssembly instruction (wasmtime's fuel). What the host does for the
+    /// plugin has a budget of the same size, at the rates that `docs/plugins.md` lists. Components of 4 MiB and more, which
+    /// carry an interpreter, have a hundred times as much.
     pub fuel: u64,
-    /// Wall time in milliseconds: the backstop behind `fuel`, for the time that the host spends on a plugin's behalf.
+    /// Processor time in milliseconds: the backstop behind `fuel`. Interpreted plugins have six times as much.
     pub millis: u64,
     /// Bytes of linear memory and tables.
     pub memory: usize,
@@ -15,8 +29,6 @@ pub struct PluginLimits {
     pub answer_bytes: usize,
     /// Bytes of evidence that the host hands over in one run.
     pub read_bytes: usize,
-    /// Bytes of text (as stored) that the host searches on the plugin's behalf in one run.
-    pub search_bytes: u64,
     /// Bytes of linear-time matcher that one pattern may compile to.
     pub pattern_bytes: usize,
     /// Findings, and entries of what to collect next.
@@ -33,6 +45,8 @@ pub struct PluginLimits {
     pub log_calls: usize,
     /// Bytes of a component's file.
     pub component_bytes: usize,
+    /// Failed or costly runs in a row after which a plugin is set aside; 0 for never. Built-in ones never are.
+    pub strikes: u32,
 }
 
 impl Default for PluginLimits {
@@ -43,7 +57,6 @@ impl Default for PluginLimits {
             memory: 256 << 20,
             answer_bytes: 4 << 20,
             read_bytes: 64 << 20,
-            search_bytes: 16 << 30,
             pattern_bytes: 1 << 20,
             findings: 32,
             citations: 32,
@@ -52,7 +65,27 @@ impl Default for PluginLimits {
             log_line_bytes: 1 << 10,
             log_calls: 10_000,
             component_bytes: 64 << 20,
+            strikes: 20,
         }
+    }
+}
+
+impl PluginLimits {
+    /// The limits of a component of this size.
+    pub(crate) fn of_component(&self, bytes: usize) -> Self {
+        if bytes < INTERPRETER_BYTES {
+            return self.clone();
+        }
+        Self {
+            fuel: self.fuel.saturating_mul(INTERPRETED_FUEL),
+            millis: self.millis.saturating_mul(INTERPRETED_TIME),
+            ..self.clone()
+        }
+    }
+
+    /// `millis` as a span of time.
+    pub(crate) fn time(&self) -> Duration {
+        Duration::from_millis(self.millis)
     }
 }
 
@@ -86,10 +119,10 @@ impl Meter {
         if self.used > self.limit {
             // An error and not a refusal: a refusal reaches the plugin as a failed allocation, and the reason would be
             // lost in whatever it does then.
-            return Err(wasmtime::Error::msg(format!(
+            return Err(wasmtime::Error::new(Stopped(format!(
                 "it asked for more than {} bytes of memory",
                 self.limit
-            )));
+            ))));
         }
         self.peak = self.peak.max(self.used);
         Ok(true)

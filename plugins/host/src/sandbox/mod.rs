@@ -1,15 +1,21 @@
 //! Where plugins run: each in a store of its own that is thrown away afterwards, with no capability but reading the report.
 
+mod about;
 mod bindings;
 mod cache;
+pub(crate) mod clean;
+mod compiler;
 mod convert;
 mod engine;
 mod inspect;
 mod limits;
+mod pattern;
 mod run;
 mod slots;
+mod spending;
 mod view;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,11 +25,14 @@ use wasmtime::component::{Component, HasSelf, Linker};
 
 pub(crate) use self::bindings::types;
 pub(crate) use self::cache::CodeCache;
+pub(crate) use self::clean::cut;
+pub use self::compiler::{THIS_PROGRAM, compile_if_asked};
+pub(crate) use self::inspect::check_size;
 pub use self::limits::PluginLimits;
-pub(crate) use self::run::Plugin;
+pub(crate) use self::pattern::Patterns;
 use self::run::Run;
+pub(crate) use self::run::{Plugin, Usage};
 use self::slots::Slots;
-pub(crate) use self::view::cut;
 
 /// Why a plugin can not be used, or why its run does not count.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +46,9 @@ pub(crate) enum PluginError {
     /// It said itself that it could not.
     #[error("it reported an error: {0}")]
     Reported(String),
+    /// The host could not: it says nothing about the plugin, and may be otherwise another time.
+    #[error("{0}")]
+    Host(String),
 }
 
 /// The report, as plugins hold it. There is one for each run, so that the handle has nothing to say.
@@ -49,8 +61,17 @@ pub(crate) struct Sandbox {
     linker: Linker<Run>,
     cache: CodeCache,
     limits: Arc<PluginLimits>,
-    tables: Arc<[String]>,
+    knowledge: Arc<Knowledge>,
     slots: Arc<Slots>,
+}
+
+/// What plugins are told about the documented causes, and held against.
+#[derive(Debug, Default)]
+pub(crate) struct Knowledge {
+    /// The recognise tables of all pages, as JSON.
+    pub(crate) tables: Vec<String>,
+    /// Ids that pages answer for.
+    pub(crate) causes: BTreeSet<String>,
 }
 
 impl std::fmt::Debug for Sandbox {
@@ -62,45 +83,50 @@ impl std::fmt::Debug for Sandbox {
 }
 
 impl Sandbox {
-    /// A sandbox whose plugins get these recognise tables, as JSON, and keep their compiled code in this folder.
-    pub(crate) fn new(limits: PluginLimits, tables: Vec<String>, cache: Option<PathBuf>) -> anyhow::Result<Self> {
+    /// A sandbox with a pool of instances of its own: what runs in one takes no place in another.
+    pub(crate) fn new(
+        limits: PluginLimits,
+        knowledge: Arc<Knowledge>,
+        cache: Option<PathBuf>,
+        compiler: Option<PathBuf>,
+    ) -> anyhow::Result<Self> {
         let engine = engine::engine(&limits).map_err(anyhow::Error::from)?;
         let mut linker = Linker::new(&engine);
         bindings::Plugin::add_to_linker::<_, HasSelf<Run>>(&mut linker, |run| run).map_err(anyhow::Error::from)?;
-        let cache = CodeCache::new(cache, &engine);
+        let cache = CodeCache::new(cache, compiler, &engine);
         let slots = Arc::new(Slots::new(engine::POOLED_RUNS));
         Ok(Self {
             engine,
             linker,
             cache,
             limits: Arc::new(limits),
-            tables: tables.into(),
+            knowledge,
             slots,
         })
     }
 
     /// Loads a component from anybody: inspects it before anything else, compiles it, and asks what it is.
     pub(crate) fn load(&self, wasm: &[u8]) -> Result<Plugin, PluginError> {
-        inspect::inspect(wasm, &self.limits)?;
-        let component = self.cache.load(&self.engine, wasm)?;
-        self.prepare(&component)
+        let component = self.cache.load(&self.engine, wasm, &self.limits)?;
+        self.prepare(&component, wasm.len())
     }
 
     /// Loads a component that was compiled when this program was built, or compiles it if that does not fit this machine.
     pub(crate) fn load_compiled(&self, wasm: &[u8], code: &[u8]) -> Result<Plugin, PluginError> {
         match cache::deserialize(&self.engine, code) {
-            Ok(component) => self.prepare(&component),
+            Ok(component) => self.prepare(&component, wasm.len()),
             Err(_) => self.load(wasm),
         }
     }
 
-    fn prepare(&self, component: &Component) -> Result<Plugin, PluginError> {
+    fn prepare(&self, component: &Component, bytes: usize) -> Result<Plugin, PluginError> {
         let ready = self
             .linker
             .instantiate_pre(component)
             .and_then(bindings::PluginPre::new)
             .map_err(|error| PluginError::Refused(format!("it does not fit the plugin interface: {error:#}")))?;
-        Plugin::new(ready, self.limits.clone(), self.tables.clone(), self.slots.clone())
+        let limits = Arc::new(self.limits.of_component(bytes));
+        Plugin::new(ready, limits, self.knowledge.clone(), self.slots.clone())
     }
 }
 

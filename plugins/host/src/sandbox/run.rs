@@ -1,23 +1,31 @@
 //! One plugin, and one run of it.
 
+use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use wasmtime::component::Resource;
-use wasmtime::{Engine, Store, Trap};
+use wasmtime::{Engine, PoolConcurrencyLimitError, Store, Trap, UpdateDeadline};
 
 use super::bindings::{self, types};
-use super::engine::TICK;
 use super::limits::Meter;
 use super::slots::Slots;
-use super::{PluginError, PluginLimits, cut};
+use super::spending::{Spending, Stopped};
+use super::view::HostFailure;
+use super::{Knowledge, PluginError, PluginLimits, about, clean, cut};
 use crate::case::Case;
+
+/// How often a run is tried that the host could not do.
+const TRIES: u32 = 4;
+/// How long it waits before it tries again.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A compiled plugin that said what it is.
 pub(crate) struct Plugin {
     ready: bindings::PluginPre<Run>,
     limits: Arc<PluginLimits>,
-    tables: Arc<[String]>,
+    knowledge: Arc<Knowledge>,
     slots: Arc<Slots>,
     pub(crate) info: types::PluginInfo,
 }
@@ -50,11 +58,13 @@ pub(crate) struct Answer {
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(super) case: Arc<Case>,
-    pub(super) tables: Arc<[String]>,
+    pub(super) knowledge: Arc<Knowledge>,
     pub(super) limits: Arc<PluginLimits>,
     pub(super) meter: Meter,
+    pub(super) spending: Rc<Spending>,
+    /// Patterns it has paid for.
+    pub(super) patterns: BTreeSet<String>,
     pub(super) read_left: usize,
-    pub(super) search_left: u64,
     pub(super) log: Vec<String>,
     pub(super) log_calls: usize,
 }
@@ -64,131 +74,131 @@ impl Plugin {
     pub(super) fn new(
         ready: bindings::PluginPre<Run>,
         limits: Arc<PluginLimits>,
-        tables: Arc<[String]>,
+        knowledge: Arc<Knowledge>,
         slots: Arc<Slots>,
     ) -> Result<Self, PluginError> {
-        let info = ask(&ready, &limits, &tables, &slots)?;
-        check_info(&info)?;
+        let asked = attempt(|| {
+            let _slot = slots.take();
+            let mut store = store(ready.engine(), &limits, &knowledge, Arc::default())?;
+            let said = ready
+                .instantiate(&mut store)
+                .and_then(|plugin| plugin.call_about(&mut store));
+            said.map_err(|error| stopped(&error, &limits))
+        });
+        let info = asked.map_err(|error| match error {
+            PluginError::Host(_) => error,
+            error => PluginError::Refused(format!("it does not say what it is: {error}")),
+        })?;
+        about::check(&info, &knowledge)?;
         Ok(Self {
             ready,
             limits,
-            tables,
+            knowledge,
             slots,
             info,
         })
     }
 
+    /// What one run of it may use.
+    pub(crate) fn limits(&self) -> &PluginLimits {
+        &self.limits
+    }
+
     /// Runs the plugin on a case. Whatever it does, this returns within its limits.
     pub(crate) fn run(&self, case: &Arc<Case>) -> Answer {
+        let mut usage = Usage::default();
+        let diagnosis = attempt(|| self.run_once(case, &mut usage));
+        Answer { diagnosis, usage }
+    }
+
+    fn run_once(&self, case: &Arc<Case>, usage: &mut Usage) -> Result<types::Diagnosis, PluginError> {
         let _slot = self.slots.take();
-        let started = Instant::now();
-        let mut store = match store(self.ready.engine(), &self.limits, &self.tables, case.clone()) {
-            Ok(store) => store,
-            Err(error) => {
-                return Answer {
-                    diagnosis: Err(error),
-                    usage: Usage::default(),
-                };
-            }
-        };
+        let mut store = store(self.ready.engine(), &self.limits, &self.knowledge, case.clone())?;
         let result = self
             .ready
             .instantiate(&mut store)
             .and_then(|plugin| plugin.call_diagnose(&mut store, Resource::new_own(0)));
         let fuel = self.limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
         let run = store.into_data();
-        let usage = Usage {
-            fuel,
-            millis: started.elapsed().as_secs_f64() * 1e3,
+        *usage = Usage {
+            fuel: fuel + run.spending.charged(),
+            millis: run.spending.clock().spent().as_secs_f64() * 1e3,
             memory: run.meter.peak() as u64,
             log: run.log,
         };
-        let diagnosis = match result {
+        match result {
             Ok(Ok(diagnosis)) => Ok(diagnosis),
-            Ok(Err(said)) => Err(PluginError::Reported(cut(&said, self.limits.text_bytes))),
-            Err(error) => Err(PluginError::Stopped(reason(&error, &self.limits))),
-        };
-        Answer { diagnosis, usage }
+            Ok(Err(said)) => Err(PluginError::Reported(clean::lines(&cut(&said, self.limits.text_bytes)))),
+            Err(error) => Err(stopped(&error, &self.limits)),
+        }
     }
 }
 
-fn ask(
-    ready: &bindings::PluginPre<Run>,
-    limits: &Arc<PluginLimits>,
-    tables: &Arc<[String]>,
-    slots: &Slots,
-) -> Result<types::PluginInfo, PluginError> {
-    let _slot = slots.take();
-    let mut store = store(ready.engine(), limits, tables, Arc::default())?;
-    ready
-        .instantiate(&mut store)
-        .and_then(|plugin| plugin.call_about(&mut store))
-        .map_err(|error| PluginError::Refused(format!("it does not say what it is: {}", reason(&error, limits))))
+/// Tries again what failed for no reason of the plugin's.
+fn attempt<T>(mut run: impl FnMut() -> Result<T, PluginError>) -> Result<T, PluginError> {
+    for number in 1..TRIES {
+        match run() {
+            Err(PluginError::Host(reason)) => tracing::warn!(reason, number, "a plugin could not be run; trying again"),
+            settled => return settled,
+        }
+        std::thread::sleep(PAUSE * number);
+    }
+    run()
 }
 
 fn store(
     engine: &Engine,
     limits: &Arc<PluginLimits>,
-    tables: &Arc<[String]>,
+    knowledge: &Arc<Knowledge>,
     case: Arc<Case>,
 ) -> Result<Store<Run>, PluginError> {
     let run = Run {
         case,
-        tables: tables.clone(),
+        knowledge: knowledge.clone(),
         limits: limits.clone(),
         meter: Meter::new(limits.memory),
+        spending: Rc::new(Spending::new(limits.fuel, limits.time())),
+        patterns: BTreeSet::new(),
         read_left: limits.read_bytes,
-        search_left: limits.search_bytes,
         log: Vec::new(),
         log_calls: 0,
     };
     let mut store = Store::new(engine, run);
     store.limiter(|run| &mut run.meter);
     store.set_hostcall_fuel(limits.answer_bytes);
-    store.set_epoch_deadline(limits.millis.div_ceil(TICK.as_millis() as u64).max(1));
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(|store| {
+        store.data().spending.clock().check()?;
+        Ok(UpdateDeadline::Continue(1))
+    });
     store
         .set_fuel(limits.fuel)
-        .map_err(|error| PluginError::Stopped(format!("{error:#}")))?;
+        .map_err(|error| PluginError::Host(format!("{error:#}")))?;
     Ok(store)
 }
 
-/// Names and ids end up in documents and pages, so they are held to their form.
-fn check_info(info: &types::PluginInfo) -> Result<(), PluginError> {
-    let kebab = |text: &str| {
-        !text.is_empty()
-            && text.len() <= 64
-            && text
-                .bytes()
-                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-    };
-    if !kebab(&info.name) {
-        return Err(PluginError::Refused(format!(
-            "it calls itself {:?}: a plugin's name has lower-case letters, digits and hyphens, 64 at most",
-            cut(&info.name, 80)
-        )));
+/// Why a run was stopped, and whose doing that was.
+fn stopped(error: &wasmtime::Error, limits: &PluginLimits) -> PluginError {
+    if let Some(reason) = hosts(error) {
+        return PluginError::Host(reason);
     }
-    if info.version.is_empty() || info.version.len() > 64 || info.version.chars().any(char::is_control) {
-        return Err(PluginError::Refused(
-            "its version is empty, too long or not printable".to_owned(),
-        ));
-    }
-    match info.causes.iter().find(|cause| !kebab(cause)) {
-        Some(cause) => Err(PluginError::Refused(format!(
-            "it names the cause {:?}, which is no id",
-            cut(cause, 80)
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// Why a run was stopped, in words.
-fn reason(error: &wasmtime::Error, limits: &PluginLimits) -> String {
-    match error.downcast_ref::<Trap>() {
+    PluginError::Stopped(match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => format!("it used up its {} units of fuel", limits.fuel),
-        Some(Trap::Interrupt) => format!("it ran for more than {} ms", limits.millis),
         Some(Trap::StackOverflow) => "its call stack overflowed".to_owned(),
         Some(Trap::UnreachableCodeReached) => "it panicked (it executed an unreachable instruction)".to_owned(),
         Some(trap) => format!("it trapped: {}", trap.to_string().trim_start_matches("wasm trap: ")),
-        None => error.root_cause().to_string(),
+        None => clean::line(&cut(&error.root_cause().to_string(), limits.text_bytes)),
+    })
+}
+
+/// What the host lacked, if that is why: places in the pool, memory, address space, an artifact that was there before.
+fn hosts(error: &wasmtime::Error) -> Option<String> {
+    if error.is::<Stopped>() || error.is::<Trap>() {
+        return None;
     }
+    let lacks = error.is::<PoolConcurrencyLimitError>()
+        || error.is::<HostFailure>()
+        || error.is::<rustix::io::Errno>()
+        || error.is::<std::io::Error>();
+    lacks.then(|| format!("the host could not run it: {error:#}"))
 }

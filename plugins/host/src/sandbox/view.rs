@@ -1,32 +1,38 @@
-//! The report as a plugin reads it: every answer bounded and paid for from the run's allowance.
+//! The report as a plugin reads it: every answer bounded, and every piece of work for it charged before it is done.
 
-use regex::bytes::RegexBuilder;
+use std::io;
+use std::sync::Arc;
+
 use wasmtime::component::Resource;
 
-use super::ReportHandle;
 use super::bindings::{PluginImports, evidence, types};
-use super::convert;
+use super::pattern::{PATTERN_BYTES, Pattern, Searcher};
 use super::run::Run;
+use super::spending::{self, Stopped};
+use super::{ReportHandle, clean, convert, cut};
+use crate::case::CaseArtifact;
 
 /// Entries that one call returns at most, whatever it asks for.
 const PAGE: usize = 4096;
 
 impl PluginImports for Run {
     fn log(&mut self, line: String) -> wasmtime::Result<()> {
+        self.call(line.len())?;
         self.log_calls += 1;
         if self.log_calls > self.limits.log_calls {
             return Err(stop(format!("it logged more than {} lines", self.limits.log_calls)));
         }
         if self.log.len() < self.limits.log_lines {
-            self.log.push(cut(&line, self.limits.log_line_bytes));
+            self.log.push(clean::line(&cut(&line, self.limits.log_line_bytes)));
         }
         Ok(())
     }
 
     fn recognise_tables(&mut self) -> wasmtime::Result<Vec<String>> {
-        let tables = self.tables.clone();
-        self.pay(tables.iter().map(String::len).sum())?;
-        Ok(tables.to_vec())
+        self.call(0)?;
+        let knowledge = self.knowledge.clone();
+        self.pay(knowledge.tables.iter().map(String::len).sum())?;
+        Ok(knowledge.tables.clone())
     }
 }
 
@@ -35,6 +41,7 @@ impl evidence::Host for Run {}
 
 impl evidence::HostReport for Run {
     fn artifacts(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<Vec<evidence::Artifact>> {
+        self.call(0)?;
         let case = self.case.clone();
         self.page(case.artifacts.iter().map(convert::artifact), |artifact| {
             artifact.name.len() + artifact.kind.len()
@@ -42,7 +49,9 @@ impl evidence::HostReport for Run {
     }
 
     fn fact(&mut self, _: Resource<ReportHandle>, path: String) -> wasmtime::Result<Option<String>> {
-        let value = self.case.fact(&path);
+        self.call(path.len())?;
+        let (value, looked_through) = self.case.weighed_fact(&path);
+        self.spending.charge_bytes(looked_through).map_err(stopped)?;
         self.json(value)
     }
 
@@ -53,6 +62,7 @@ impl evidence::HostReport for Run {
         first: u64,
         count: u32,
     ) -> wasmtime::Result<Vec<evidence::Line>> {
+        self.call(artifact.len())?;
         let case = self.case.clone();
         let Some(text) = case.artifact(&artifact).and_then(|artifact| artifact.text.as_ref()) else {
             return Ok(Vec::new());
@@ -61,13 +71,19 @@ impl evidence::HostReport for Run {
         let last = first
             .saturating_add(u64::from(count).min(PAGE as u64))
             .saturating_sub(1);
-        let lines = text.range(first, last).map_err(|error| unreadable(&artifact, &error))?;
-        self.page(
-            (first..)
-                .zip(lines)
-                .map(|(number, text)| convert::line(&artifact, number, text)),
-            line_bytes,
-        )
+        let mut lines = Vec::new();
+        let (spending, read_left) = (self.spending.clone(), &mut self.read_left);
+        let limit = self.limits.read_bytes;
+        if count > 0 {
+            let read = text.walk(first, last, &|bytes| spending.pace(bytes), |number, line| {
+                let line = convert::line(&artifact, number, String::from_utf8_lossy(line).into_owned());
+                pay(read_left, limit, size_of::<evidence::Line>() + line_bytes(&line)).map_err(io::Error::other)?;
+                lines.push(line);
+                Ok(true)
+            });
+            read.map_err(|error| ended(&artifact, error))?;
+        }
+        Ok(lines)
     }
 
     fn search(
@@ -77,36 +93,23 @@ impl evidence::HostReport for Run {
         pattern: String,
         limit: u32,
     ) -> wasmtime::Result<Result<Vec<evidence::Line>, String>> {
-        let regex = RegexBuilder::new(&pattern)
-            .size_limit(self.limits.pattern_bytes)
-            .dfa_size_limit(self.limits.pattern_bytes)
-            .build();
-        let regex = match regex {
-            Ok(regex) => regex,
-            Err(error) => return Ok(Err(cut(&error.to_string(), self.limits.text_bytes))),
-        };
+        self.call(artifact.as_ref().map_or(0, String::len))?;
         let case = self.case.clone();
+        let pattern = match self.pattern(&pattern)? {
+            Ok(pattern) => pattern,
+            Err(flaw) => return Ok(Err(cut(&flaw, self.limits.text_bytes))),
+        };
         let limit = (limit as usize).min(PAGE);
+        let mut searcher = pattern.searcher();
         let mut hits = Vec::new();
         let wanted = case
             .artifacts
             .iter()
             .filter(|one| artifact.as_ref().is_none_or(|name| *name == one.head.name));
-        for (head, text) in wanted.filter_map(|one| Some((&one.head, one.text.as_ref()?))) {
-            if hits.len() >= limit {
-                break;
-            }
-            self.pay_search(head.bytes)?;
-            let found = text
-                .search(&regex, 1, limit - hits.len())
-                .map_err(|error| unreadable(&head.name, &error))?;
-            hits.extend(
-                found
-                    .into_iter()
-                    .map(|(number, line)| convert::line(&head.name, number, line)),
-            );
+        for one in wanted {
+            self.search_artifact(one, &mut searcher, limit, &mut hits)?;
         }
-        self.page(hits, line_bytes).map(Ok)
+        Ok(Ok(hits))
     }
 
     fn threads(
@@ -115,6 +118,7 @@ impl evidence::HostReport for Run {
         first: u32,
         count: u32,
     ) -> wasmtime::Result<Vec<evidence::Thread>> {
+        self.call(0)?;
         let case = self.case.clone();
         let threads = range(&case.evidence.threads, first, count).iter().map(convert::thread);
         self.page(threads, |thread| thread.id.len() + thread.artifact.len())
@@ -127,6 +131,7 @@ impl evidence::HostReport for Run {
         first: u32,
         count: u32,
     ) -> wasmtime::Result<Vec<evidence::Frame>> {
+        self.call(0)?;
         let case = self.case.clone();
         let frames = case
             .evidence
@@ -149,7 +154,12 @@ impl evidence::HostReport for Run {
         first: u32,
         count: u32,
     ) -> wasmtime::Result<Vec<evidence::Event>> {
+        self.call(kind.as_ref().map_or(0, String::len))?;
         let case = self.case.clone();
+        // Each event before the first that is wanted is looked at too.
+        self.spending
+            .charge(case.evidence.timeline.len() as u64)
+            .map_err(stopped)?;
         let events = case
             .events(kind.as_deref())
             .skip(first as usize)
@@ -161,11 +171,13 @@ impl evidence::HostReport for Run {
     }
 
     fn memory_snapshots(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<Vec<String>> {
+        self.call(0)?;
         let case = self.case.clone();
         self.page(case.evidence.memory_snapshots.iter().map(convert::json), String::len)
     }
 
     fn collectives(&mut self, _: Resource<ReportHandle>, rank: Option<u32>) -> wasmtime::Result<Vec<String>> {
+        self.call(0)?;
         let case = self.case.clone();
         let verdicts = case
             .evidence
@@ -177,6 +189,7 @@ impl evidence::HostReport for Run {
     }
 
     fn context(&mut self, _: Resource<ReportHandle>, path: String) -> wasmtime::Result<Option<String>> {
+        self.call(path.len())?;
         let value = self.case.context(&path);
         self.json(value)
     }
@@ -187,32 +200,54 @@ impl evidence::HostReport for Run {
 }
 
 impl Run {
-    /// Takes what an answer weighs from the run's allowance.
-    fn pay(&mut self, bytes: usize) -> wasmtime::Result<()> {
-        match self.read_left.checked_sub(bytes) {
-            Some(left) => {
-                self.read_left = left;
-                Ok(())
-            }
-            None => Err(stop(format!(
-                "it read more than {} bytes of evidence",
-                self.limits.read_bytes
-            ))),
-        }
+    /// Charges a call, and what came with it.
+    fn call(&self, bytes: usize) -> wasmtime::Result<()> {
+        self.spending.charge(spending::CALL).map_err(stopped)?;
+        self.spending.charge_bytes(bytes).map_err(stopped)
     }
 
-    /// Takes the search of a text of this size from the run's allowance.
-    fn pay_search(&mut self, bytes: u64) -> wasmtime::Result<()> {
-        match self.search_left.checked_sub(bytes) {
-            Some(left) => {
-                self.search_left = left;
-                Ok(())
-            }
-            None => Err(stop(format!(
-                "it searched more than {} bytes of text",
-                self.limits.search_bytes
-            ))),
+    /// Takes what an answer weighs from the run's allowance.
+    fn pay(&mut self, bytes: usize) -> wasmtime::Result<()> {
+        self.spending.charge_bytes(bytes).map_err(stopped)?;
+        pay(&mut self.read_left, self.limits.read_bytes, bytes).map_err(stopped)
+    }
+
+    /// The pattern, compiled; paid for once in a run, whether or not another plugin asked for it before.
+    fn pattern(&mut self, pattern: &str) -> wasmtime::Result<Result<Arc<Pattern>, String>> {
+        // What is too long is not compiled.
+        if pattern.len() <= PATTERN_BYTES && !self.patterns.contains(pattern) {
+            self.spending
+                .charge((pattern.len() as u64).saturating_mul(spending::PATTERN_BYTE))
+                .map_err(stopped)?;
+            self.patterns.insert(pattern.to_owned());
         }
+        Ok(self.case.patterns.get(pattern, self.limits.pattern_bytes))
+    }
+
+    /// Adds lines of an artifact that match until there are as many as wanted.
+    fn search_artifact(
+        &mut self,
+        artifact: &CaseArtifact,
+        searcher: &mut Searcher<'_>,
+        limit: usize,
+        hits: &mut Vec<evidence::Line>,
+    ) -> wasmtime::Result<()> {
+        let Some(text) = artifact.text.as_ref().filter(|_| hits.len() < limit) else {
+            return Ok(());
+        };
+        let name = &artifact.head.name;
+        let (spending, read_left) = (self.spending.clone(), &mut self.read_left);
+        let read_bytes = self.limits.read_bytes;
+        let searched = text.walk(1, u64::MAX, &|bytes| spending.pace(bytes), |number, line| {
+            if searcher.is_match(line, &spending).map_err(io::Error::other)? {
+                let line = convert::line(name, number, String::from_utf8_lossy(line).into_owned());
+                pay(read_left, read_bytes, size_of::<evidence::Line>() + line_bytes(&line))
+                    .map_err(io::Error::other)?;
+                hits.push(line);
+            }
+            Ok(hits.len() < limit)
+        });
+        searched.map_err(|error| ended(name, error))
     }
 
     /// Collects at most a page of entries, paying for each before the next is made.
@@ -223,6 +258,7 @@ impl Run {
     ) -> wasmtime::Result<Vec<T>> {
         let mut page = Vec::new();
         for entry in entries.into_iter().take(PAGE) {
+            self.spending.charge(spending::ENTRY).map_err(stopped)?;
             self.pay(size_of::<T>() + weight(&entry))?;
             page.push(entry);
         }
@@ -246,15 +282,33 @@ fn range<T>(list: &[T], first: u32, count: u32) -> &[T] {
     &list[start..end]
 }
 
-fn unreadable(artifact: &str, error: &std::io::Error) -> wasmtime::Error {
-    stop(format!("the artifact {artifact:?} can not be read any more: {error}"))
+/// Takes what an answer weighs from what is left.
+fn pay(left: &mut usize, limit: usize, bytes: usize) -> Result<(), Stopped> {
+    *left = left
+        .checked_sub(bytes)
+        .ok_or_else(|| Stopped(format!("it read more than {limit} bytes of evidence")))?;
+    Ok(())
 }
+
+/// Why reading an artifact ended: the run's allowance did, or the file can not be read, which is no fault of the plugin.
+fn ended(artifact: &str, error: io::Error) -> wasmtime::Error {
+    match error.downcast::<Stopped>() {
+        Ok(why) => stopped(why),
+        Err(error) => wasmtime::Error::new(HostFailure(format!(
+            "the artifact {artifact:?} can not be read any more: {error}"
+        ))),
+    }
+}
+
+/// Something that the host could not do, through no fault of the plugin.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct HostFailure(pub(super) String);
 
 fn stop(words: String) -> wasmtime::Error {
-    wasmtime::Error::msg(words)
+    stopped(Stopped(words))
 }
 
-/// The beginning of a text: at most so many bytes, never half a character.
-pub(crate) fn cut(text: &str, bytes: usize) -> String {
-    text[..text.floor_char_boundary(bytes)].to_owned()
+fn stopped(why: Stopped) -> wasmtime::Error {
+    wasmtime::Error::new(why)
 }

@@ -11,15 +11,13 @@ use crate::support::{component, diagnose, diagnoser, plugin_folder};
 
 /// One for all tests, as a server has one for all reports.
 static DIAGNOSER: LazyLock<Diagnoser> = LazyLock::new(|| {
-    let folder = plugin_folder(&[
-        ("misbehaving.wasm", &component("hostile/misbehaving")),
-        ("dataloader-worker.wasm", &component("dataloader-worker")),
-    ]);
+    let folder = plugin_folder(&[("misbehaving.wasm", &component("hostile/misbehaving"))]);
     let limits = PluginLimits {
         fuel: 100_000_000,
         memory: 64 << 20,
-        search_bytes: 1 << 20,
         read_bytes: 1 << 20,
+        // One plugin does every misdeed, one after the other.
+        strikes: 0,
         ..PluginLimits::default()
     };
     diagnoser(folder.path(), limits)

@@ -2,11 +2,11 @@
 
 use whycrash_plugin_host::{Outcome, PluginLimits, precompile};
 
-use crate::support::{component, diagnose, diagnoser, plugin_folder};
+use crate::support::{COMPILER, component, diagnose, diagnoser, plugin_folder};
 
 #[test]
 fn what_is_no_plugin_is_refused_with_words() {
-    let good = component("dataloader-worker");
+    let good = component("hostile/misbehaving");
     let (half, _) = good.split_at(good.len() / 2);
     let code = precompile(&good).unwrap();
     let folder = plugin_folder(&[
@@ -34,7 +34,10 @@ fn what_is_no_plugin_is_refused_with_words() {
     insta::assert_snapshot!(listed.join("\n"));
 
     let document = diagnose(&diagnoser, "");
-    assert_eq!(document.findings[0].cause, "dl-worker-oom-killed", "the good one runs");
+    assert_eq!(
+        document.findings[0].cause, "dl-worker-oom-killed",
+        "the built-in ones run"
+    );
     let failed = document
         .plugins
         .iter()
@@ -70,23 +73,29 @@ fn a_component_that_is_too_big_is_refused() {
 #[test]
 fn compiled_code_that_was_damaged_is_compiled_anew() {
     let cache = tempfile::tempdir().unwrap();
-    let folder = plugin_folder(&[("good.wasm", &component("dataloader-worker"))]);
+    let folder = plugin_folder(&[("good.wasm", &component("hostile/misbehaving"))]);
     let load = || {
         let settings = whycrash_plugin_host::Settings {
             plugin_folders: vec![folder.path().to_owned()],
             cache: Some(cache.path().to_owned()),
+            compiler: Some(COMPILER.into()),
             ..Default::default()
         };
-        whycrash_plugin_host::Diagnoser::new(settings).unwrap().plugins()
+        let diagnoser = whycrash_plugin_host::Diagnoser::new(settings).unwrap();
+        diagnoser.wait_for_plugins();
+        diagnoser.plugins()
     };
     let first = load();
     let kept: Vec<_> = std::fs::read_dir(cache.path())
         .unwrap()
         .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "cwasm"))
         .collect();
     assert_eq!(kept.len(), 1, "one component, one file");
     let mut code = std::fs::read(&kept[0]).unwrap();
     code.truncate(code.len() / 2);
+    // Another file: the first may still be mapped.
+    std::fs::remove_file(&kept[0]).unwrap();
     std::fs::write(&kept[0], code).unwrap();
     assert_eq!(load(), first);
 }

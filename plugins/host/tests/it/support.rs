@@ -16,6 +16,9 @@ pub fn component(name: &str) -> Vec<u8> {
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; run plugins/build.sh first", path.display()))
 }
 
+/// The program that compiles plugins in a process of its own.
+pub const COMPILER: &str = env!("CARGO_BIN_EXE_whycrash-precompile");
+
 /// Code that one test compiled serves all.
 pub fn cache() -> PathBuf {
     std::env::temp_dir().join("whycrash-test-plugins")
@@ -34,10 +37,13 @@ pub fn diagnoser(folder: &Path, limits: PluginLimits) -> Diagnoser {
     let settings = Settings {
         plugin_folders: vec![folder.to_owned()],
         cache: Some(cache()),
+        compiler: Some(COMPILER.into()),
         plugin_limits: limits,
         ..Settings::default()
     };
-    Diagnoser::new(settings).unwrap()
+    let diagnoser = Diagnoser::new(settings).unwrap();
+    diagnoser.wait_for_plugins();
+    diagnoser
 }
 
 /// A log in which a `DataLoader` worker was killed: something for an honest plugin to find.

@@ -10,7 +10,7 @@ const CAUSE: &str = "abrt-assert";
 
 impl Plugin for Misbehaving {
     fn about() -> Info {
-        Info::new("misbehaving", env!("CARGO_PKG_VERSION")).names([CAUSE, "never-heard-of"])
+        Info::new("misbehaving", env!("CARGO_PKG_VERSION")).names([CAUSE])
     }
 
     fn diagnose(report: &Report) -> Result<Diagnosis, String> {

@@ -1,0 +1,139 @@
+//! From a description to a component.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::Resolve;
+
+use crate::Case;
+use crate::data::Data;
+
+/// Everything that a plugin may import, under names that instructions use.
+const IMPORTS: &str = r#"
+  (import "$root" "log" (func $log (param i32 i32)))
+  (import "$root" "recognise-tables" (func $tables (param i32)))
+  (import "whycrash:plugin/evidence@1.0.0" "[method]report.artifacts" (func $artifacts (param i32 i32)))
+  (import "whycrash:plugin/evidence@1.0.0" "[method]report.fact" (func $fact (param i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@1.0.0" "[method]report.lines" (func $lines (param i32 i32 i32 i64 i32 i32)))
+  (import "whycrash:plugin/evidence@1.0.0" "[method]report.search"
+    (func $search (param i32 i32 i32 i32 i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@1.0.0" "[method]report.threads" (func $threads (param i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@1.0.0" "[method]report.frames" (func $frames (param i32 i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@1.0.0" "[method]report.events" (func $events (param i32 i32 i32 i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@1.0.0" "[method]report.memory-snapshots" (func $snapshots (param i32 i32)))
+  (import "whycrash:plugin/evidence@1.0.0" "[method]report.collectives" (func $collectives (param i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@1.0.0" "[method]report.context" (func $context (param i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@1.0.0" "[resource-drop]report" (func $drop (param i32)))
+"#;
+
+/// Memory for what the host returns: taken from the end of what is in use. `$forget` gives all of it back.
+const ALLOCATOR: &str = r#"
+  (func $forget (global.set $heap (global.get $heap-start)))
+  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+    (local $at i32) (local $missing i32)
+    (local.set $at
+      (i32.and
+        (i32.add (global.get $heap) (i32.sub (local.get 2) (i32.const 1)))
+        (i32.sub (i32.const 0) (local.get 2))))
+    (global.set $heap (i32.add (local.get $at) (local.get 3)))
+    (local.set $missing (i32.sub (global.get $heap) (i32.mul (memory.size) (i32.const 65536))))
+    (if (i32.gt_s (local.get $missing) (i32.const 0))
+      (then (drop (memory.grow (i32.add (i32.div_u (local.get $missing) (i32.const 65536)) (i32.const 1))))))
+    (local.get $at))
+"#;
+
+/// The plugin of a case.
+pub fn component(case: &Case) -> anyhow::Result<Vec<u8>> {
+    let mut module = wat::parse_str(module(case)).context("its module is no WebAssembly text")?;
+    let mut resolve = Resolve::default();
+    let interface = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/wit/v1");
+    let (package, _) = resolve.push_dir(&interface)?;
+    let world = resolve.select_world(&[package], Some("plugin"))?;
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
+    let component = ComponentEncoder::default().module(&module)?.validate(false).encode()?;
+    case.more_modules.iter().try_fold(component, with_module)
+}
+
+fn module(case: &Case) -> String {
+    let mut data = Data::default();
+    let mut texts = String::new();
+    for (number, text) in case.texts.iter().enumerate() {
+        let (at, count) = data.text(text);
+        let _ = writeln!(
+            texts,
+            "  (global $t{number} i32 (i32.const {at})) (global $n{number} i32 (i32.const {count}))"
+        );
+    }
+    let (info, diagnosis) = (data.info(case), data.diagnosis(&case.findings));
+    let (at, bytes) = data.segment();
+    let bytes = bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "\\{byte:02x}");
+        text
+    });
+    let heap = data.end().next_multiple_of(65536);
+    let start = if case.start.is_empty() {
+        String::new()
+    } else {
+        format!("(func $start (local $a i32) {}) (start $start)", case.start)
+    };
+    let Case {
+        about,
+        diagnose,
+        module,
+        ..
+    } = case;
+    format!(
+        r#"(module {IMPORTS}
+  (memory (export "memory") {pages})
+  (global $heap-start i32 (i32.const {heap})) (global $heap (mut i32) (i32.const {heap}))
+{texts}  (data (i32.const {at}) "{bytes}") {ALLOCATOR} {module} {start}
+  (func (export "about") (result i32) (local $a i32) (local $b i32) {about} (i32.const {info}))
+  (func (export "diagnose") (param $report i32) (result i32) (local $a i32) (local $b i32)
+    {diagnose} (call $drop (local.get $report)) (i32.const {diagnosis})))"#,
+        pages = heap / 65536 + 1,
+    )
+}
+
+/// The component with one more core module, and an instance of it, at its end (Component Model, binary format: sections 1
+/// and 2).
+fn with_module(mut component: Vec<u8>, text: &String) -> anyhow::Result<Vec<u8>> {
+    let module = wat::parse_str(text)?;
+    let index = core_modules(&component)?;
+    component.push(1);
+    leb(&mut component, module.len());
+    component.extend(module);
+    let mut instance = vec![1, 0];
+    leb(&mut instance, index);
+    instance.push(0);
+    component.push(2);
+    leb(&mut component, instance.len());
+    component.extend(instance);
+    Ok(component)
+}
+
+/// How many core modules a component has.
+fn core_modules(component: &[u8]) -> anyhow::Result<usize> {
+    let (mut rest, mut count) = (component.get(8..).context("it has a header")?, 0);
+    while let Some((id, tail)) = rest.split_first() {
+        let (length, width) = unleb(tail);
+        count += usize::from(*id == 1);
+        rest = tail.get(width + length..).context("a section is whole")?;
+    }
+    Ok(count)
+}
+
+fn leb(bytes: &mut Vec<u8>, mut value: usize) {
+    while value >= 0x80 {
+        bytes.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+fn unleb(bytes: &[u8]) -> (usize, usize) {
+    let width = bytes.iter().take_while(|byte| **byte & 0x80 != 0).count() + 1;
+    let digits = bytes.iter().take(width).rev();
+    (digits.fold(0, |sum, byte| (sum << 7) | usize::from(byte & 0x7f)), width)
+}

@@ -1,0 +1,7 @@
+//! Hostile plugins against the host: each alone and in crowds, on the command line and in a live server.
+
+mod alone;
+mod command_line;
+mod crowd;
+mod server;
+mod support;
