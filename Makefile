@@ -7,7 +7,7 @@ export PATH := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/whycrash/node/bin:$(PATH)
 SAY = @printf '%s\n' >&2
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: setup plugins web build run test test-rust test-browser check truth bench attack score fuzz clean
+.PHONY: setup plugins web build run test test-rust test-browser check truth bench attack score gpualert fuzz clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test check
@@ -75,6 +75,9 @@ attack: build     ## attack a real server under healthy load: hostile requests a
 
 score: build      ## diagnose the labelled corpus, one row a cause
 	cargo test -q -p whycrash-tests --test it -- --nocapture corpus
+
+gpualert: plugins  ## the public corpus of GPUAlert, from a checkout: make gpualert CHECKOUT=folder
+	cargo run -q -p whycrash-bench --bin gpualert -- $(CHECKOUT)
 
 fuzz:             ## give every reader damaged input, FUZZ_SECONDS each
 	@knowledge/fuzz/run.sh $(FUZZ_SECONDS)

@@ -16,7 +16,7 @@ const CASES = {
   snapshot: 'oom-fragmentation-snapshot',
   traceback: 'dl-worker-killed',
   core: 'seg-null-deref-worker-thread',
-  nothing: 'none-user-exception',
+  nothing: 'py-user-exception-plain',
 };
 
 before(async () => {

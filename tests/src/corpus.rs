@@ -31,6 +31,9 @@ pub struct Label {
     pub versions: String,
     /// File names of the artifacts.
     pub artifacts: Vec<String>,
+    /// Whether the artifacts were written from the documented grammar of messages, and no crash left them.
+    #[serde(default)]
+    pub synthetic: bool,
     /// Causes that must not be named.
     #[serde(default)]
     pub expect_not: Vec<String>,

@@ -1,3 +1,4 @@
 //! What the tests of the whole share.
 
 pub mod corpus;
+pub mod score;

@@ -15,10 +15,24 @@ pub struct Cause {
     pub summary: String,
     /// `fatal`, `wrong-results`, `slow` or `notice`.
     pub severity: String,
+    /// Who owns the failure: `program`, `data`, `environment`, `framework`, `hardware`, `network` or `operator`; `unknown`
+    /// where that is what has to be found out.
+    pub domain: String,
+    /// Whether it is worth a second try.
+    pub retry: Retry,
     /// Words to find it by.
     pub tags: Vec<String>,
     /// Other ids this page answers for.
     pub also: Vec<String>,
+    /// For a family: the causes that look alike, and that this page stands for where the evidence can not tell them apart.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<String>,
+    /// Holds of so much that it is only said where nothing else is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub last_resort: bool,
+    /// What follows from it, and looks like a failure of its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub leads_to: Vec<Consequence>,
     /// What a person sees.
     pub signs: Vec<String>,
     /// The signs that a machine can check, as tables.
@@ -39,6 +53,27 @@ pub struct Cause {
     /// The page's prose, Markdown. Links to other causes are relative file names, such as `oom-exhaustion.md`.
     #[serde(skip_deserializing)]
     pub body: String,
+}
+
+/// Whether a second try is worth it, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Retry {
+    /// `retry`, `retry-elsewhere` (on another machine), `change-first` (the same again fails again), `ask-owner` (somebody
+    /// ended it on purpose, or has to act), or `unknown`.
+    pub advice: String,
+    /// Why, in a sentence; empty when the advice is `unknown`.
+    pub because: String,
+}
+
+/// What a cause leads to: other events, and findings that rest on those alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Consequence {
+    /// Id of the cause that it looks like.
+    pub cause: String,
+    /// A pattern that the events' texts match.
+    pub says: String,
 }
 
 /// Something to do about a cause.

@@ -7,8 +7,8 @@ use pulldown_cmark::{Event, Parser, Tag};
 use crate::cause::Cause;
 use crate::parse::{Fault, line_of};
 
-/// The rules no document can keep alone: no id is claimed twice, be it by name or by `also`, and no link between
-/// pages dangles. Each cause comes with the text it was parsed from, which gives the faults their lines.
+/// The rules no document can keep alone: no id is claimed twice, be it by name or by `also`, and no link between pages,
+/// no member of a family and no consequence dangles. Each cause comes with the text it was parsed from, which gives the faults their lines.
 pub fn check(documents: &[(Cause, &str)]) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
@@ -21,6 +21,16 @@ pub fn check(documents: &[(Cause, &str)]) -> Vec<Fault> {
         }
     }
     for (cause, text) in documents {
+        let named = cause
+            .members
+            .iter()
+            .chain(cause.leads_to.iter().map(|consequence| &consequence.cause));
+        for id in named {
+            if owners.get(id.as_str()).is_none_or(|owner| *owner == cause.id) {
+                let message = format!("`{id}`, among its members or what it leads to, is no other page");
+                faults.push(fault(cause, text, &format!("\"{id}\""), message));
+            }
+        }
         for target in page_links(&cause.body) {
             if !owners.contains_key(target.as_str()) {
                 let message = format!("no page answers for the link to {target}.md");

@@ -9,7 +9,7 @@ mod html;
 mod parse;
 mod search;
 
-pub use cause::{Cause, CauseFix, Verified};
+pub use cause::{Cause, CauseFix, Consequence, Retry, Verified};
 pub use check::check;
 pub use parse::{Fault, parse};
 pub use whycrash_recognise as recognise;

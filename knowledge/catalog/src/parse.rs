@@ -1,9 +1,9 @@
 //! From a document's text to a [`Cause`]. The build script compiles this module too.
 
 use serde::Deserialize;
-use whycrash_recognise::{Rule, Table};
+use whycrash_recognise::{Rule, Table, Wording};
 
-use crate::cause::{Cause, CauseFix, Verified};
+use crate::cause::{Cause, CauseFix, Consequence, Retry, Verified};
 
 const FENCE: &str = "+++";
 
@@ -38,9 +38,17 @@ struct FrontMatter {
     title: String,
     summary: String,
     severity: Severity,
+    domain: Domain,
+    retry: RetryMatter,
     tags: Vec<String>,
     #[serde(default)]
     also: Vec<String>,
+    #[serde(default)]
+    members: Vec<String>,
+    #[serde(default)]
+    last_resort: bool,
+    #[serde(default)]
+    leads_to: Vec<ConsequenceMatter>,
     signs: Vec<String>,
     #[serde(default)]
     applies_to: Vec<String>,
@@ -75,6 +83,71 @@ impl Severity {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Domain {
+    Program,
+    Data,
+    Environment,
+    Framework,
+    Hardware,
+    Network,
+    Operator,
+    Unknown,
+}
+
+impl Domain {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Program => "program",
+            Self::Data => "data",
+            Self::Environment => "environment",
+            Self::Framework => "framework",
+            Self::Hardware => "hardware",
+            Self::Network => "network",
+            Self::Operator => "operator",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RetryMatter {
+    advice: Advice,
+    #[serde(default)]
+    because: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Advice {
+    Retry,
+    RetryElsewhere,
+    ChangeFirst,
+    AskOwner,
+    Unknown,
+}
+
+impl Advice {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::RetryElsewhere => "retry-elsewhere",
+            Self::ChangeFirst => "change-first",
+            Self::AskOwner => "ask-owner",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConsequenceMatter {
+    cause: String,
+    says: String,
+}
+
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FixMatter {
     summary: String,
@@ -103,8 +176,23 @@ pub fn parse(file: &str, text: &str) -> Result<Cause, Fault> {
         title: matter.title,
         summary: matter.summary,
         severity: matter.severity.name().to_owned(),
+        domain: matter.domain.name().to_owned(),
+        retry: Retry {
+            advice: matter.retry.advice.name().to_owned(),
+            because: matter.retry.because,
+        },
         tags: matter.tags,
         also: matter.also,
+        members: matter.members,
+        last_resort: matter.last_resort,
+        leads_to: matter
+            .leads_to
+            .into_iter()
+            .map(|consequence| Consequence {
+                cause: consequence.cause,
+                says: consequence.says,
+            })
+            .collect(),
         signs: matter.signs,
         recognise: matter.recognise,
         applies_to: matter.applies_to,
@@ -134,6 +222,10 @@ pub fn parse(file: &str, text: &str) -> Result<Cause, Fault> {
     complete(&cause).map_err(|(key, message)| Fault::new(file, line_of_key(text, key), message))?;
     for (number, table) in cause.recognise.iter().enumerate() {
         Rule::new(table).map_err(|flaw| Fault::new(file, line_of_table(text, number), flaw.to_string()))?;
+    }
+    for consequence in &cause.leads_to {
+        Wording::new("leads_to.says", &consequence.says)
+            .map_err(|flaw| Fault::new(file, line_of_key(text, "leads_to"), flaw.to_string()))?;
     }
     if file.strip_suffix(".md") != Some(cause.id.as_str()) {
         let message = format!("the id is `{}`; it must be the file's name without `.md`", cause.id);
@@ -183,6 +275,12 @@ fn complete(cause: &Cause) -> Result<(), (&'static str, String)> {
         "there is no reference; say where the knowledge is from",
     )?;
     require(!cause.fixes.is_empty(), "fixes", "there is no fix; say what to do")?;
+    let advises = cause.retry.advice != "unknown";
+    require(
+        advises != cause.retry.because.trim().is_empty(),
+        "retry",
+        "advice needs its reason in `because`, and `unknown` has none",
+    )?;
     for fix in &cause.fixes {
         require(
             is_one_line(&fix.summary),
@@ -222,6 +320,7 @@ fn shown_texts(cause: &Cause) -> impl Iterator<Item = (&'static str, &String)> {
     [
         ("title", &cause.title),
         ("summary", &cause.summary),
+        ("retry", &cause.retry.because),
         ("id", &cause.body),
     ]
     .into_iter()

@@ -6,7 +6,7 @@ use regex_lite::Regex;
 use serde_json::Value;
 
 use crate::Flaw;
-use crate::table::{Scalar, Test};
+use crate::table::{Members, Scalar, Test};
 
 /// Bytes of a value that patterns look at: messages quote whole programs.
 const LOOKED_AT: usize = 8 << 10;
@@ -17,10 +17,12 @@ const PATTERN: usize = 2 << 10;
 pub(crate) type Caught = BTreeMap<String, String>;
 
 /// One test with its pattern compiled.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Condition {
     one_of: Vec<Scalar>,
+    none_of: Vec<Scalar>,
     matches: Option<Regex>,
+    lacks: Option<Regex>,
     from: Option<f64>,
     to: Option<f64>,
     present: Option<bool>,
@@ -33,32 +35,23 @@ impl Condition {
             Test::Is(value) => {
                 return Ok(Self {
                     one_of: vec![value.clone()],
-                    matches: None,
-                    from: None,
-                    to: None,
-                    present: None,
+                    ..Self::default()
                 });
             }
             Test::All(members) => members,
         };
-        let says_nothing = members.one_of.is_empty()
-            && members.matches.is_none()
-            && members.from.is_none()
-            && members.to.is_none()
-            && members.present.is_none();
-        if says_nothing {
+        if *members == Members::default() {
             return Err(Flaw::new(
                 key,
-                "the test is empty: give a value, `one_of`, `matches`, `from`, `to` or `present`",
+                "the test is empty: give a value, `one_of`, `none_of`, `matches`, `lacks`, `from`, `to` or `present`",
             ));
         }
+        let pattern = |pattern: &Option<String>| pattern.as_deref().map(|text| compile(key, text)).transpose();
         Ok(Self {
             one_of: members.one_of.clone(),
-            matches: members
-                .matches
-                .as_deref()
-                .map(|pattern| compile(key, pattern))
-                .transpose()?,
+            none_of: members.none_of.clone(),
+            matches: pattern(&members.matches)?,
+            lacks: pattern(&members.lacks)?,
             from: members.from,
             to: members.to,
             present: members.present,
@@ -81,6 +74,11 @@ impl Condition {
             bound.is_none_or(|bound| value.as_f64().is_some_and(|value| holds(value, bound)))
         };
         (self.one_of.is_empty() || self.one_of.iter().any(|one| is(one, value)))
+            && !self.none_of.iter().any(|one| is(one, value))
+            && !self
+                .lacks
+                .as_ref()
+                .is_some_and(|pattern| pattern.is_match(front(&text(value))))
             && in_range(self.from, |value, bound| value >= bound)
             && in_range(self.to, |value, bound| value <= bound)
             && self
@@ -131,7 +129,8 @@ pub(crate) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn front(text: &str) -> &str {
+/// The part of a text that patterns look at.
+pub(crate) fn front(text: &str) -> &str {
     let end = (0..=LOOKED_AT.min(text.len()))
         .rev()
         .find(|end| text.is_char_boundary(*end));

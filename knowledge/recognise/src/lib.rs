@@ -17,13 +17,17 @@
 //! in the form of the report document, so that this crate knows no more of evidence than a page's author.
 
 mod condition;
+mod frame;
 mod rule;
 mod table;
 mod template;
+mod wording;
 
 pub use condition::Condition;
+pub use frame::Framed;
 pub use rule::{Happened, Match, Rule, Surroundings};
-pub use table::{Pattern, Scalar, Table, Test};
+pub use table::{FramePattern, Members, Pattern, Scalar, Table, Test};
+pub use wording::Wording;
 
 /// What is wrong with a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,7 +6,8 @@ use regex_lite::Regex;
 use serde_json::Value;
 
 use crate::condition::{self, Caught, Condition};
-use crate::table::{Pattern, Table, Test};
+use crate::frame::{self, Framed, Sought};
+use crate::table::{FramePattern, Pattern, Table, Test};
 use crate::{Flaw, template};
 
 /// An event, as a report tells it.
@@ -18,6 +19,8 @@ pub struct Happened {
     pub text: String,
     /// Its particulars.
     pub detail: Value,
+    /// The artifact that tells of it.
+    pub artifact: String,
     /// False for a consequence of another event.
     pub primary: bool,
     /// Whether the process went on after it.
@@ -34,6 +37,9 @@ pub trait Surroundings {
 
     /// All events, oldest first.
     fn events(&self) -> &[Happened];
+
+    /// Frames of the event's own stack, or where it has none of the crashed thread's, innermost first.
+    fn stack(&self, event: &Happened) -> Vec<Framed>;
 }
 
 /// What matched, in words.
@@ -49,6 +55,8 @@ pub struct Match {
     pub with: Vec<usize>,
     /// Dotted paths into the evidence that it asked for, what the collector wrote down among them.
     pub facts: Vec<String>,
+    /// Frames that it asked for, by their position in the stack that it was given.
+    pub frames: Vec<usize>,
 }
 
 /// What must hold of one event.
@@ -68,6 +76,8 @@ pub struct Rule {
     facts: BTreeMap<String, Condition>,
     with: Vec<Shape>,
     without: Vec<Shape>,
+    frames: Vec<Sought>,
+    without_frames: Vec<Sought>,
     confidence: f64,
     title: Option<String>,
     explanation: String,
@@ -127,6 +137,10 @@ impl Rule {
             let shapes = patterns.iter().map(|pattern| Shape::of(key, pattern));
             shapes.collect::<Result<Vec<_>, _>>()
         };
+        let frames = |key: &str, patterns: &[FramePattern]| {
+            let frames = patterns.iter().map(|pattern| Sought::new(key, pattern));
+            frames.collect::<Result<Vec<_>, _>>()
+        };
         let rule = Self {
             shape: Shape::new("", &table.kind, table.text.as_deref(), &table.particulars)?,
             primary: table.primary,
@@ -134,6 +148,8 @@ impl Rule {
             facts: conditions("facts", &table.facts)?,
             with: shapes("with", &table.with)?,
             without: shapes("without", &table.without)?,
+            frames: frames("frames", &table.frames)?,
+            without_frames: frames("without_frames", &table.without_frames)?,
             confidence: table.confidence,
             title: table.title.clone(),
             explanation: table.explanation.clone(),
@@ -159,6 +175,8 @@ impl Rule {
             .shape
             .names()
             .chain(self.with.iter().flat_map(Shape::names))
+            .chain(self.frames.iter().flat_map(Sought::groups))
+            .chain(frame::NAMES.into_iter().filter(|_| !self.frames.is_empty()))
             .collect();
         for (key, template) in [("explanation", Some(&self.explanation)), ("title", self.title.as_ref())] {
             let Some(template) = template else { continue };
@@ -217,13 +235,32 @@ impl Rule {
         {
             return None;
         }
+        let frames = self.frames_of(event, around, &mut caught)?;
         Some(Match {
             title: self.title.as_ref().map(|title| template::fill(title, &caught)),
             explanation: template::fill(&self.explanation, &caught),
             confidence: self.confidence,
             with,
             facts,
+            frames,
         })
+    }
+
+    /// Positions of the frames that it asks for; `None` when one is not there, or one is that must not be.
+    fn frames_of(&self, event: &Happened, around: &impl Surroundings, caught: &mut Caught) -> Option<Vec<usize>> {
+        if self.frames.is_empty() && self.without_frames.is_empty() {
+            return Some(Vec::new());
+        }
+        let stack = around.stack(event);
+        let mut find = |sought: &Sought| sought.find(&stack, caught);
+        if self.without_frames.iter().any(|sought| find(sought).is_some()) {
+            return None;
+        }
+        let found: Vec<usize> = self.frames.iter().map(find).collect::<Option<_>>()?;
+        if let Some(first) = found.first().and_then(|position| stack.get(*position)) {
+            frame::name(first, caught);
+        }
+        Some(found)
     }
 }
 

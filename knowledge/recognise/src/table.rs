@@ -28,6 +28,12 @@ pub struct Table {
     /// Events that must not have happened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<Pattern>,
+    /// Frames that must be on the event's own stack, or where it has none on a crashed thread's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frames: Vec<FramePattern>,
+    /// Frames that must not be there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_frames: Vec<FramePattern>,
     /// Whether the event must be no consequence of another; true unless it says otherwise.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub primary: bool,
@@ -54,11 +60,35 @@ pub struct Pattern {
     pub particulars: BTreeMap<String, Test>,
 }
 
+/// A frame of a stack: all that is said must hold of one and the same frame.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FramePattern {
+    /// `native`, `python` or `gpu`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub world: Option<String>,
+    /// `program`, `library` or `machinery`: whose the frame is, going by its names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whose: Option<String>,
+    /// A pattern that the function's name matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// A pattern that the path of the source file matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// A pattern that the path of the binary matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// It is among so many innermost frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<usize>,
+}
+
 /// What must hold of a value: that it is this one, or what the members say, all of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "a test is a value, or a table of `one_of`, `matches`, `from`, `to` and `present`"
+    expecting = "a test is a value, or a table of `one_of`, `none_of`, `matches`, `lacks`, `from`, `to` and `present`"
 )]
 pub enum Test {
     /// It is this value.
@@ -74,9 +104,15 @@ pub struct Members {
     /// It is one of these.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<Scalar>,
+    /// It is none of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub none_of: Vec<Scalar>,
     /// As text, it matches this pattern.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matches: Option<String>,
+    /// As text, it does not match this pattern.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<String>,
     /// It is no smaller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<f64>,

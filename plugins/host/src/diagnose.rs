@@ -14,7 +14,7 @@ use crate::judge::{Judge, Verdict};
 use crate::read::{self, Read};
 use crate::registry::{Installed, Loader, Registry};
 use crate::sandbox::{Knowledge, Plugin, PluginError, PluginLimits, Sandbox, Usage};
-use crate::{Document, Echo, Outcome, PluginInfo, PluginRun, ReportHead, rank};
+use crate::{Document, Echo, Outcome, PluginInfo, PluginRun, ReportHead, fold, rank};
 
 /// What a [`Diagnoser`] works with.
 #[derive(Clone, Debug, Default)]
@@ -140,7 +140,7 @@ impl Diagnoser {
             findings.extend(verdict.findings);
             next.extend(verdict.next);
         }
-        let findings = rank::rank(&case, findings);
+        let (findings, folded) = fold::fold(&case, &self.catalog, rank::rank(&case, findings));
         // Plugins are gone by now and with them every other holder; a copy would only be made if one were not.
         let evidence = Arc::try_unwrap(case).map_or_else(|case| case.evidence.clone(), |case| case.evidence);
         Document {
@@ -149,7 +149,7 @@ impl Diagnoser {
             findings,
             plugins,
             next: rank::unique(next),
-            echoes: echoes(&evidence),
+            echoes: echoes(&evidence, folded),
             evidence,
         }
     }
@@ -267,16 +267,19 @@ fn absent(plugin: &Plugin, case: &Case) -> Option<String> {
     (!any).then(|| format!("the report has none of: {}", needs.any_of.join(", ")))
 }
 
-/// Events that follow from others, as the readers tied them.
-fn echoes(evidence: &Evidence) -> Vec<Echo> {
-    evidence
-        .timeline
-        .iter()
-        .filter_map(|event| {
-            Some(Echo {
-                event: event.event,
-                of: event.echo_of?,
-            })
+/// Events that follow from others, as the readers tied them, and as the pages of what was found say.
+fn echoes(evidence: &Evidence, folded: Vec<Echo>) -> Vec<Echo> {
+    let tied = evidence.timeline.iter().filter_map(|event| {
+        Some(Echo {
+            event: event.event,
+            of: event.echo_of?,
         })
-        .collect()
+    });
+    let mut echoes: Vec<Echo> = tied.collect();
+    for echo in folded {
+        if !echoes.iter().any(|known| known.event == echo.event) {
+            echoes.push(echo);
+        }
+    }
+    echoes
 }

@@ -3,6 +3,7 @@
 //! Every field is optional to a reader of the JSON, and enums may grow.
 
 use serde::{Deserialize, Serialize};
+use whycrash_catalog::Retry;
 use whycrash_evidence::model::Place;
 use whycrash_evidence::{ArtifactKind, Evidence, Problem, Signature};
 
@@ -81,6 +82,10 @@ pub struct Finding {
     pub title: String,
     /// 0 to 1.
     pub confidence: f64,
+    /// Who owns such a failure: `program`, `data`, `environment`, `framework`, `hardware`, `network`, `operator` or `unknown`.
+    pub domain: String,
+    /// Whether it is worth a second try.
+    pub retry: Retry,
     /// Who says so.
     pub plugin: PluginName,
     /// Why, in a few sentences about this very report.

@@ -87,6 +87,8 @@ impl Judge<'_> {
         Ok(Finding {
             title: if title.is_empty() { cause.title.clone() } else { title },
             confidence: claim.confidence,
+            domain: cause.domain.clone(),
+            retry: cause.retry.clone(),
             plugin: PluginName {
                 name: plugin.name.clone(),
                 version: plugin.version.clone(),

@@ -12,6 +12,7 @@ mod diagnose;
 mod digest;
 mod document;
 mod files;
+mod fold;
 mod head;
 mod health;
 mod judge;

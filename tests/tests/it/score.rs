@@ -1,45 +1,15 @@
-//! Diagnoses the whole corpus and counts, per cause, how often the first finding is right.
-
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+//! Diagnoses the whole corpus and tells how often what is said is right.
 
 use serde_json::Map;
 use whycrash_catalog::Catalog;
-use whycrash_plugin_host::{Diagnoser, Input, Outcome, Settings};
+use whycrash_plugin_host::{Diagnoser, Document, Input, Outcome, Settings};
 use whycrash_symbols::Sources;
 use whycrash_tests::corpus::{self, Case};
+use whycrash_tests::score::{Answer, Summary, causes, is_held_out, parts};
 
-/// The least number of right answers. Raise it when it is passed.
-const LEAST_RIGHT: usize = 90;
-
-/// The name that a missing cause gets in the table.
-const NONE: &str = "(none)";
-
-/// What was found for one case.
-struct Answer {
-    truth: String,
-    found: String,
-}
-
-/// One row of the table.
-#[derive(Default)]
-struct Row {
-    cases: usize,
-    right: usize,
-    abstained: usize,
-    /// How often this cause was named first, rightly or not.
-    named: usize,
-}
-
-impl Row {
-    fn percent(part: usize, whole: usize) -> String {
-        if whole == 0 {
-            "-".to_owned()
-        } else {
-            format!("{:.0} %", 100.0 * part as f64 / whole as f64)
-        }
-    }
-}
+/// The least share of right answers, and the largest of false alarms. Raise and lower them when they are passed.
+const LEAST_RIGHT: f64 = 0.85;
+const MOST_FALSE_ALARMS: f64 = 0.02;
 
 fn diagnoser(cases: &[Case]) -> Diagnoser {
     let folders = cases.iter().filter_map(Case::binaries).collect();
@@ -56,41 +26,28 @@ fn diagnoser(cases: &[Case]) -> Diagnoser {
 }
 
 /// The id of the page that answers for a cause: labels and plugins may use any id that a page lists.
-fn page(catalog: &Catalog, cause: Option<&str>) -> String {
-    let page = cause
-        .and_then(|id| catalog.get(id))
-        .map_or(NONE, |cause| cause.id.as_str());
-    page.to_owned()
+fn page(catalog: &Catalog, cause: &str) -> String {
+    catalog.get(cause).map_or_else(String::new, |cause| cause.id.clone())
 }
 
-fn table(answers: &[Answer]) -> String {
-    let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
-    for answer in answers {
-        let row = rows.entry(&answer.truth).or_default();
-        row.cases += 1;
-        row.right += usize::from(answer.found == answer.truth);
-        row.abstained += usize::from(answer.found == NONE && answer.truth != NONE);
-        rows.entry(&answer.found).or_default().named += 1;
-    }
-    let mut out = format!(
-        "{:34}{:>6}{:>6}{:>10}{:>11}{:>8}\n",
-        "cause", "cases", "right", "abstained", "precision", "recall"
-    );
-    for (cause, row) in rows {
-        let precision = Row::percent(row.right, row.named);
-        let recall = Row::percent(row.right, row.cases);
-        let Row {
-            cases,
-            right,
-            abstained,
-            ..
-        } = row;
-        let _ = writeln!(
-            out,
-            "{cause:34}{cases:>6}{right:>6}{abstained:>10}{precision:>11}{recall:>8}"
-        );
-    }
-    out
+/// What must not be: plugins that failed, and causes that a case excludes.
+fn forbidden(case: &Case, document: &Document) -> Vec<String> {
+    let failed = document.plugins.iter().filter(|run| run.outcome == Outcome::Failed);
+    let failed = failed.map(|run| {
+        let reason = run.reason.as_deref().unwrap_or_default();
+        format!("{}: {} failed: {reason}", case.name, run.name)
+    });
+    let excluded = document
+        .findings
+        .iter()
+        .filter(|finding| case.label.expect_not.contains(&finding.cause));
+    let excluded = excluded.map(|finding| {
+        format!(
+            "{}: {} was named, with {:.2}",
+            case.name, finding.cause, finding.confidence
+        )
+    });
+    failed.chain(excluded).collect()
 }
 
 #[test]
@@ -102,55 +59,51 @@ fn corpus_score() {
         !diagnoser.plugins().is_empty(),
         "built without plugins: run `make plugins` and build again"
     );
-
-    let mut answers = Vec::new();
-    let mut forbidden = Vec::new();
+    let (mut answers, mut wrong, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for case in &cases {
         let document = diagnoser.diagnose(&Input {
             artifacts: case.artifacts(),
             metadata: Map::new(),
         });
-        for run in document.plugins.iter().filter(|run| run.outcome == Outcome::Failed) {
-            forbidden.push(format!(
-                "{}: {} failed: {}",
-                case.name,
-                run.name,
-                run.reason.as_deref().unwrap_or("")
-            ));
-        }
-        for finding in document
-            .findings
-            .iter()
-            .filter(|finding| case.label.expect_not.contains(&finding.cause))
-        {
-            forbidden.push(format!(
-                "{}: {} was named, with {:.2}",
-                case.name, finding.cause, finding.confidence
-            ));
-        }
-        let first = document.findings.first();
+        problems.extend(forbidden(case, &document));
+        let found = document.findings.iter();
         let answer = Answer {
-            truth: page(&catalog, Some(&case.label.cause)),
-            found: page(&catalog, first.map(|finding| finding.cause.as_str())),
+            truth: page(&catalog, &case.label.cause),
+            found: found
+                .map(|finding| (page(&catalog, &finding.cause), finding.confidence))
+                .collect(),
+            synthetic: case.label.synthetic,
+            held_out: is_held_out(&case.name),
         };
-        if answer.found != answer.truth {
-            println!("{}: {} instead of {}", case.name, answer.found, answer.truth);
+        let said = answer.found.first().map_or("nothing", |(cause, _)| cause.as_str());
+        let truth = if answer.truth.is_empty() {
+            "nothing"
+        } else {
+            &answer.truth
+        };
+        if said != truth {
+            let text = format!("{}: {said} instead of {truth}", case.name);
+            println!("{text}");
+            if said != "nothing" && !is_family(&catalog, said, truth) {
+                wrong.push(text);
+            }
         }
         answers.push(answer);
     }
-    println!("\n{}", table(&answers));
-
-    let right = answers.iter().filter(|a| a.found == a.truth).count();
-    let abstained = answers.iter().filter(|a| a.found == NONE && a.truth != NONE).count();
-    let wrong = answers.len() - right - abstained;
-    println!(
-        "{} cases: {right} right, {abstained} abstained, {wrong} wrong",
-        answers.len()
-    );
-    assert!(forbidden.is_empty(), "{}", forbidden.join("\n"));
+    println!("\n{}\n{}", causes(&answers), parts(&answers));
+    let summary = Summary::of(&answers);
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert!(
-        right >= LEAST_RIGHT,
-        "{right} right answers; {LEAST_RIGHT} were reached before"
+        wrong.is_empty(),
+        "a wrong answer is worse than none:\n{}",
+        wrong.join("\n")
     );
-    assert_eq!(wrong, 0, "a wrong answer is worse than none");
+    assert!(summary.top1 >= LEAST_RIGHT, "{summary:?}");
+    assert!(summary.false_alarms <= MOST_FALSE_ALARMS, "{summary:?}");
+}
+
+/// Whether what was said is the family of the truth: less than the truth, and not wrong.
+fn is_family(catalog: &Catalog, said: &str, truth: &str) -> bool {
+    let members = catalog.get(said).map(|page| page.members.as_slice());
+    members.is_some_and(|members| members.iter().any(|member| member == truth))
 }

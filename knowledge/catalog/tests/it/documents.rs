@@ -23,6 +23,13 @@ fn each_broken_rule_is_named_with_file_and_line() {
         ("not TOML", good_with("severity = ", "severity ")),
         ("unknown key", good_with("tags = ", "tag = ")),
         ("unknown severity", good_with("\"fatal\"", "\"terrible\"")),
+        ("unknown domain", good_with("\"program\"", "\"weather\"")),
+        ("unknown advice", good_with("\"change-first\"", "\"pray\"")),
+        ("advice without a reason", good_with("\"It fails again.\"", "\"\"")),
+        (
+            "a consequence worded as no pattern",
+            good_with("tags", "leads_to = [{ cause = \"oom-other\", says = '(' }]\ntags"),
+        ),
         ("missing key", good_with("title = \"An example\"\n", "")),
         (
             "id is not the file's name",
@@ -60,7 +67,12 @@ fn documents_must_agree_with_each_other() {
     let link = good_with("(oom-example.md)", "(oom-nowhere.md)");
     let claim =
         good_with("tags", "also = [\"oom-example\"]\ntags").replace("id = \"oom-example\"", "id = \"oom-claim\"");
+    let family = good_with("tags", "members = [\"oom-nobody\"]\ntags").replace("\"oom-example\"", "\"oom-family\"");
     let documents = [
+        (
+            parse("oom-family.md", &family).expect("a dangling member alone is no fault of the document"),
+            family.as_str(),
+        ),
         (
             parse("oom-example.md", &link).expect("a dangling link alone is no fault of the document"),
             link.as_str(),

@@ -12,6 +12,8 @@ id = "oom-example"
 title = "An example"
 summary = "Nothing real."
 severity = "fatal"
+domain = "program"
+retry = { advice = "change-first", because = "It fails again." }
 tags = ["example"]
 signs = ["a sign"]
 references = ["https://example.org"]

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Autograd, CollectiveMismatch, CudaError, CudaOom, DataloaderWorker, DeviceAssert, ElasticFailure, FatalPythonError,
-    GpuException, HostOom, Kernel, NativeAbort, NcclError, NcclWarning, Place, ProcessExit, PythonException,
-    Rendezvous, Sanitizer, SharedMemory, SnapshotOom, Watchdog, Xid,
+    Autograd, CollectiveMismatch, CudaError, CudaOom, DataloaderWorker, DeviceAssert, Divergence, ElasticFailure,
+    FatalPythonError, GpuException, HostOom, Kernel, LastWords, NativeAbort, NcclError, NcclWarning, Place,
+    ProcessExit, PythonException, Rendezvous, Sanitizer, SharedMemory, SnapshotOom, Watchdog, Xid,
 };
 
 /// Something that happened, with where it is written and, as far as known, when and to whom.
@@ -115,6 +115,8 @@ impl What {
             Self::Xid(_) => "xid",
             Self::Kernel(_) => "kernel",
             Self::Sanitizer(_) => "sanitizer",
+            Self::Divergence(_) => "divergence",
+            Self::LastWords(_) => "last-words",
         }
     }
 }
@@ -167,4 +169,8 @@ pub enum What {
     Kernel(Kernel),
     /// A sanitizer reported an error.
     Sanitizer(Sanitizer),
+    /// A loss or another value of training was told to be nan or infinite.
+    Divergence(Divergence),
+    /// The last lines of a log say why a program could not run.
+    LastWords(LastWords),
 }

@@ -183,6 +183,28 @@ pub struct CudaError {
     pub line: Option<u32>,
 }
 
+/// A value of training that is no number any more.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Divergence {
+    /// `loss`, `gradient`, `logits` or `perplexity`.
+    pub quantity: String,
+    /// `nan`, `inf` or `infinity`.
+    pub value: String,
+    /// The step it is told of, where printed.
+    pub step: Option<u64>,
+}
+
+/// What the last lines of a log say, where no traceback does.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LastWords {
+    /// Who says it: `usage` (a parser of arguments), `shell`, `interpreter` or `container`.
+    pub family: String,
+    /// The line.
+    pub message: String,
+}
+
 /// A failed assertion in a GPU kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

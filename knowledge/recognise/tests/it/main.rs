@@ -1,7 +1,7 @@
 //! What tables match, and what their authors are told.
 
 use serde_json::{Value, json};
-use whycrash_recognise::{Happened, Rule, Surroundings, Table};
+use whycrash_recognise::{Framed, Happened, Rule, Surroundings, Table};
 
 struct Report {
     events: Vec<Happened>,
@@ -20,6 +20,27 @@ impl Surroundings for Report {
     fn events(&self) -> &[Happened] {
         &self.events
     }
+
+    fn stack(&self, _: &Happened) -> Vec<Framed> {
+        stack()
+    }
+}
+
+/// A stack of a library that the program called.
+fn stack() -> Vec<Framed> {
+    let frame = |whose: &str, function: &str, file: &str, line| Framed {
+        world: "python".to_owned(),
+        whose: whose.to_owned(),
+        function: Some(function.to_owned()),
+        file: Some(file.to_owned()),
+        line: Some(line),
+        module: None,
+    };
+    vec![
+        frame("library", "adam", "/site-packages/torch/optim/adam.py", 311),
+        frame("program", "fit", "/home/u/train.py", 40),
+        frame("program", "<module>", "/home/u/train.py", 90),
+    ]
 }
 
 fn event(kind: &str, detail: Value) -> Happened {
@@ -27,6 +48,7 @@ fn event(kind: &str, detail: Value) -> Happened {
         kind: kind.to_owned(),
         text: detail["message"].as_str().unwrap_or_default().to_owned(),
         detail,
+        artifact: "train.log".to_owned(),
         primary: true,
         survived: false,
     }
@@ -114,6 +136,11 @@ fn tests_of_values_hold_or_do_not() {
         ("where.absent = { one_of = [\"a\"] }", false),
         ("where.'block.1' = 7", true),
         ("where.code = { one_of = [1, \"79\"] }", false),
+        ("where.code = { none_of = [79, 94] }", false),
+        ("where.code = { none_of = [94] }", true),
+        ("where.code = { lacks = '^7' }", false),
+        ("where.code = { lacks = '^8' }", true),
+        ("where.absent = { lacks = '^8' }", false),
     ];
     for (test, expected) in holds {
         let text = format!("kind = \"xid\"\nconfidence = 1\nexplanation = \"x\"\n{test}");
@@ -184,4 +211,49 @@ fn authors_are_told_what_to_change() {
             .message()
             .contains("unknown field `wher`")
     );
+}
+
+#[test]
+fn a_table_may_ask_for_frames_and_quote_the_first_of_them() {
+    let text = |frames: &str| {
+        format!(
+            "kind = \"python-exception\"\nwhere.exception = \"ImportError\"\nconfidence = 1\n\
+             explanation = \"{{frame.function}} at {{frame.file}}:{{frame.line}}\"\n{frames}"
+        )
+    };
+    let own = said(
+        &text("frames = [{ whose = \"program\", world = \"python\" }]"),
+        &[import_error()],
+    );
+    assert_eq!(own.as_deref(), Some("fit at train.py:40"));
+    let sought = [
+        ("frames = [{ function = 'adam', file = 'torch/optim' }]", true),
+        ("frames = [{ function = 'adam', whose = \"program\" }]", false),
+        ("frames = [{ whose = \"program\", within = 1 }]", false),
+        ("frames = [{ world = \"native\" }]", false),
+        ("frames = [{ module = 'libtorch' }]", false),
+        ("frames = [{ function = 'fit' }, { function = 'adam' }]", true),
+        (
+            "frames = [{ function = 'fit' }]\nwithout_frames = [{ file = 'torch/optim' }]",
+            false,
+        ),
+        (
+            "frames = [{ function = 'fit' }]\nwithout_frames = [{ file = 'torch/nn' }]",
+            true,
+        ),
+    ];
+    for (frames, expected) in sought {
+        assert_eq!(said(&text(frames), &[import_error()]).is_some(), expected, "{frames}");
+    }
+}
+
+#[test]
+fn frames_that_can_not_be_are_refused() {
+    let flaw = |frames: &str| {
+        let text = format!("kind = \"xid\"\nwhere.code = 79\nconfidence = 1\nexplanation = \"x\"\n{frames}");
+        Rule::new(&table(&text)).expect_err(frames).to_string()
+    };
+    assert!(flaw("frames = [{ whose = \"mine\" }]").contains("program, library, machinery"));
+    assert!(flaw("frames = [{}]").contains("the frame is empty"));
+    assert!(flaw("frames = [{ function = '(' }]").contains("frames.function"));
 }

@@ -5,6 +5,7 @@ mod leak;
 mod messages;
 mod request;
 mod rules;
+mod scene;
 mod size;
 
 use whycrash_plugin::{Diagnosis, Info, Needs, Plugin, Report};
@@ -12,15 +13,19 @@ use whycrash_plugin::{Diagnosis, Info, Needs, Plugin, Report};
 struct CudaOom;
 
 /// Every cause it can name.
-const CAUSES: [&str; 15] = [
+const CAUSES: [&str; 19] = [
     "leak-loss-history",
     "oom-all-ranks-on-gpu0",
+    "oom-eval-no-nograd",
     "oom-exhaustion",
     "oom-fragmentation",
     "oom-fragmentation-hint-wrong",
+    "oom-gpu-memory",
     "oom-host-allocator",
+    "oom-logits-spike",
     "oom-memory-fraction-limit",
     "oom-non-pytorch-memory",
+    "oom-optimizer-state-step1",
     "oom-other-process",
     "oom-private-pools",
     "oom-raw-cudamalloc",

@@ -101,11 +101,8 @@ fn is_out_of_memory(error: &CudaError) -> bool {
     /// `cudaErrorMemoryAllocation`.
     const MEMORY_ALLOCATION: u32 = 2;
     let runtime = matches!(error.api.as_str(), "cuda" | "hip" | "driver");
-    (runtime && (error.code == Some(MEMORY_ALLOCATION) || error.message.starts_with("out of memory")))
-        || error
-            .name
-            .as_deref()
-            .is_some_and(|name| name.ends_with("STATUS_ALLOC_FAILED"))
+    // The handles and workspaces of cuBLAS and cuDNN have pages of their own.
+    runtime && (error.code == Some(MEMORY_ALLOCATION) || error.message.starts_with("out of memory"))
 }
 
 /// Up to torch 0.4 the caching allocator itself said no more than the driver.

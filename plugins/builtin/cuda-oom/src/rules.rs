@@ -5,9 +5,9 @@
 
 use whycrash_plugin::{Diagnosis, Finding, Report};
 
-use crate::leak;
 use crate::request::{Blocks, Request, own_frame};
 use crate::size::{GIB, size};
+use crate::{leak, scene};
 
 /// The largest other holders that are named.
 const NAMED: usize = 4;
@@ -31,9 +31,15 @@ pub fn judge(report: &Report, request: &Request, all: &[Request]) -> Diagnosis {
             return diagnosis;
         }
     }
-    match found.or_else(|| exhaustion(report, request)) {
-        Some(finding) => undecided_blocks(request, finding.cite_all(request.proof.iter().cloned()).into()),
-        None => Diagnosis::nothing().collect(
+    let is_rule = found.is_some();
+    let exhausted = || exhaustion(report, request).map(|found| scene::exact(report, request).unwrap_or(found));
+    match found.or_else(exhausted) {
+        Some(finding) => {
+            let diagnosis = undecided_blocks(request, finding.cite_all(request.proof.iter().cloned()).into());
+            let guess = scene::in_evaluation(report).filter(|_| !is_rule);
+            guess.into_iter().fold(diagnosis, Diagnosis::with)
+        }
+        None => Diagnosis::from(unknown(request)).collect(
             "memory snapshot",
             SNAPSHOT,
             [
@@ -48,6 +54,16 @@ pub fn judge(report: &Report, request: &Request, all: &[Request]) -> Diagnosis {
 
 const SNAPSHOT: &str = "torch.cuda.memory._record_memory_history() at the start, and torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") where the \
                         OutOfMemoryError is caught";
+
+/// Who holds the memory is not known.
+fn unknown(request: &Request) -> Finding {
+    Finding::new("oom-gpu-memory", 0.55)
+        .because(format!(
+            "{} were asked for and could not be had. What the message tells does not say who holds the rest.",
+            size(request.requested)
+        ))
+        .cite_all(request.proof.iter().cloned())
+}
 
 /// Only a snapshot knows why free blocks could not be used.
 fn undecided_blocks(request: &Request, diagnosis: Diagnosis) -> Diagnosis {

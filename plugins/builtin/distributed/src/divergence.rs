@@ -49,18 +49,61 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         });
         return Some(finding.cite_all(proof(report, index)).into());
     }
-    let (index, verdict) = verdicts
-        .iter()
-        .enumerate()
-        .find(|(_, verdict)| verdict.kind == "missing-rank")?;
-    (!somebody_failed(report)).then(|| missing(report, index, verdict))
+    let of_kind = |kind: &str| verdicts.iter().enumerate().find(|(_, verdict)| verdict.kind == kind);
+    if somebody_failed(report) {
+        return None;
+    }
+    if let Some((index, verdict)) = of_kind("missing-rank") {
+        return Some(missing(report, &verdicts, index, verdict));
+    }
+    // All are there and it never ended: nothing is wrong with who called what.
+    let timed_out = report.events(Some("watchdog"), 0, 64).iter().any(counts);
+    let (index, verdict) = of_kind("not-completed").filter(|_| timed_out)?;
+    Some(unfinished(report, index, verdict))
+}
+
+/// Every rank is in the collective, and it does not end.
+fn unfinished(report: &Report, index: usize, verdict: &Verdict) -> Diagnosis {
+    let finding = Finding::new("dist-rank-missing", 0.5)
+        .because(format!(
+            "{} {} was started and did not end before its time-out: {}. No recorder shows a rank that went another way: the network \
+             between the ranks, or a GPU that is stuck, is more likely than the program.",
+            place(verdict),
+            verdict.operation,
+            verdict.detail
+        ))
+        .cite_all(proof(report, index));
+    Diagnosis::from(finding).collect(
+        "NCCL's own log of every rank",
+        "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,COLL, and the kernel's log of every node",
+        [
+            "nccl-p2p-acs-iommu",
+            "nccl-ib-retry-exceeded",
+            "nccl-socket-refused",
+            "hw-nvlink",
+        ],
+    )
 }
 
 /// A rank did not come. Recorders can not tell one that went another way from one that is stuck or slow, so it takes that
-/// rank's Python stack to name a cause.
-fn missing(report: &Report, index: usize, verdict: &Verdict) -> Diagnosis {
-    let Some((function, frame)) = elsewhere(report, &verdict.ranks) else {
-        return Diagnosis::nothing().collect(
+/// rank's Python stack to name a cause; without it, the rank is certain and the reason is not.
+fn missing(report: &Report, verdicts: &[Verdict], index: usize, verdict: &Verdict) -> Diagnosis {
+    if let Some(finding) = crossed(report, verdicts) {
+        return finding.into();
+    }
+    let Some(way) = elsewhere(report, &verdict.ranks) else {
+        let finding = Finding::new("dist-rank-missing", 0.62)
+            .titled(format!("{} did not join a collective", capital(&ranks(&verdict.ranks))))
+            .because(format!(
+                "{} the others called {}, and {} did not: {}. That is certain. Whether it went another way, is slow, stuck or dead, only its \
+                 own stack and log can tell.",
+                place(verdict),
+                verdict.operation,
+                ranks(&verdict.ranks),
+                verdict.detail
+            ))
+            .cite_all(proof(report, index));
+        return Diagnosis::from(finding).collect(
             &format!("the Python stack of {} while the job hangs", ranks(&verdict.ranks)),
             "py-spy dump --pid PID on that rank's host, or faulthandler.dump_traceback_later(600) in every rank; and the log of every rank",
             [
@@ -72,34 +115,116 @@ fn missing(report: &Report, index: usize, verdict: &Verdict) -> Diagnosis {
             ],
         );
     };
-    Finding::new("dist-rank-branch", 0.85)
+    Finding::new(way.cause, way.confidence)
         .because(format!(
-            "{} the others called {}, while {} was in `{function}`, which the others do not call or have left.",
+            "{} the others called {}, while {} was in `{}`, {}.",
             place(verdict),
             verdict.operation,
-            ranks(&verdict.ranks)
+            ranks(&verdict.ranks),
+            way.function,
+            way.why
         ))
-        .cite(frame)
+        .cite(way.frame)
         .cite_all(proof(report, index))
         .into()
 }
 
-/// Words of functions that people let one rank alone call.
-const ONE_RANK: [&str; 6] = ["checkpoint", "evaluate", "log_metrics", "save", "state_dict", "validat"];
+/// Words of a function on the stack of a missing rank, the cause that they stand for, how sure that is, and why.
+const WAYS: [(&[&str], &str, f64, &str); 3] = [
+    (
+        // What people let one rank alone call.
+        &["checkpoint", "evaluate", "log_metrics", "save", "state_dict", "validat"],
+        "dist-rank-branch",
+        0.85,
+        "which the others do not call or have left",
+    ),
+    (
+        &[
+            "destroy_process_group",
+            "_exit_function",
+            "_shutdown",
+            "wait_for_thread_shutdown",
+        ],
+        "dist-uneven-inputs",
+        0.72,
+        "as at the end of the program: it had fewer batches than the others, or left its loop earlier",
+    ),
+    (
+        &["_next_data", "_try_get_data", "_get_data", "download", "compile"],
+        "dist-slow-rank-not-hang",
+        0.62,
+        "which takes as long as it takes: the others waited for it",
+    ),
+];
 
-/// What a missing rank was doing that usually only some ranks do.
-fn elsewhere(report: &Report, missing: &[u32]) -> Option<(String, Citation)> {
+/// Where a missing rank was, and what that says.
+struct Way {
+    function: String,
+    frame: Citation,
+    cause: &'static str,
+    confidence: f64,
+    why: &'static str,
+}
+
+fn elsewhere(report: &Report, missing: &[u32]) -> Option<Way> {
     let is_missing = |rank: Option<u32>| rank.is_some_and(|rank| missing.contains(&rank));
-    report
-        .walks()
-        .filter(|walk| is_missing(walk.thread.rank))
-        .find_map(|walk| {
+    WAYS.iter().find_map(|(words, cause, confidence, why)| {
+        let mut walks = report.walks().filter(|walk| is_missing(walk.thread.rank));
+        walks.find_map(|walk| {
             let (index, frame) = walk.frames().find(|(_, frame)| {
                 let function = frame.function.as_deref().unwrap_or_default();
-                frame.kind == "python" && ONE_RANK.iter().any(|word| function.contains(word))
+                frame.kind == "python" && words.iter().any(|word| function.contains(word))
             })?;
-            Some((frame.function.clone()?, walk.cite(index, &frame)))
+            Some(Way {
+                function: frame.function.clone()?,
+                frame: walk.cite(index, &frame),
+                cause,
+                confidence: *confidence,
+                why,
+            })
         })
+    })
+}
+
+/// Two groups in which the ranks wait for each other: each rank that is missing in one is waited for by one that is missing in
+/// the other.
+fn crossed(report: &Report, verdicts: &[Verdict]) -> Option<Finding> {
+    let missing = || {
+        verdicts
+            .iter()
+            .enumerate()
+            .filter(|(_, verdict)| verdict.kind == "missing-rank")
+    };
+    let (first, second) = missing().find_map(|(index, one)| {
+        let other = missing().find(|(later, other)| {
+            *later > index
+                && other.group != one.group
+                && !one.ranks.is_empty()
+                && !other.ranks.is_empty()
+                && one.ranks.iter().all(|rank| !other.ranks.contains(rank))
+        })?;
+        Some((index, other.0))
+    })?;
+    let (one, other) = (verdicts.get(first)?, verdicts.get(second)?);
+    Some(
+        Finding::new("dist-multi-pg-order", 0.78)
+            .because(format!(
+                "{} is missing in {}, while {} is missing in {}: each waits in the group that the other has not come to, so they use the \
+                 groups in another order.",
+                ranks(&one.ranks),
+                group(one),
+                ranks(&other.ranks),
+                group(other)
+            ))
+            .cite_all(proof(report, first))
+            .cite_all(proof(report, second)),
+    )
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 fn somebody_failed(report: &Report) -> bool {

@@ -11,19 +11,25 @@ use whycrash_plugin::{Diagnosis, Event, Info, Needs, Plugin, Report};
 struct Distributed;
 
 /// Every cause it can name.
-const CAUSES: [&str; 19] = [
+const CAUSES: [&str; 25] = [
     "ddp-param-shape",
     "ddp-ready-twice",
     "ddp-unused-params",
     "dist-dead-peer",
     "dist-dtype-mismatch",
     "dist-gil-hang",
+    "dist-key-set-mismatch",
     "dist-monitored-barrier",
+    "dist-multi-pg-order",
     "dist-op-mismatch",
     "dist-port-in-use",
     "dist-rank-branch",
+    "dist-rank-missing",
     "dist-rendezvous-timeout",
     "dist-shape-mismatch",
+    "dist-slow-rank-not-hang",
+    "dist-store-lost",
+    "dist-uneven-inputs",
     "nccl-dup-gpu",
     "nccl-ib-modify-qp",
     "nccl-ib-retry-exceeded",

@@ -192,6 +192,26 @@ fn interpreter_lock(report: &Report) -> Option<Diagnosis> {
     Some(finding.cite(report.cite(&told.event)).into())
 }
 
+/// The store is gone, and with it whoever held it.
+fn lost_store(report: &Report) -> Option<Diagnosis> {
+    let all = report.told::<Rendezvous>();
+    let told = all.iter().find(|told| {
+        let of_store = ["recvValue", "sendBytes", "recvVector", "TCPStore", "store->"];
+        counts(&told.event)
+            && matches!(told.detail.operation.as_str(), "receive" | "send")
+            && of_store.iter().any(|words| told.event.text.contains(words))
+    })?;
+    let finding = Finding::new("dist-store-lost", 0.76).because(
+        "The connection to the store of the job broke: whoever held it, rank 0 or the launcher's agent, had ended before. Nothing in this \
+         report says why: this is an echo.",
+    );
+    Some(Diagnosis::from(finding.cite(report.cite(&told.event))).collect(
+        "the logs of all ranks, that of rank 0 first",
+        "torchrun --log-dir logs --tee 3, then hand over the whole folder",
+        ["dist-store-lost", "dist-dead-peer"],
+    ))
+}
+
 /// A peer is gone, and nothing in the report says why.
 fn lost_peer(report: &Report, nccl: &[Said]) -> Option<Diagnosis> {
     let is_lost = |text: &str| LOST.iter().any(|words| text.contains(words));
@@ -221,6 +241,11 @@ fn lost_peer(report: &Report, nccl: &[Said]) -> Option<Diagnosis> {
         })?;
         Some(report.cite(&told.event))
     };
+    if by_nccl.is_none() {
+        if let Some(finding) = lost_store(report) {
+            return Some(finding);
+        }
+    }
     let citation = by_nccl.or_else(by_store).or_else(by_exception)?;
     let finding = Finding::new("dist-dead-peer", 0.75).because(
         "Another rank's process ended and this one lost its connection to it. Nothing in this report says why that one ended: this is an echo.",

@@ -71,22 +71,21 @@ fn arithmetic(scene: &Scene) -> Verdict {
         _ if matches!(scene.crash.code.as_deref(), Some("SI_USER" | "SI_TKILL")) => Verdict::Undecided(Vec::new()),
         _ => {
             let integer = scene.code() == Some("FPE_INTDIV") || scene.kernel_fault().is_some();
-            let (confidence, why) = if integer {
+            let (cause, confidence, why) = if integer {
                 (
+                    "fpe-integer-division",
                     0.8,
                     "An integer was divided by zero, or its quotient did not fit: the operands are not known",
                 )
             } else {
                 (
+                    "fpe-arithmetic",
                     0.6,
                     "An arithmetic fault: mostly an integer that was divided by zero, but a quotient that does not fit and a \
                      floating-point operation with its traps switched on are reported in the same words",
                 )
             };
-            Verdict::Likely(
-                found("fpe-integer-division", confidence, why),
-                vec![Collect::core(ARITHMETIC)],
-            )
+            Verdict::Likely(found(cause, confidence, why), vec![Collect::core(ARITHMETIC)])
         }
     }
 }

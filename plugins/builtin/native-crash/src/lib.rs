@@ -6,6 +6,7 @@
 mod abort;
 mod fault;
 mod gil;
+mod known;
 mod oom_killer;
 mod sanitizer;
 mod scene;
@@ -19,7 +20,7 @@ use crate::scene::Scene;
 struct NativeCrash;
 
 /// Every cause it can name.
-const CAUSES: [&str; 27] = [
+const CAUSES: [&str; 34] = [
     "abi-import-order-segv",
     "abrt-assert",
     "abrt-heap-corruption",
@@ -28,21 +29,28 @@ const CAUSES: [&str; 27] = [
     "abrt-stack-smash",
     "abrt-uncaught-exception",
     "bus-file-truncated",
+    "ddp-detail-logger-segv",
+    "fpe-arithmetic",
     "fpe-float-trap",
     "fpe-integer-division",
     "fpe-integer-overflow",
     "host-oom-killer",
     "ill-trap",
     "ill-unsupported-instruction",
+    "kill-sigkill",
     "seg-autograd-deep-graph",
     "seg-buffer-freed-under-tensor",
+    "seg-cudaipc-recursion",
     "seg-exec-null",
+    "seg-fault",
     "seg-gil-violation",
     "seg-libcuda",
     "seg-libnccl",
+    "seg-multiprocess-fork-gpu",
     "seg-null-deref",
     "seg-oob-read-write",
     "seg-stack-overflow",
+    "seg-unmapped",
     "seg-use-after-free",
     "seg-user-ctypes",
     "seg-wild-pointer",
@@ -64,8 +72,14 @@ impl Plugin for NativeCrash {
 
     fn diagnose(report: &Report) -> Result<Diagnosis, String> {
         let scene = Scene::of(report);
-        let rules: [fn(&Scene) -> Option<Verdict>; 5] =
-            [sanitizer::rule, abort::rule, segv::rule, fault::rule, oom_killer::rule];
+        let rules: [fn(&Scene) -> Option<Verdict>; 6] = [
+            sanitizer::rule,
+            known::rule,
+            abort::rule,
+            segv::rule,
+            fault::rule,
+            oom_killer::rule,
+        ];
         Ok(match rules.iter().find_map(|rule| rule(&scene)) {
             Some(Verdict::Found(finding)) => finding.into(),
             Some(Verdict::Likely(finding, next)) => wanting(finding.into(), next),

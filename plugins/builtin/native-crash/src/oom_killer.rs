@@ -1,7 +1,7 @@
 //! SIGKILL leaves nothing in the process; the kernel's log tells who sent it.
 
-use crate::Verdict;
 use crate::scene::Scene;
+use crate::{Collect, Verdict};
 
 /// What shells and launchers make of SIGKILL.
 const KILLED: [i32; 2] = [137, -9];
@@ -16,17 +16,13 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
     if !killed {
         return None;
     }
-    let kill = scene.kernel.iter().find(|told| told.detail.family == "oom-kill")?;
+    // Another process of the machine may have been killed, not this one.
+    let is_of_it = |killed: Option<u32>| scene.crash.pid.zip(killed).is_none_or(|(own, killed)| own == killed);
+    let mut kills = scene.kernel.iter().filter(|told| told.detail.family == "oom-kill");
+    let Some(kill) = kills.find(|told| is_of_it(told.event.pid)) else {
+        return Some(unknown(scene));
+    };
     let detail = &kill.detail;
-    // Another process of the machine was killed, not this one.
-    let other = scene
-        .crash
-        .pid
-        .zip(kill.event.pid)
-        .is_some_and(|(own, killed)| own != killed);
-    if other {
-        return None;
-    }
     let limit = if detail.cgroup == Some(true) {
         "its memory cgroup's limit was reached"
     } else {
@@ -43,4 +39,25 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
             .cite(scene.report.cite(&kill.event))
             .cite_all(scene.report.cite_fact("crash.signal")),
     ))
+}
+
+/// Nobody says who killed it.
+fn unknown(scene: &Scene) -> Verdict {
+    let proof = ["crash.signal", "crash.exit_code"];
+    let finding = scene
+        .finding("kill-sigkill", 0.5)
+        .because(
+            "The process was killed (SIGKILL), and nothing here says by whom. The kernel does that when memory runs out; a scheduler, \
+             a launcher that gave up on its ranks, or a person may have done it instead.",
+        )
+        .cite_all(proof.iter().filter_map(|path| scene.report.cite_fact(path)));
+    Verdict::Likely(
+        finding,
+        vec![Collect {
+            artifact: "kernel log",
+            how: "dmesg -T | grep -i -E 'killed process|oom' on the host (not in the container), or journalctl -k; and what the scheduler \
+                  says of the job, such as sacct -j JOB -o state,exitcode,maxrss",
+            between: &["host-oom-killer", "op-terminated", "oom-host-allocator"],
+        }],
+    )
 }

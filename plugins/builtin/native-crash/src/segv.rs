@@ -37,6 +37,7 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
         gil::violation,
         write_readonly,
         ctypes,
+        forked,
         vendor_library,
         null_deref,
         wild,
@@ -236,6 +237,32 @@ pub fn is_call_interface(frame: &Frame) -> bool {
     })
 }
 
+/// In the driver, in a child that a process with a context of its own had forked.
+fn forked(scene: &Scene) -> Option<Finding> {
+    let native = scene.native.as_ref()?;
+    let driver = native
+        .frames
+        .iter()
+        .take(8)
+        .find(|(_, frame)| module(frame).is_some_and(|name| name.starts_with("libcuda.so")))?;
+    let python = scene.python.as_ref()?;
+    let fork = python.frames.iter().find(|(_, frame)| {
+        let file = frame.file.as_deref().unwrap_or_default();
+        file.ends_with("multiprocessing/popen_fork.py") || function(frame) == Some("_fork")
+    })?;
+    Some(
+        scene
+            .finding("seg-multiprocess-fork-gpu", 0.88)
+            .because(format!(
+                "A forked child used the driver, whose context had been made by its parent{}.",
+                scene.place()
+            ))
+            .cite(native.cite(driver))
+            .cite(python.cite(fork))
+            .cite_all(scene.fault_facts()),
+    )
+}
+
 /// In a library of the vendor, which has no sources to look into.
 fn vendor_library(scene: &Scene) -> Option<Finding> {
     let frame = scene
@@ -431,5 +458,38 @@ fn undecided(scene: &Scene) -> Verdict {
         ]));
     }
     next.push(Collect::asan(LOST_MEMORY));
-    Verdict::Undecided(next)
+    match family(scene) {
+        Some(finding) => Verdict::Likely(finding, next),
+        None => Verdict::Undecided(next),
+    }
+}
+
+/// What is certain where no rule decides: that it was a fault, and as far as it is known where.
+fn family(scene: &Scene) -> Option<Finding> {
+    let unmapped = scene.address_kind() == Some("unmapped");
+    let (cause, confidence, what) = if unmapped {
+        (
+            "seg-unmapped",
+            0.6,
+            "An address was used that nothing is mapped at: memory that is gone, an index far past its end, or an overwritten pointer",
+        )
+    } else {
+        (
+            "seg-fault",
+            0.5,
+            "The process died of a segmentation fault, and these artifacts do not tell which kind",
+        )
+    };
+    let proof: Vec<Citation> = scene
+        .signal_proof()
+        .into_iter()
+        .chain(if unmapped { scene.fault_facts() } else { Vec::new() })
+        .chain(scene.frames_proof())
+        .collect();
+    (!proof.is_empty()).then(|| {
+        scene
+            .finding(cause, confidence)
+            .because(format!("{what}{}.", at_address(scene) + &scene.place()))
+            .cite_all(proof)
+    })
 }

@@ -43,6 +43,7 @@ impl Plugin for Recognise {
         let mut best: BTreeMap<&str, (usize, Match)> = BTreeMap::new();
         for (cause, rule) in &rules {
             let Some(found) = first(rule, &read) else { continue };
+            let found = weighed(found, &read);
             let known = best.get(cause.as_str());
             if known.is_none_or(|(_, known)| known.confidence < found.1.confidence) {
                 best.insert(cause, found);
@@ -81,12 +82,25 @@ fn first(rule: &Rule, read: &Read) -> Option<(usize, Match)> {
         .find_map(|(position, event)| Some((position, rule.matches(event, read)?)))
 }
 
+/// What was raised and then handled, and something else was raised meanwhile, is a little less likely the failure itself.
+fn weighed((event, found): (usize, Match), read: &Read) -> (usize, Match) {
+    const HANDLED: f64 = 0.9;
+    let relation = read.happened[event]
+        .detail
+        .get("relation")
+        .and_then(serde_json::Value::as_str);
+    let factor = if relation == Some("context") { HANDLED } else { 1.0 };
+    let confidence = found.confidence * factor;
+    (event, Match { confidence, ..found })
+}
+
 fn finding(cause: &str, event: usize, found: Match, read: &Read) -> Finding {
     let events = std::iter::once(event)
         .chain(found.with)
         .map(|position| read.cite(position));
     let facts = found.facts.iter().filter_map(|path| read.report.cite_fact(path));
-    let citations: Vec<Citation> = events.chain(facts).take(CITATIONS).collect();
+    let frames = read.cite_frames(event, &found.frames);
+    let citations: Vec<Citation> = events.chain(frames).chain(facts).take(CITATIONS).collect();
     let finding = Finding::new(cause, found.confidence)
         .because(found.explanation)
         .cite_all(citations);

@@ -3,13 +3,17 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use whycrash_plugin::{Citation, Event, Report};
-use whycrash_recognise::{Happened, Surroundings};
+use whycrash_plugin::{Citation, Event, Frame, Owner, Report, Walk};
+use whycrash_recognise::{Framed, Happened, Surroundings};
 
 /// Events asked for at a time.
 const PAGE: u32 = 256;
 /// Events of one kind that are looked at: the first ones are those that the others follow from.
 const EVENTS: usize = 512;
+
+/// Threads among which an event's stack is looked for, and frames of it that are looked at.
+const THREADS: usize = 4096;
+const FRAMES: usize = 512;
 
 /// A report whose events of some kinds were read.
 pub struct Read<'r> {
@@ -25,7 +29,11 @@ impl<'r> Read<'r> {
     pub fn new(report: &'r Report, kinds: &BTreeSet<&str>) -> Self {
         let mut events: Vec<Event> = kinds.iter().flat_map(|kind| of_kind(report, kind)).collect();
         events.sort_by_key(|event| event.number);
-        let happened = events.iter().map(happened).collect();
+        let mut happened: Vec<Happened> = events.iter().map(happened).collect();
+        for later in 1..events.len() {
+            let ends_chain = is_end_of_chain(&events[later - 1], &happened[later - 1], &events[later]);
+            happened[later].primary |= ends_chain;
+        }
         Self {
             report,
             happened,
@@ -36,6 +44,64 @@ impl<'r> Read<'r> {
     /// A citation of an event, by its position among those that were read.
     pub fn cite(&self, position: usize) -> Citation {
         self.report.cite(&self.events[position])
+    }
+
+    /// Citations of frames of an event's stack, by their positions in it.
+    pub fn cite_frames(&self, position: usize, frames: &[usize]) -> Vec<Citation> {
+        let Some(walk) = self.happened.get(position).and_then(|event| self.walk(event)) else {
+            return Vec::new();
+        };
+        let stack: Vec<(u32, Frame)> = walk.frames().take(FRAMES).collect();
+        let cited = frames.iter().filter_map(|frame| stack.get(*frame));
+        cited.map(|(index, frame)| walk.cite(*index, frame)).collect()
+    }
+
+    /// The thread that an event names as its own; else the first that crashed.
+    fn walk(&self, event: &Happened) -> Option<Walk<'r>> {
+        let own = ["thread", "stack"]
+            .iter()
+            .find_map(|name| event.detail.get(name)?.as_str());
+        let mut threads = self.report.walks().take(THREADS);
+        match own {
+            Some(id) => threads.find(|walk| walk.thread.id == id && walk.thread.artifact == event.artifact),
+            None => threads.next().filter(|walk| walk.thread.crashed),
+        }
+    }
+}
+
+/// Lines between two tracebacks of a chain.
+const LINK: u64 = 8;
+
+/// Whether an exception was raised while the one before it was handled. What was raised last is then a consequence in time, and
+/// often the failure itself: what it was raised in may have been nothing but a probe.
+fn is_end_of_chain(before: &Event, told: &Happened, event: &Event) -> bool {
+    let link = told.detail.get("relation").and_then(Value::as_str);
+    let is_near = before
+        .lines
+        .zip(event.lines)
+        .is_some_and(|(before, event)| event.0 >= before.1 && event.0 - before.1 <= LINK);
+    let are_exceptions = [before, event].iter().all(|event| event.kind == "python-exception");
+    are_exceptions
+        && before.artifact == event.artifact
+        && told.primary
+        && !event.survived
+        && is_near
+        && matches!(link, Some("context" | "cause"))
+}
+
+fn framed(frame: Frame) -> Framed {
+    let whose = match frame.owner() {
+        Owner::Program => "program",
+        Owner::Library => "library",
+        Owner::Machinery => "machinery",
+    };
+    Framed {
+        world: frame.kind,
+        whose: whose.to_owned(),
+        function: frame.function,
+        file: frame.file,
+        line: frame.line,
+        module: frame.module,
     }
 }
 
@@ -50,6 +116,13 @@ impl Surroundings for Read<'_> {
 
     fn events(&self) -> &[Happened] {
         &self.happened
+    }
+
+    fn stack(&self, event: &Happened) -> Vec<Framed> {
+        let walk = self.walk(event);
+        walk.map_or_else(Vec::new, |walk| {
+            walk.frames().take(FRAMES).map(|(_, frame)| framed(frame)).collect()
+        })
     }
 }
 
@@ -72,6 +145,7 @@ fn happened(event: &Event) -> Happened {
         kind: event.kind.clone(),
         text: event.text.clone(),
         detail: serde_json::from_str(&event.detail).unwrap_or_default(),
+        artifact: event.artifact.clone(),
         primary: event.primary,
         survived: event.survived,
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use whycrash_catalog::Catalog;
 use whycrash_evidence::Artifact;
 use whycrash_plugin_host::{Diagnoser, Document, Input, Outcome, Settings};
 use whycrash_symbols::Sources;
@@ -61,8 +62,15 @@ fn diagnose(diagnoser: &Diagnoser, folder: &Path, case: &Case) -> Document {
     })
 }
 
+/// Whether what was said is the family of the truth: less than the truth, and not wrong.
+fn is_family(catalog: &Catalog, said: &str, truth: &str) -> bool {
+    let members = catalog.get(said).map(|page| page.members.as_slice());
+    members.is_some_and(|members| members.iter().any(|member| member == truth))
+}
+
 #[test]
 fn built_in_plugins_name_the_true_cause_or_none() {
+    let catalog = Catalog::embedded();
     let (mut wrong, mut abstained, mut right) = (Vec::new(), Vec::new(), 0_usize);
     for folder in cases() {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
@@ -87,6 +95,9 @@ fn built_in_plugins_name_the_true_cause_or_none() {
             None if case.cause.is_empty() => right += 1,
             None if nameable.contains(&case.cause) => abstained.push(format!("{name}: {}", case.cause)),
             None => {}
+            Some(top) if is_family(&catalog, top, &case.cause) => {
+                abstained.push(format!("{name}: {top} of {}", case.cause))
+            }
             Some(top) => wrong.push(format!("{name}: {top} instead of {:?}", case.cause)),
         }
         for cause in case.expect_not.iter().filter(|cause| found.contains(&cause.as_str())) {

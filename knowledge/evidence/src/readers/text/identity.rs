@@ -178,6 +178,11 @@ fn particulars(what: &What, to: &mut Folding) {
                 .hash(to);
             words(&report.error, 0, to);
         }
+        What::Divergence(divergence) => (&divergence.quantity, &divergence.value).hash(to),
+        What::LastWords(last) => {
+            last.family.hash(to);
+            words(&last.message, CODE, to);
+        }
     }
 }
 

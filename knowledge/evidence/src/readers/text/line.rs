@@ -22,13 +22,14 @@ impl<'a> Line<'a> {
         Self { number, text, origin }
     }
 
-    /// True for a line that only quotes: a comment, a line of source code, a prompt. What it says did not happen.
+    /// True for a line that only quotes: a comment, a line of source code, a prompt, an item of a list
+    /// that quotes code. What it says did not happen.
     pub fn is_quoted(&self) -> bool {
         let text = self.text.trim_start();
-        let text = text.trim_start_matches(['+', '-', '>', '|']).trim_start();
+        let text = text.trim_start_matches(['+', '-', '>', '|', '*']).trim_start();
         [
-            "#", "//", "/*", "\"\"\"", "'''", "raise ", "print(", "def ", "assert ", "import ", "from ", "return ",
-            "if ",
+            "#", "`", "//", "/*", "\"\"\"", "'''", "raise ", "print(", "def ", "assert ", "import ", "from ",
+            "return ", "if ",
         ]
         .iter()
         .any(|opener| text.starts_with(opener))

@@ -14,6 +14,7 @@ mod grammar;
 mod hash;
 mod identity;
 mod known;
+mod last_words;
 mod line;
 mod prefix;
 mod progress;
@@ -29,6 +30,7 @@ use std::io::{self, BufRead};
 
 use allowance::Allowance;
 use known::{Known, Path, Step};
+use last_words::End;
 use line::Line;
 use progress::Progress;
 use rules::Rules;
@@ -108,6 +110,7 @@ struct TextReader<'a> {
     allowance: Allowance,
     tail: Tail,
     progress: Progress,
+    end: End,
     /// Lines that were taken from the text.
     number: u64,
     /// Bytes of lines that open blocks took, and of lines that wait.
@@ -150,6 +153,7 @@ impl<'a> TextReader<'a> {
             allowance: Allowance::new(),
             tail: Tail::default(),
             progress: Progress::default(),
+            end: End::default(),
             number: 0,
             open_bytes: 0,
             held_bytes: 0,
@@ -187,6 +191,7 @@ impl<'a> TextReader<'a> {
                 self.cut_lines += 1;
             }
             self.allowance.earn(read.bytes);
+            self.end.push(self.number, &raw);
             self.take(&raw);
         }
         Ok(())
@@ -443,6 +448,7 @@ impl<'a> TextReader<'a> {
             self.line(number, &raw);
         }
         self.close(self.streams.keys().copied().collect());
+        self.end.read(&mut self.sink);
         progress::mark_survivors(&mut self.sink);
         let mut reading = Reading::default();
         reading.problems.extend(self.cut_problems());

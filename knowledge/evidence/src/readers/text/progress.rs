@@ -48,6 +48,11 @@ impl Progress {
     }
 }
 
+/// Whether a line is one that a training loop prints while it goes on.
+pub fn is_progress(raw: &[u8]) -> bool {
+    PROGRESS.is_match(raw)
+}
+
 /// Marks what was followed by progress. Where several ranks print into one artifact without tags, that may have
 /// been a peer's: then nothing is marked that the launcher or the system called fatal later.
 pub fn mark_survivors(sink: &mut Sink) {
@@ -85,7 +90,8 @@ pub fn first_line(event: &Event) -> u64 {
     }
 }
 
-fn last_line(event: &Event) -> u64 {
+/// Line an event ends on, the last time it was told; past all for one without a place in a text.
+pub fn last_line(event: &Event) -> u64 {
     match event.last_at.as_ref().or(event.at.as_ref()) {
         Some(Place::Line([_, last])) => *last,
         _ => u64::MAX,
@@ -102,7 +108,8 @@ fn can_be_survived(what: &What) -> bool {
         | What::SharedMemory(_)
         | What::NcclWarning(_)
         | What::Rendezvous(_)
-        | What::Autograd(_) => true,
+        | What::Autograd(_)
+        | What::Divergence(_) => true,
         _ => false,
     }
 }

@@ -13,6 +13,7 @@ mod rust_panic;
 mod traceback;
 
 use regex::Captures;
+pub use traceback::bare_exception;
 
 use super::rules::Rule;
 use crate::model::{Frame, FrameKind, Place};

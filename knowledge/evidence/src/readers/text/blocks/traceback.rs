@@ -212,7 +212,7 @@ impl Chain {
             self.next_raised(line, None);
             return self.stack_line(line);
         }
-        let unfinished = std::mem::take(&mut self.now.unfinished) && self.blanks == 0 && !text.starts_with("====");
+        let unfinished = std::mem::take(&mut self.now.unfinished) && self.blanks <= 1 && !text.starts_with("====");
         if self.linked || !(unfinished || self.continues_message(text) || is_group_line(line.text)) {
             return Next::Ended;
         }
@@ -371,6 +371,15 @@ impl Raised {
         };
         sink.event(What::PythonException(what), origin, [self.first, self.last], &text);
     }
+}
+
+/// A line that is nothing but an exception and its message: `AssertionError: batch size 30 != 32`, `MemoryError`.
+pub fn bare_exception(text: &str) -> Option<(&str, &str)> {
+    if text.starts_with(char::is_whitespace) {
+        return None;
+    }
+    let (exception, message) = parse_exception(text.trim_end())?;
+    (exception.len() > "Error".len() && is_named_like_an_error(exception)).then_some((exception, message))
 }
 
 /// Whether a name is that of an exception's class, going by the name alone.

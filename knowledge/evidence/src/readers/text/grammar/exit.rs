@@ -25,6 +25,13 @@ pub const RULE: Rule = Rule {
         ": Out Of Memory",
         "Exit Code:",
         " CANCELLED AT ",
+        "zsh: ",
+        " segmentation fault ",
+        " bus error ",
+        " illegal hardware instruction ",
+        " floating point exception ",
+        " killed  ",
+        " abort  ",
     ],
     read,
 };
@@ -49,7 +56,9 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     if line.is_quoted() {
         return None;
     }
-    let (pid, exit) = shell(line.text).or_else(|| launcher(line.text))?;
+    let (pid, exit) = shell(line.text)
+        .or_else(|| zsh(line.text))
+        .or_else(|| launcher(line.text))?;
     let mut origin = line.origin.clone();
     origin.pid = pid.or(origin.pid);
     sink.event(What::ProcessExit(exit), &origin, [line.number, line.number], line.text);
@@ -80,6 +89,35 @@ fn shell(text: &str) -> Option<(Option<u32>, ProcessExit)> {
             exit_code: None,
         },
     ))
+}
+
+/// Words of signals in zsh.
+const ZSH_WORDS: [(&str, &str); 8] = [
+    ("segmentation fault", "SIGSEGV"),
+    ("killed", "SIGKILL"),
+    ("abort", "SIGABRT"),
+    ("bus error", "SIGBUS"),
+    ("illegal hardware instruction", "SIGILL"),
+    ("floating point exception", "SIGFPE"),
+    ("trace trap", "SIGTRAP"),
+    ("terminated", "SIGTERM"),
+];
+
+/// zsh writes `[1]    18472 segmentation fault (core dumped)  python train.py`, or `zsh: killed     python train.py`.
+fn zsh(text: &str) -> Option<(Option<u32>, ProcessExit)> {
+    let parts = Parts::of(
+        regex!(
+            r"^(?:\[\d+\]\s*[-+]?\s+(?P<pid>\d+) |zsh: )(?P<word>segmentation fault|killed|abort|bus error|illegal hardware instruction|floating point exception|trace trap|terminated)\s+(?:\(core dumped\)\s+)?\S"
+        ),
+        text,
+    )?;
+    let word = parts.text("word")?;
+    let signal = ZSH_WORDS.iter().find(|(name, _)| *name == word)?.1.to_owned();
+    let exit = ProcessExit {
+        signal: Some(signal),
+        exit_code: None,
+    };
+    Some((parts.number("pid"), exit))
 }
 
 /// Slurm, docker and subprocess: `srun: error: node1: task 3: Exited with exit code 1`, `… task 0: Segmentation

@@ -5,6 +5,7 @@ mod autograd;
 mod cuda;
 mod dataloader;
 mod distributed;
+mod divergence;
 pub mod exit;
 mod kernel;
 mod microdump;
@@ -35,6 +36,7 @@ pub(super) fn rules() -> impl Iterator<Item = Rule> {
         kernel::XID_RULE,
         kernel::RULE,
         microdump::RULE,
+        divergence::RULE,
     ]
     .into_iter()
 }

@@ -1,0 +1,222 @@
+//! How good answers are: per cause and in all, with how sure they were.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// One case of the corpus, and what was said of it. Causes are ids of pages; the empty one stands for no cause.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The true cause.
+    pub truth: String,
+    /// What was found, best first, with its confidence.
+    pub found: Vec<(String, f64)>,
+    /// Whether its artifacts were written from the grammar of messages rather than left by a crash.
+    pub synthetic: bool,
+    /// Whether it is of the split that nothing is tuned on.
+    pub held_out: bool,
+}
+
+/// Whether a case is of the split that nothing is tuned on: one in four, by the hash of its name (FNV-1a).
+pub fn is_held_out(name: &str) -> bool {
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    hash.is_multiple_of(4)
+}
+
+impl Answer {
+    fn first(&self) -> &str {
+        self.found.first().map_or("", |(cause, _)| cause)
+    }
+
+    fn is_right(&self) -> bool {
+        self.first() == self.truth
+    }
+
+    fn is_negative(&self) -> bool {
+        self.truth.is_empty()
+    }
+
+    fn is_among(&self, places: usize) -> bool {
+        self.found.iter().take(places).any(|(cause, _)| *cause == self.truth)
+    }
+}
+
+/// What holds of a set of answers. Shares are from 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Cases that have a cause.
+    pub positives: usize,
+    /// Cases that have none.
+    pub negatives: usize,
+    /// Of the positives, those whose cause came first.
+    pub top1: f64,
+    /// Of the positives, those whose cause was among the first three.
+    pub top3: f64,
+    /// Of the positives, those of which nothing was said.
+    pub abstained: f64,
+    /// Of the negatives, those of which something was said.
+    pub false_alarms: f64,
+    /// How far confidence is from being right, on average over all first findings.
+    pub calibration_error: f64,
+}
+
+impl Summary {
+    /// Counts some answers.
+    pub fn of<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> Self {
+        let (negatives, positives): (Vec<&Answer>, Vec<&Answer>) =
+            answers.into_iter().partition(|answer| answer.is_negative());
+        let share = |of: &[&Answer], holds: fn(&Answer) -> bool| {
+            let count = of.iter().filter(|answer| holds(answer)).count();
+            count as f64 / of.len().max(1) as f64
+        };
+        Self {
+            positives: positives.len(),
+            negatives: negatives.len(),
+            top1: share(&positives, Answer::is_right),
+            top3: share(&positives, |answer| answer.is_among(3)),
+            abstained: share(&positives, |answer| answer.found.is_empty()),
+            false_alarms: share(&negatives, |answer| !answer.found.is_empty()),
+            calibration_error: calibration_error(positives.iter().chain(&negatives).copied()),
+        }
+    }
+
+    fn row(&self, name: &str) -> String {
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        format!(
+            "{name:22}{:>6}{:>6}{:>10}{:>10}{:>11}{:>14}{:>7.3}",
+            self.positives,
+            self.negatives,
+            percent(self.top1),
+            percent(self.top3),
+            percent(self.abstained),
+            percent(self.false_alarms),
+            self.calibration_error
+        )
+    }
+}
+
+/// Expected calibration error: first findings in ten bins of confidence, the distance of each bin's mean confidence from its share
+/// of right ones, weighed by how many are in it.
+fn calibration_error<'a>(answers: impl Iterator<Item = &'a Answer>) -> f64 {
+    const BINS: usize = 10;
+    let mut bins = [(0_usize, 0.0_f64, 0.0_f64); BINS];
+    let mut all = 0_usize;
+    for answer in answers {
+        let Some((_, confidence)) = answer.found.first() else {
+            continue;
+        };
+        let bin = bins
+            .iter_mut()
+            .enumerate()
+            .find(|(bin, _)| *confidence <= (bin + 1) as f64 / BINS as f64);
+        let Some((_, (count, confidences, right))) = bin else {
+            continue;
+        };
+        *count += 1;
+        *confidences += confidence;
+        *right += f64::from(u8::from(answer.is_right()));
+        all += 1;
+    }
+    let distances = bins.iter().map(|(_, confidences, right)| (confidences - right).abs());
+    distances.sum::<f64>() / all.max(1) as f64
+}
+
+/// One row a cause: its cases, how many were right, how many were passed over in silence, precision and recall.
+pub fn causes(answers: &[Answer]) -> String {
+    #[derive(Default)]
+    struct Row {
+        cases: usize,
+        right: usize,
+        abstained: usize,
+        named: usize,
+    }
+    let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
+    for answer in answers {
+        let row = rows.entry(&answer.truth).or_default();
+        row.cases += 1;
+        row.right += usize::from(answer.is_right());
+        row.abstained += usize::from(answer.found.is_empty() && !answer.is_negative());
+        rows.entry(answer.first()).or_default().named += 1;
+    }
+    let percent = |part: usize, whole: usize| match whole {
+        0 => "-".to_owned(),
+        _ => format!("{:.0} %", 100.0 * part as f64 / whole as f64),
+    };
+    let mut out = format!(
+        "{:34}{:>6}{:>6}{:>10}{:>11}{:>8}\n",
+        "cause", "cases", "right", "abstained", "precision", "recall"
+    );
+    for (cause, row) in rows {
+        let name = if cause.is_empty() { "(none)" } else { cause };
+        let precision = percent(row.right, row.named);
+        let recall = percent(row.right, row.cases);
+        let _ = writeln!(
+            out,
+            "{name:34}{:>6}{:>6}{:>10}{precision:>11}{recall:>8}",
+            row.cases, row.right, row.abstained
+        );
+    }
+    out
+}
+
+/// One row a part of the corpus: all, the held-out split and the rest, what really crashed and what was written.
+pub fn parts(answers: &[Answer]) -> String {
+    let parts: [(&str, fn(&Answer) -> bool); 7] = [
+        ("all", |_| true),
+        ("held out", |answer| answer.held_out),
+        ("the rest", |answer| !answer.held_out),
+        ("real", |answer| !answer.synthetic),
+        ("real, held out", |answer| !answer.synthetic && answer.held_out),
+        ("synthetic", |answer| answer.synthetic),
+        ("synthetic, held out", |answer| answer.synthetic && answer.held_out),
+    ];
+    let mut out = format!(
+        "{:22}{:>6}{:>6}{:>10}{:>10}{:>11}{:>14}{:>7}\n",
+        "part", "cases", "none", "top-1", "top-3", "abstained", "false alarms", "ECE"
+    );
+    for (name, is_in) in parts {
+        let _ = writeln!(
+            out,
+            "{}",
+            Summary::of(answers.iter().filter(|answer| is_in(answer))).row(name)
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answer, Summary};
+
+    fn answer(truth: &str, found: &[(&str, f64)]) -> Answer {
+        Answer {
+            truth: truth.to_owned(),
+            found: found
+                .iter()
+                .map(|(cause, confidence)| ((*cause).to_owned(), *confidence))
+                .collect(),
+            synthetic: false,
+            held_out: false,
+        }
+    }
+
+    #[test]
+    fn shares_are_of_what_they_are_named_after() {
+        let answers = [
+            answer("a", &[("a", 0.95)]),
+            answer("a", &[("b", 0.95), ("a", 0.5)]),
+            answer("a", &[]),
+            answer("a", &[("a", 0.95)]),
+            answer("", &[]),
+            answer("", &[("a", 0.45)]),
+        ];
+        let summary = Summary::of(&answers);
+        assert_eq!((summary.positives, summary.negatives), (4, 2));
+        assert_eq!((summary.top1, summary.top3), (0.5, 0.75));
+        assert_eq!((summary.abstained, summary.false_alarms), (0.25, 0.5));
+        // Three answers of 0.95, two of them right; one of 0.45, which was not.
+        let expected = ((3.0 * 0.95 - 2.0_f64).abs() + 0.45) / 4.0;
+        assert!((summary.calibration_error - expected).abs() < 1e-9);
+    }
+}
