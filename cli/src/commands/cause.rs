@@ -29,6 +29,7 @@ struct Head<'a> {
     title: &'a str,
     summary: &'a str,
     severity: &'a str,
+    domain: &'a str,
 }
 
 /// Prints one page, or a list. Words that fit a single cause are as good as its id.
@@ -58,6 +59,7 @@ fn list(args: &Args, causes: &[&Cause]) -> anyhow::Result<ExitCode> {
         title: &cause.title,
         summary: &cause.summary,
         severity: &cause.severity,
+        domain: &cause.domain,
     });
     let heads: Vec<Head> = heads.collect();
     output::answer(args.format, &heads, |_| render::causes(causes, output::width()))?;

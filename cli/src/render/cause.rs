@@ -1,6 +1,6 @@
 //! Pages of the catalogue.
 
-use whycrash_catalog::Cause;
+use whycrash_catalog::{Cause, Retry};
 
 use super::markdown;
 use super::page::{Page, style};
@@ -14,6 +14,8 @@ pub fn cause(cause: &Cause, width: usize) -> Clean {
     page.section("What");
     page.paragraph(0, &cause.summary);
     list(&mut page, "Signs", &cause.signs);
+    page.section("Whose");
+    page.paragraph(0, &whose(&cause.domain, &cause.retry));
     if !cause.fixes.is_empty() {
         page.section("Fix");
     }
@@ -44,6 +46,18 @@ pub fn cause(cause: &Cause, width: usize) -> Clean {
         cause.references.iter().for_each(|reference| page.line(0, reference));
     }
     page.finish()
+}
+
+/// Who owns a failure, and whether the job is worth a second try, in words.
+pub fn whose(domain: &str, retry: &Retry) -> String {
+    let advice = match retry.advice.as_str() {
+        "retry" => "Worth another try",
+        "retry-elsewhere" => "Worth another try on another machine",
+        "change-first" => "Change something before you try again",
+        "ask-owner" => "Ask whoever ended it or has to act",
+        _ => return format!("{domain} · whether another try helps is not known"),
+    };
+    format!("{domain} · {advice}: {}", retry.because)
 }
 
 /// A line or two for each of several causes.

@@ -5,6 +5,7 @@ use whycrash_evidence::Evidence;
 use whycrash_evidence::model::{Crash, What};
 use whycrash_plugin_host::{ArtifactHead, Document, Finding, Fix, Outcome, PluginRun, ReportHead};
 
+use super::cause::whose;
 use super::page::{Page, columns, count, style};
 use super::{Files, frames, proof};
 use crate::output::Clean;
@@ -83,6 +84,10 @@ fn finding(page: &mut Page, finding: &Finding, evidence: &Evidence, files: &File
     if !finding.contradictions.is_empty() {
         page.section("Against");
         proof::citations(page, &finding.contradictions, evidence, files);
+    }
+    if !finding.domain.is_empty() {
+        page.section("Whose");
+        page.paragraph(0, &whose(&finding.domain, &finding.retry));
     }
     fixes(page, &finding.fixes);
     if !finding.references.is_empty() {

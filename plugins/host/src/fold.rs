@@ -97,3 +97,110 @@ fn events<'c>(case: &'c Case, citation: &'c Citation) -> impl Iterator<Item = us
     };
     case.evidence.timeline.iter().filter(is_cited).map(|event| event.event)
 }
+
+#[cfg(test)]
+mod tests {
+    use whycrash_catalog::{Catalog, Cause, Consequence};
+    use whycrash_evidence::Evidence;
+    use whycrash_evidence::model::{Event, Place, What, Xid};
+
+    use super::fold;
+    use crate::case::Case;
+    use crate::{Citation, Finding};
+
+    fn page(id: &str) -> Cause {
+        Cause {
+            id: id.to_owned(),
+            ..Cause::default()
+        }
+    }
+
+    /// A disk that leads to a time-out, a family with the time-out as its member, and a last resort.
+    fn catalog() -> Catalog {
+        let leads_to = vec![Consequence {
+            cause: "timeout".to_owned(),
+            says: "timed? out".to_owned(),
+        }];
+        let disk = Cause {
+            leads_to,
+            ..page("disk")
+        };
+        let family = Cause {
+            members: vec!["timeout".to_owned()],
+            ..page("family")
+        };
+        let last = Cause {
+            last_resort: true,
+            ..page("last")
+        };
+        [disk, page("timeout"), family, last].into_iter().collect()
+    }
+
+    fn case(texts: &[&str]) -> Case {
+        let event = |(number, text): (usize, &&str)| Event {
+            event: number,
+            text: (*text).to_owned(),
+            artifact: "a.log".to_owned(),
+            ..Event::new(What::Xid(Xid::default()))
+        };
+        let evidence = Evidence {
+            timeline: texts.iter().enumerate().map(event).collect(),
+            ..Evidence::default()
+        };
+        Case::new(Vec::new(), evidence)
+    }
+
+    fn finding(cause: &str, confidence: f64, event: usize) -> Finding {
+        Finding {
+            cause: cause.to_owned(),
+            confidence,
+            citations: vec![Citation {
+                artifact: "a.log".to_owned(),
+                at: Place::Event(event),
+                quote: String::new(),
+            }],
+            ..Finding::default()
+        }
+    }
+
+    fn left(texts: &[&str], findings: Vec<Finding>) -> (Vec<String>, Vec<(usize, usize)>) {
+        let (findings, echoes) = fold(&case(texts), &catalog(), findings);
+        let causes = findings.into_iter().map(|finding| finding.cause);
+        (
+            causes.collect(),
+            echoes.into_iter().map(|echo| (echo.event, echo.of)).collect(),
+        )
+    }
+
+    #[test]
+    fn what_follows_from_a_finding_by_its_page_is_folded_under_it() {
+        let texts = ["no space left", "collective timed out"];
+        let both = vec![finding("disk", 0.9, 0), finding("timeout", 0.6, 1)];
+        assert_eq!(left(&texts, both), (vec!["disk".to_owned()], vec![(1, 0)]));
+    }
+
+    #[test]
+    fn what_came_before_or_is_worded_otherwise_is_no_consequence() {
+        let before = vec![finding("disk", 0.9, 1), finding("timeout", 0.6, 0)];
+        assert_eq!(left(&["collective timed out", "no space left"], before).0.len(), 2);
+        let worded = vec![finding("disk", 0.9, 0), finding("timeout", 0.6, 1)];
+        assert_eq!(left(&["no space left", "collective stopped"], worded).0.len(), 2);
+        let unsure = vec![finding("disk", 0.4, 0), finding("timeout", 0.3, 1)];
+        assert_eq!(left(&["no space left", "collective timed out"], unsure).0.len(), 2);
+    }
+
+    #[test]
+    fn families_and_last_resorts_go_where_something_better_stands() {
+        let all = vec![
+            finding("family", 0.8, 0),
+            finding("timeout", 0.6, 0),
+            finding("last", 0.3, 0),
+        ];
+        assert_eq!(left(&["x"], all).0, ["timeout"]);
+        assert_eq!(
+            left(&["x"], vec![finding("family", 0.5, 0), finding("last", 0.3, 0)]).0,
+            ["family"]
+        );
+        assert_eq!(left(&["x"], vec![finding("last", 0.3, 0)]).0, ["last"]);
+    }
+}

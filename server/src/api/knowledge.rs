@@ -31,6 +31,8 @@ pub struct CauseHead {
     pub summary: String,
     /// `fatal`, `wrong-results`, `slow` or `notice`.
     pub severity: String,
+    /// Who owns such a failure, such as `program` or `hardware`; or `unknown`.
+    pub domain: String,
     /// Words to find it by.
     pub tags: Vec<String>,
     /// Reports it was found in.
@@ -54,6 +56,7 @@ pub async fn causes(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Jso
         title: cause.title.clone(),
         summary: cause.summary.clone(),
         severity: cause.severity.clone(),
+        domain: cause.domain.clone(),
         tags: cause.tags.clone(),
         reports: counts
             .iter()

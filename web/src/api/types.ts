@@ -92,10 +92,21 @@ export interface Finding {
   confidence?: number;
   plugin?: { name?: string; version?: string };
   explanation?: string;
+  /** Who owns such a failure: `program`, `data`, `environment`, `framework`, `hardware`, `network`, `operator` or `unknown`. */
+  domain?: string;
+  retry?: Retry;
   citations?: Citation[];
   contradictions?: Citation[];
   fixes?: Fix[];
   references?: string[];
+}
+
+/** Whether a job is worth a second try. */
+export interface Retry {
+  /** `retry`, `retry-elsewhere`, `change-first`, `ask-owner` or `unknown`. */
+  advice?: string;
+  /** Why, in a sentence. */
+  because?: string;
 }
 
 export interface Citation {
@@ -382,6 +393,10 @@ export interface Cause {
   summary?: string;
   /** `fatal`, `wrong-results`, `slow` or `notice`. */
   severity?: string;
+  domain?: string;
+  retry?: Retry;
+  /** For a family: the causes that look alike. */
+  members?: string[];
   tags?: string[];
   also?: string[];
   signs?: string[];

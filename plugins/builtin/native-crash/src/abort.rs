@@ -10,6 +10,7 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
         .or_else(|| from_words(scene))
         .or_else(|| from_message(scene))
         .or_else(|| from_frames(scene))
+        .or_else(|| crate::deadlock::rule(scene).filter(|_| aborted(scene)))
         .or_else(|| undecided(scene))
 }
 

@@ -4,9 +4,11 @@
 //! the fault and the innermost meaningful frames. Where these do not decide, nothing is claimed, and the answer says what to collect.
 
 mod abort;
+mod deadlock;
 mod fault;
 mod gil;
 mod known;
+mod lost;
 mod oom_killer;
 mod sanitizer;
 mod scene;
@@ -20,7 +22,7 @@ use crate::scene::Scene;
 struct NativeCrash;
 
 /// Every cause it can name.
-const CAUSES: [&str; 34] = [
+const CAUSES: [&str; 35] = [
     "abi-import-order-segv",
     "abrt-assert",
     "abrt-heap-corruption",
@@ -34,6 +36,7 @@ const CAUSES: [&str; 34] = [
     "fpe-float-trap",
     "fpe-integer-division",
     "fpe-integer-overflow",
+    "hang-lock-order",
     "host-oom-killer",
     "ill-trap",
     "ill-unsupported-instruction",
@@ -72,13 +75,14 @@ impl Plugin for NativeCrash {
 
     fn diagnose(report: &Report) -> Result<Diagnosis, String> {
         let scene = Scene::of(report);
-        let rules: [fn(&Scene) -> Option<Verdict>; 6] = [
+        let rules: [fn(&Scene) -> Option<Verdict>; 7] = [
             sanitizer::rule,
             known::rule,
             abort::rule,
             segv::rule,
             fault::rule,
             oom_killer::rule,
+            deadlock::rule,
         ];
         Ok(match rules.iter().find_map(|rule| rule(&scene)) {
             Some(Verdict::Found(finding)) => finding.into(),

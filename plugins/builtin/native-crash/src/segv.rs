@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use whycrash_plugin::{Citation, Finding, Frame, Owner};
 
 use crate::gil;
+use crate::lost;
 use crate::scene::Scene;
 use crate::stack::{Stack, describe, function, module};
 use crate::{Collect, Verdict};
@@ -43,6 +44,7 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
         wild,
         freed,
         past_end,
+        lost::rule,
         import,
     ];
     Some(match rules.iter().find_map(|rule| rule(scene)) {
