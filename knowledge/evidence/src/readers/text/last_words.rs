@@ -73,7 +73,9 @@ fn tells_of(event: &Event, number: u64) -> bool {
 fn exception(text: &str) -> Option<What> {
     let (exception, message) = blocks::bare_exception(text)?;
     let is_figure = message.trim().parse::<f64>().is_ok();
-    (!is_figure).then(|| {
+    let goes_on = regex!(r"(?i)\b(?:retry|retrying|try again|trying again|ignor|skipp|continuing|falling back)")
+        .is_match(message);
+    (!is_figure && !goes_on).then(|| {
         What::PythonException(PythonException {
             exception: exception.to_owned(),
             message: message.to_owned(),

@@ -267,7 +267,7 @@ impl Chain {
 }
 
 /// How lines start that belong to the message before them.
-const CONTINUATIONS: [&str; 25] = [
+const CONTINUATIONS: [&str; 27] = [
     "CUDA kernel errors might",
     "HIP kernel errors might",
     "For debugging consider passing",
@@ -293,6 +293,8 @@ const CONTINUATIONS: [&str; 25] = [
     "You can suppress this exception",
     "#",
     "Original error",
+    "Please file an issue with the following",
+    "Unsupported operand",
 ];
 
 impl Block for Chain {

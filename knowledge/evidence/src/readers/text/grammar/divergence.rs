@@ -5,7 +5,7 @@ use crate::model::{Divergence, What};
 use crate::readers::text::line::Line;
 use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
-use crate::readers::text::{Block, regex};
+use crate::readers::text::{Block, blocks, regex};
 
 /// A loss, a gradient's norm or a perplexity that is nan or infinite.
 pub const RULE: Rule = Rule {
@@ -42,7 +42,9 @@ const BEFORE: &str = r"(?i)\b(?P<value>nan|inf)(?:\s+or\s+(?:nan|inf))?\s+(?:(?:
 const BESTS: [&str; 4] = ["best", "min", "prev", "last"];
 
 fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
-    if line.is_quoted() {
+    // What an exception says of a value is the exception's.
+    let is_of_exception = blocks::bare_exception(line.text).is_some() || line.text.trim_start().starts_with("what():");
+    if line.is_quoted() || is_of_exception {
         return None;
     }
     let parts = Parts::of(regex!(VALUE), line.text).or_else(|| Parts::of(regex!(BEFORE), line.text))?;
