@@ -17,7 +17,7 @@ use crate::pipeline::indexer::{self, IndexState};
 use crate::pipeline::{self, Pipeline};
 use crate::services::{self, Services};
 use crate::store::{Scope, Token, TokenRecord, Tokens};
-use crate::{api, maintenance, telemetry};
+use crate::{api, maintenance, reading, telemetry};
 
 /// Seconds that requests and jobs get to end when the server stops.
 const DRAIN_SECONDS: u64 = 20;
@@ -27,6 +27,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const LINGER: Duration = Duration::from_secs(2);
 /// Does what the command line says.
 pub async fn execute(cli: Cli) -> anyhow::Result<()> {
+    if let Some(Command::Read) = cli.command {
+        return reading::child::run();
+    }
     let mut config = Config::load(&cli.serve)?;
     config.compiler = Some(whycrash_plugin_host::THIS_PROGRAM.into());
     telemetry::log(config.log_format);
@@ -35,6 +38,7 @@ pub async fn execute(cli: Cli) -> anyhow::Result<()> {
         Some(Command::Reindex) => reindex(config).await,
         Some(Command::Maintain) => maintain(config).await,
         Some(Command::Token(command)) => token(&config, command).await,
+        Some(Command::Read) => Ok(()),
     }
 }
 
@@ -46,6 +50,7 @@ pub struct Running {
     server: tokio::task::JoinHandle<std::io::Result<()>>,
     pipeline: Pipeline,
     reopener: tokio::task::JoinHandle<()>,
+    outdated: JoinHandle<()>,
     indexer: indexer::Running,
     maintenance: JoinHandle<()>,
 }
@@ -60,6 +65,8 @@ impl Running {
     pub async fn stop(self) -> anyhow::Result<()> {
         self.handle.stop(true).await;
         self.reopener.abort();
+        // What is queued stays queued, and what is not is found at the next start.
+        self.outdated.abort();
         // Each of its steps is whole by itself.
         self.maintenance.abort();
         self.pipeline.stop(Duration::from_secs(DRAIN_SECONDS)).await;
@@ -87,6 +94,7 @@ pub async fn start(services: Services) -> anyhow::Result<Running> {
     indexer.open().await;
     let indexer = indexer.start();
     let pipeline = services.start_workers()?;
+    let outdated = tokio::spawn(diagnose_outdated(services.clone().into_inner()));
     let reopener = tokio::spawn(services.reopener().run());
     let maintenance = tokio::spawn(maintenance::run(services.clone().into_inner()));
     let limits = services.config.limits.clone();
@@ -121,9 +129,24 @@ pub async fn start(services: Services) -> anyhow::Result<Running> {
         server: tokio::spawn(server),
         pipeline,
         reopener,
+        outdated,
         indexer,
         maintenance,
     })
+}
+
+/// Has reports diagnosed again that were diagnosed with what this program, or its plugins, knew before.
+async fn diagnose_outdated(services: Arc<Services>) {
+    match pipeline::diagnose_outdated(&services.stores, &services.diagnoser.version()).await {
+        Ok(0) => {}
+        Ok(reports) => {
+            tracing::info!(reports, "diagnosed again with what is known now");
+            services.wake.notify_waiters();
+        }
+        Err(error) => {
+            tracing::warn!(%error, "can not queue all reports that new knowledge is for; the next start will")
+        }
+    }
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {

@@ -1,7 +1,7 @@
 //! Everything that requests and workers share, put together from the configuration.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -12,21 +12,26 @@ use whycrash_plugin_host::{Diagnoser, Settings};
 use whycrash_symbols::{DebuginfodLimits, Sources};
 
 use crate::config::Config;
+use crate::documents::Documents;
 use crate::ingest::pace::Uploads;
 use crate::ingest::{Ingest, Staging};
 use crate::lines::LineCache;
 use crate::pipeline::indexer::{self, Indexer};
 use crate::pipeline::reopen::Reopener;
 use crate::pipeline::{Diagnose, Pipeline, Stores};
+use crate::reading::{Children, ReadReports};
 use crate::search::tantivy::TantivySearch;
 use crate::store::files::FileBlobs;
 use crate::store::sqlite::Sqlite;
-use crate::store::{StoreError, Tokens};
+use crate::store::{Digest, StoreError, Tokens};
 use crate::symbols::SymbolFolder;
 use crate::telemetry;
 
 /// JSON bodies that are read into memory at one time: each takes several times its size.
 const PARSES: usize = 2;
+
+/// Folder in the data folder for symbols that were uploaded.
+const SYMBOLS: &str = "symbols";
 
 /// Everything that requests and workers share.
 #[derive(Debug)]
@@ -41,10 +46,14 @@ pub struct Services {
     pub ingest: Ingest,
     /// Symbols that were uploaded.
     pub symbols: SymbolFolder,
-    /// Reads and diagnoses.
+    /// Reads artifacts.
+    pub reader: Arc<dyn ReadReports>,
+    /// Diagnoses.
     pub diagnoser: Arc<dyn Diagnose>,
     /// The documented causes.
     pub catalog: Arc<Catalog>,
+    /// Digest of the pages, which documents are rendered with.
+    pub pages: String,
     /// What is measured.
     pub metrics: PrometheusHandle,
     /// Wakes workers.
@@ -76,6 +85,7 @@ impl Services {
         let (blobs, index) = (data.join("blobs"), data.join("index"));
         let stores = Stores {
             records: Arc::new(database.clone()),
+            outcomes: Arc::new(database.clone()),
             jobs: Arc::new(database.clone()),
             modules: Arc::new(database.clone()),
             arrivals: Arc::default(),
@@ -83,6 +93,7 @@ impl Services {
             outbox: Arc::new(database.clone()),
             upkeep: Arc::new(database.clone()),
             search: Arc::new(TantivySearch::new(&index)),
+            work: work_folder(&data)?,
         };
         let wake = Arc::new(Notify::new());
         let ingest = Ingest::new(
@@ -94,33 +105,29 @@ impl Services {
             config.limits.clone(),
             Arc::clone(&wake),
         );
-        let symbols = data.join("symbols");
+        let symbols = data.join(SYMBOLS);
         let symbols = SymbolFolder::open(symbols.clone()).with_context(|| cannot_open(&symbols))?;
         let settings = Settings {
-            symbols: Sources {
-                folders: config.symbols.clone(),
-                store: Some(symbols.root().to_owned()),
-                local_files: config.local_symbols,
-                debuginfod: whycrash_debuginfod::client(
-                    &config.debuginfod.join(" "),
-                    data.join("debuginfod"),
-                    DebuginfodLimits::default(),
-                    "",
-                ),
-            },
+            symbols: symbol_sources(&config, &data),
             plugin_folders: config.plugins.clone(),
             cache: Some(data.join("cache")),
             compiler: config.compiler.clone(),
             plugin_limits: (&config.plugin_limits).into(),
             ..Settings::default()
         };
+        let catalog = Arc::new(Catalog::embedded());
         Ok(Self {
+            pages: digest_of(&catalog)?,
             stores,
             tokens: Arc::new(database),
             ingest,
             symbols,
+            reader: Arc::new(Children::new(&Config {
+                data: data.clone(),
+                ..config.clone()
+            })?),
             diagnoser: Arc::new(Diagnoser::new(settings).context("can not set up the plugins")?),
-            catalog: Arc::new(Catalog::embedded()),
+            catalog,
             metrics: telemetry::metrics(),
             wake,
             uploads: Arc::new(Uploads::new(&config.limits)),
@@ -132,6 +139,11 @@ impl Services {
             config,
             _lock: lock,
         })
+    }
+
+    /// Puts documents together.
+    pub fn documents(&self) -> Documents {
+        Documents::new(&self.stores, &self.diagnoser)
     }
 
     /// What has reports read again when symbols come.
@@ -152,6 +164,7 @@ impl Services {
     pub fn start_workers(&self) -> std::io::Result<Pipeline> {
         Pipeline::start(
             &self.stores,
+            &self.reader,
             &self.diagnoser,
             &self.indexer,
             &self.config.workers,
@@ -175,6 +188,37 @@ pub fn open_database(config: &Config) -> anyhow::Result<Sqlite> {
         };
         anyhow::Error::new(error).context(what)
     })
+}
+
+/// Where symbols come from, for a server with its data in this folder.
+pub fn symbol_sources(config: &Config, data: &Path) -> Sources {
+    Sources {
+        folders: config.symbols.clone(),
+        store: Some(data.join(SYMBOLS)),
+        local_files: config.local_symbols,
+        debuginfod: whycrash_debuginfod::client(
+            &config.debuginfod.join(" "),
+            data.join("debuginfod"),
+            DebuginfodLimits::default(),
+            "",
+        ),
+    }
+}
+
+fn digest_of(catalog: &Catalog) -> anyhow::Result<String> {
+    let pages = serde_json::to_vec(catalog.causes())?;
+    Ok(Digest::of(&pages).to_string())
+}
+
+/// The folder for what is being read; what an earlier process left in it goes.
+fn work_folder(data: &Path) -> anyhow::Result<PathBuf> {
+    let folder = data.join("work");
+    match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => fs::create_dir(&folder),
+    }
+    .with_context(|| cannot_open(&folder))?;
+    Ok(folder)
 }
 
 /// Takes the lock of the data folder; the kernel ends it with the process, however that ends.

@@ -87,9 +87,9 @@ impl Client {
             .with_context(|| format!("{} answered what this program does not understand", self.server))
     }
 
-    /// The document of a report.
+    /// The document of a report, with all of its evidence.
     pub fn report(&self, id: &str) -> anyhow::Result<Value> {
-        self.get(&format!("reports/{}", encode(id)), &[])
+        self.get(&format!("reports/{}", encode(id)), &[("evidence", "whole")])
     }
 
     /// Deletes a report for good; false if there was none.

@@ -34,8 +34,11 @@ struct Inspection {
 /// Reads the artifacts and prints the evidence.
 pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     let input = inputs::from_paths(&args.paths.paths)?;
-    let (report, evidence) = args.knowledge.diagnoser(config)?.inspect(&input);
-    let inspection = Inspection { report, evidence };
+    let read = args.knowledge.diagnoser(config)?.read(&input);
+    let inspection = Inspection {
+        report: read.head,
+        evidence: read.evidence,
+    };
     output::answer(args.format, &inspection, |it| {
         render::evidence(&it.report, &it.evidence, output::width())
     })?;

@@ -1,53 +1,34 @@
-//! One report as it is diagnosed: what its artifacts said, and their text for whoever wants to see the lines.
+//! One report as it is diagnosed.
 
-use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
-use whycrash_evidence::Evidence;
 use whycrash_evidence::model::Event;
-use whycrash_evidence::readers::Lines;
+use whycrash_reading::Report;
 
-use crate::ArtifactHead;
 use crate::sandbox::Patterns;
 
-/// A report whose artifacts are read. Shared by all plugins that run on it.
+/// A report that was read. Shared by all plugins that run on it.
 #[derive(Debug, Default)]
 pub(crate) struct Case {
-    pub(crate) artifacts: Vec<CaseArtifact>,
-    pub(crate) evidence: Evidence,
+    pub(crate) report: Arc<Report>,
     /// The kind of each event of the timeline, as it is written in the document.
     kinds: OnceLock<Vec<String>>,
     /// What plugins searched it for.
     pub(crate) patterns: Patterns,
 }
 
-/// One artifact of a case.
-#[derive(Debug)]
-pub(crate) struct CaseArtifact {
-    pub(crate) head: ArtifactHead,
-    /// Where its bytes are.
-    pub(crate) path: PathBuf,
-    /// Its lines, when it is text.
-    pub(crate) text: Option<Lines>,
-}
-
 impl Case {
-    pub(crate) fn new(artifacts: Vec<CaseArtifact>, evidence: Evidence) -> Self {
+    pub(crate) fn new(report: Arc<Report>) -> Self {
         Self {
-            artifacts,
-            evidence,
+            report,
             ..Self::default()
         }
     }
 
-    pub(crate) fn artifact(&self, name: &str) -> Option<&CaseArtifact> {
-        self.artifacts.iter().find(|artifact| artifact.head.name == name)
-    }
-
     /// Whether evidence of this kind is there, by the names that `plugin-info.needs` uses.
     pub(crate) fn has(&self, kind: &str) -> bool {
-        let evidence = &self.evidence;
+        let evidence = &self.report.evidence;
         match kind {
             "crash" => evidence.crash.is_some(),
             "threads" => !evidence.threads.is_empty(),
@@ -56,7 +37,7 @@ impl Case {
             "gpu-cores" => !evidence.gpu_cores.is_empty(),
             "events" => !evidence.timeline.is_empty(),
             "context" => !evidence.context.is_empty(),
-            "text" => self.artifacts.iter().any(|artifact| artifact.text.is_some()),
+            "text" => !self.report.texts.is_empty(),
             _ => kind
                 .strip_prefix("event:")
                 .is_some_and(|kind| self.kinds().iter().any(|k| k == kind)),
@@ -68,13 +49,13 @@ impl Case {
         self.kinds()
             .iter()
             .map(String::as_str)
-            .zip(&self.evidence.timeline)
+            .zip(&self.report.evidence.timeline)
             .filter(move |(k, _)| kind.is_none_or(|kind| kind == *k))
     }
 
     fn kinds(&self) -> &[String] {
         self.kinds
-            .get_or_init(|| self.evidence.timeline.iter().map(kind).collect())
+            .get_or_init(|| self.report.evidence.timeline.iter().map(kind).collect())
     }
 
     /// The value at a path into the evidence: dotted (`memory_snapshots.0.reserved`) or a JSON pointer.
@@ -100,7 +81,7 @@ impl Case {
 
     /// The smallest part of the evidence that is made into JSON as a whole, and the path within it.
     fn part<'a>(&self, member: &str, rest: &'a str) -> Option<(Value, &'a str)> {
-        let evidence = &self.evidence;
+        let evidence = &self.report.evidence;
         match member {
             "crash" => Some((serde_json::to_value(evidence.crash.as_ref()?).ok()?, rest)),
             "threads" => element(&evidence.threads, rest),
@@ -116,7 +97,7 @@ impl Case {
     /// The value at a dotted path into the context.
     pub(crate) fn context(&self, path: &str) -> Option<Value> {
         let path = dotted(path);
-        let context = &self.evidence.context;
+        let context = &self.report.evidence.context;
         if path.is_empty() {
             return (!context.is_empty()).then(|| Value::Object(context.clone()));
         }

@@ -1,20 +1,20 @@
-//! The one way from artifacts to a document, shared by the command line and the server.
+//! The one way from artifacts to evidence, and from evidence to a diagnosis, shared by the command line and the server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
 use whycrash_catalog::Catalog;
-use whycrash_evidence::{Artifact, Evidence, Limits};
-use whycrash_symbols::{Sources, Symbols};
+use whycrash_evidence::{Evidence, Limits};
+use whycrash_reading::{Input, Reader, Report, ReportLimits};
+use whycrash_symbols::Sources;
 
-use crate::budget::ReportLimits;
 use crate::case::Case;
+use crate::diagnosis::{self, Diagnosis, Echo, Outcome, PluginRun};
 use crate::judge::{Judge, Verdict};
-use crate::read::{self, Read};
 use crate::registry::{Installed, Loader, Registry};
 use crate::sandbox::{Knowledge, Plugin, PluginError, PluginLimits, Sandbox, Usage};
-use crate::{Document, Echo, Outcome, PluginInfo, PluginRun, ReportHead, fold, rank};
+use crate::version::{self, Version};
+use crate::{Document, PluginInfo, coverage, fold, rank};
 
 /// What a [`Diagnoser`] works with.
 #[derive(Clone, Debug, Default)]
@@ -36,22 +36,13 @@ pub struct Settings {
     pub plugin_limits: PluginLimits,
 }
 
-/// The artifacts of one report and what is known about them.
-#[derive(Clone, Debug, Default)]
-pub struct Input {
-    /// What the crash left.
-    pub artifacts: Vec<Artifact>,
-    /// Metadata sent with it: host, rank, job, command (free form; part of the evidence's context).
-    pub metadata: Map<String, Value>,
-}
-
 /// Reads, symbolicates and diagnoses. Cheap to share between threads; make one and keep it.
 #[derive(Debug)]
 pub struct Diagnoser {
-    symbols: Symbols,
-    limits: Limits,
-    report_limits: ReportLimits,
+    reader: Reader,
     catalog: Catalog,
+    /// See [`Version::knowledge`].
+    knowledge: String,
     plugin_limits: PluginLimits,
     registry: Arc<Registry>,
     /// Absent where there is no plugin folder.
@@ -82,9 +73,8 @@ impl Diagnoser {
             tracing::warn!("no plugins: this program was built without them; run `make plugins` and build again");
         }
         Ok(Self {
-            symbols: Symbols::new(settings.symbols),
-            limits: settings.limits,
-            report_limits: settings.report_limits,
+            reader: Reader::new(settings.symbols, settings.limits, settings.report_limits),
+            knowledge: version::of_knowledge(&catalog),
             catalog,
             plugin_limits: settings.plugin_limits,
             registry,
@@ -114,25 +104,37 @@ impl Diagnoser {
         }
     }
 
-    /// Reads the artifacts: evidence, and what is wrong with them, but no findings.
-    pub fn inspect(&self, input: &Input) -> (ReportHead, Evidence) {
-        let Read { head, case } = read::read(&self.symbols, &self.limits, &self.report_limits, input);
-        (head, case.evidence)
+    /// The documented causes.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
     }
 
-    /// Reads the artifacts and runs the plugins on what they say.
-    pub fn diagnose(&self, input: &Input) -> Document {
-        self.diagnose_with(input, &self.registry.wait())
+    /// What diagnoses made now depend on beside the evidence.
+    pub fn version(&self) -> Version {
+        Version {
+            plugins: version::of_plugins(self.registry.wait().iter().map(Arc::as_ref)),
+            knowledge: self.knowledge.clone(),
+        }
+    }
+
+    /// Reads the artifacts: evidence, and what is wrong with them, but no findings.
+    pub fn read(&self, input: &Input) -> Report {
+        self.reader.read(input)
+    }
+
+    /// Runs the plugins on what was read. It opens no artifact, and depends on nothing but the report, the plugins and
+    /// the knowledge ([`Self::version`]).
+    pub fn conclude(&self, report: &Arc<Report>) -> Diagnosis {
+        self.conclude_with(report, &self.registry.wait())
     }
 
     /// The same with the built-in plugins alone: what it costs is known, and it waits for nothing.
-    pub fn first_look(&self, input: &Input) -> Document {
-        self.diagnose_with(input, self.registry.built_in())
+    pub fn first_look(&self, report: &Arc<Report>) -> Diagnosis {
+        self.conclude_with(report, self.registry.built_in())
     }
 
-    fn diagnose_with(&self, input: &Input, installed: &[Arc<Installed>]) -> Document {
-        let Read { head, case } = read::read(&self.symbols, &self.limits, &self.report_limits, input);
-        let case = Arc::new(case);
+    fn conclude_with(&self, report: &Arc<Report>, installed: &[Arc<Installed>]) -> Diagnosis {
+        let case = Arc::new(Case::new(Arc::clone(report)));
         let (mut findings, mut plugins, mut next) = (Vec::new(), Vec::new(), Vec::new());
         for installed in installed {
             let (row, verdict) = self.run(installed, &case);
@@ -141,17 +143,26 @@ impl Diagnoser {
             next.extend(verdict.next);
         }
         let (findings, folded) = fold::fold(&case, &self.catalog, rank::rank(&case, findings));
-        // Plugins are gone by now and with them every other holder; a copy would only be made if one were not.
-        let evidence = Arc::try_unwrap(case).map_or_else(|case| case.evidence.clone(), |case| case.evidence);
-        Document {
-            schema: crate::SCHEMA,
-            report: head,
+        Diagnosis {
+            schema: diagnosis::SCHEMA,
             findings,
             plugins,
             next: rank::unique(next),
-            echoes: echoes(&evidence, folded),
-            evidence,
+            echoes: echoes(&report.evidence, folded),
+            coverage: coverage::coverage(report),
         }
+    }
+
+    /// Reads the artifacts, runs the plugins on what they say, and says what is known of the causes.
+    pub fn diagnose(&self, input: &Input) -> Document {
+        let report = Arc::new(self.read(input));
+        let diagnosis = self.conclude(&report);
+        // Plugins are gone by now and with them every other holder; a copy would only be made if one were not.
+        let (head, evidence) = match Arc::try_unwrap(report) {
+            Ok(report) => (report.head, report.evidence),
+            Err(report) => (report.head.clone(), report.evidence.clone()),
+        };
+        Document::render(head, evidence, diagnosis, &self.catalog)
     }
 
     fn run(&self, installed: &Installed, case: &Arc<Case>) -> (PluginRun, Verdict) {
@@ -162,7 +173,7 @@ impl Diagnoser {
             outcome,
             reason,
             fuel: 0,
-            millis: 0.0,
+            millis: None,
             memory: 0,
             log: Vec::new(),
         };
@@ -184,7 +195,7 @@ impl Diagnoser {
         let usage = answer.usage;
         let row = PluginRun {
             fuel: usage.fuel,
-            millis: usage.millis,
+            millis: Some(usage.millis),
             memory: usage.memory,
             log: usage.log,
             ..row(outcome, verdict.failure.clone())

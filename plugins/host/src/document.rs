@@ -2,10 +2,15 @@
 //!
 //! Every field is optional to a reader of the JSON, and enums may grow.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
-use whycrash_catalog::Retry;
-use whycrash_evidence::model::Place;
-use whycrash_evidence::{ArtifactKind, Evidence, Problem, Signature};
+use whycrash_catalog::{Catalog, Cause, Retry};
+use whycrash_evidence::Evidence;
+use whycrash_reading::ReportHead;
+use whycrash_reading::stored::Part;
+
+use crate::diagnosis::{Citation, Claim, CollectNext, Coverage, Diagnosis, Echo, PluginName, PluginRun, unavailable};
 
 /// Version of the document's form.
 pub const SCHEMA: u32 = 1;
@@ -27,49 +32,39 @@ pub struct Document {
     /// Events that are consequences of the first failure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub echoes: Vec<Echo>,
+    /// What was looked for, and whether it was there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coverage: Vec<Coverage>,
     /// What the readers found.
     pub evidence: Evidence,
+    /// Lists of the evidence of which only the first entries are in it, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, Part>,
 }
 
-/// What crashed, and what it left.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ReportHead {
-    /// Identifies the report; derived from its metadata and artifacts, so that the same upload twice is one report.
-    pub id: String,
-    /// One line a person recognizes the crash by.
-    pub title: String,
-    /// What the report is grouped by.
-    pub signature: Signature,
-    /// How the process ended.
-    pub exit: Exit,
-    /// What it left.
-    pub artifacts: Vec<ArtifactHead>,
+impl Document {
+    /// The document of a report that was diagnosed, with what today's pages say of the causes.
+    pub fn render(report: ReportHead, evidence: Evidence, diagnosis: Diagnosis, catalog: &Catalog) -> Self {
+        let findings = diagnosis.findings.into_iter();
+        Self {
+            schema: SCHEMA,
+            report,
+            findings: findings.map(|claim| Finding::render(claim, catalog)).collect(),
+            plugins: diagnosis.plugins,
+            next: diagnosis.next,
+            echoes: diagnosis.echoes,
+            coverage: diagnosis.coverage,
+            evidence,
+            parts: BTreeMap::new(),
+        }
+    }
 }
 
-/// How the process ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Exit {
-    /// Signal name, such as `SIGSEGV`.
-    pub signal: Option<String>,
-    /// Exit code of a process that ended by itself.
-    pub code: Option<i32>,
-}
-
-/// One artifact of a report.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ArtifactHead {
-    /// Name within the report.
-    pub name: String,
-    /// What it is.
-    pub kind: ArtifactKind,
-    /// Size as stored.
-    pub bytes: u64,
-    /// SHA-256 of the bytes as stored, lower-case hex.
-    pub sha256: String,
-    /// What was wrong with it.
-    pub problems: Vec<Problem>,
+impl Document {
+    /// The first plugin that the host could not run: without it this is not the diagnosis of the report.
+    pub fn unavailable(&self) -> Option<&PluginRun> {
+        unavailable(&self.plugins)
+    }
 }
 
 /// A plugin's claim that a cause explains the report, every citation of which was checked.
@@ -101,27 +96,6 @@ pub struct Finding {
     pub references: Vec<String>,
 }
 
-/// A plugin by name and version.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct PluginName {
-    /// Name, unique among installed plugins.
-    pub name: String,
-    /// Semantic version.
-    pub version: String,
-}
-
-/// An exact place, and what stands there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Citation {
-    /// Name of the artifact; empty for a fact about the report as a whole.
-    pub artifact: String,
-    /// The place.
-    pub at: Place,
-    /// What stands there, word for word.
-    #[serde(default)]
-    pub quote: String,
-}
-
 /// Something to do about a cause.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -135,68 +109,38 @@ pub struct Fix {
     pub not_when: Option<String>,
 }
 
-/// How one plugin's run ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PluginRun {
-    /// Name.
-    pub name: String,
-    /// Version.
-    pub version: String,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Why it failed or was skipped, in words.
-    pub reason: Option<String>,
-    /// Fuel used.
-    pub fuel: u64,
-    /// Wall time in milliseconds.
-    pub millis: f64,
-    /// The most memory it used, in bytes.
-    #[serde(default)]
-    pub memory: u64,
-    /// What it logged (bounded).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub log: Vec<String>,
-}
-
-/// How a plugin's run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// It ran to its end and everything it claimed holds.
-    Ok,
-    /// It trapped, ran over a limit or claimed what does not hold.
-    Failed,
-    /// The evidence it needs is not in this report, or it is set aside.
-    Skipped,
-    /// The host could not run it, for want of memory or places. It says nothing about the plugin or the report, which has to be
-    /// looked at again.
-    Unavailable,
-}
-
-impl Document {
-    /// The first plugin that the host could not run: without it this is not the diagnosis of the report.
-    pub fn unavailable(&self) -> Option<&PluginRun> {
-        self.plugins.iter().find(|run| run.outcome == Outcome::Unavailable)
+impl Finding {
+    /// A claim with what today's page says of its cause.
+    pub fn render(claim: Claim, catalog: &Catalog) -> Self {
+        let cause = catalog.get(&claim.cause);
+        let title = claim.title.or_else(|| cause.map(|cause| cause.title.clone()));
+        Self {
+            // A page that was taken away since has left its name.
+            title: title.unwrap_or_else(|| claim.cause.clone()),
+            confidence: claim.confidence,
+            domain: cause.map(|cause| cause.domain.clone()).unwrap_or_default(),
+            retry: cause.map(|cause| cause.retry.clone()).unwrap_or_default(),
+            plugin: claim.plugin,
+            explanation: claim.explanation,
+            citations: claim.citations,
+            contradictions: claim.contradictions,
+            fixes: fixes(claim.first_step, cause),
+            references: cause.map(|cause| cause.references.clone()).unwrap_or_default(),
+            cause: claim.cause,
+        }
     }
 }
 
-/// An artifact that would decide between causes, and the exact setting that produces it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct CollectNext {
-    /// What to collect.
-    pub artifact: String,
-    /// How.
-    pub how: String,
-    /// The causes it tells apart.
-    pub decides_between: Vec<String>,
-}
-
-/// An event that is a consequence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Echo {
-    /// Number of the echo in the timeline.
-    pub event: usize,
-    /// Number of the event it follows from.
-    pub of: usize,
+/// What to do: first what the plugin knows about this very case, then what is documented.
+fn fixes(first_step: Option<String>, cause: Option<&Cause>) -> Vec<Fix> {
+    let own = first_step.map(|summary| Fix {
+        summary,
+        ..Fix::default()
+    });
+    let documented = cause.into_iter().flat_map(|cause| &cause.fixes).map(|fix| Fix {
+        summary: fix.summary.clone(),
+        steps: fix.steps.clone(),
+        not_when: fix.not_when.clone(),
+    });
+    own.into_iter().chain(documented).collect()
 }

@@ -7,7 +7,7 @@ use whycrash_catalog::{Catalog, Cause};
 use whycrash_evidence::model::{Event, Place};
 
 use crate::case::Case;
-use crate::{Citation, Echo, Finding};
+use crate::diagnosis::{Citation, Claim, Echo};
 
 /// A finding that is less sure than this explains nothing else away.
 const SURE: f64 = 0.5;
@@ -16,7 +16,7 @@ const SURE: f64 = 0.5;
 ///
 /// What a finding leads to, by its page, is folded under it: a finding that rests on such events alone goes. A family goes
 /// where a member of it stands, and a last resort where anything else does.
-pub(crate) fn fold(case: &Case, catalog: &Catalog, mut findings: Vec<Finding>) -> (Vec<Finding>, Vec<Echo>) {
+pub(crate) fn fold(case: &Case, catalog: &Catalog, mut findings: Vec<Claim>) -> (Vec<Claim>, Vec<Echo>) {
     let mut echoes = BTreeMap::new();
     let mut place = 0;
     while let Some(finding) = findings.get(place) {
@@ -52,7 +52,7 @@ struct LedTo {
     causes: Vec<String>,
 }
 
-fn follow(case: &Case, catalog: &Catalog, finding: &Finding, findings: &[Finding]) -> LedTo {
+fn follow(case: &Case, catalog: &Catalog, finding: &Claim, findings: &[Claim]) -> LedTo {
     let mut led_to = LedTo {
         echoes: Vec::new(),
         causes: Vec::new(),
@@ -68,13 +68,14 @@ fn follow(case: &Case, catalog: &Catalog, finding: &Finding, findings: &[Finding
         };
         let is_echo = |event: &&Event| event.event > origin && !event.survived && wording.is_in(&event.text);
         let echoes: Vec<usize> = case
+            .report
             .evidence
             .timeline
             .iter()
             .filter(is_echo)
             .map(|event| event.event)
             .collect();
-        let rests_on_them = |other: &&Finding| {
+        let rests_on_them = |other: &&Claim| {
             let mut cited = other.citations.iter().flat_map(|cited| events(case, cited)).peekable();
             other.cause == consequence.cause && cited.peek().is_some() && cited.all(|event| echoes.contains(&event))
         };
@@ -95,18 +96,22 @@ fn events<'c>(case: &'c Case, citation: &'c Citation) -> impl Iterator<Item = us
         }
         _ => false,
     };
-    case.evidence.timeline.iter().filter(is_cited).map(|event| event.event)
+    let timeline = &case.report.evidence.timeline;
+    timeline.iter().filter(is_cited).map(|event| event.event)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use whycrash_catalog::{Catalog, Cause, Consequence};
     use whycrash_evidence::Evidence;
     use whycrash_evidence::model::{Event, Place, What, Xid};
+    use whycrash_reading::Report;
 
     use super::fold;
     use crate::case::Case;
-    use crate::{Citation, Finding};
+    use crate::diagnosis::{Citation, Claim};
 
     fn page(id: &str) -> Cause {
         Cause {
@@ -147,11 +152,14 @@ mod tests {
             timeline: texts.iter().enumerate().map(event).collect(),
             ..Evidence::default()
         };
-        Case::new(Vec::new(), evidence)
+        Case::new(Arc::new(Report {
+            evidence,
+            ..Report::default()
+        }))
     }
 
-    fn finding(cause: &str, confidence: f64, event: usize) -> Finding {
-        Finding {
+    fn finding(cause: &str, confidence: f64, event: usize) -> Claim {
+        Claim {
             cause: cause.to_owned(),
             confidence,
             citations: vec![Citation {
@@ -159,11 +167,11 @@ mod tests {
                 at: Place::Event(event),
                 quote: String::new(),
             }],
-            ..Finding::default()
+            ..Claim::default()
         }
     }
 
-    fn left(texts: &[&str], findings: Vec<Finding>) -> (Vec<String>, Vec<(usize, usize)>) {
+    fn left(texts: &[&str], findings: Vec<Claim>) -> (Vec<String>, Vec<(usize, usize)>) {
         let (findings, echoes) = fold(&case(texts), &catalog(), findings);
         let causes = findings.into_iter().map(|finding| finding.cause);
         (

@@ -1,10 +1,11 @@
-//! From what a plugin claims to what the document says: what does not hold is dropped, and named.
+//! From what a plugin claims to what is concluded: what does not hold is dropped, and named.
 
-use whycrash_catalog::{Catalog, Cause};
+use whycrash_catalog::Catalog;
 
 use crate::case::Case;
+use crate::diagnosis::{Citation, Claim, CollectNext, PluginName};
 use crate::sandbox::{PluginLimits, clean, cut, types};
-use crate::{Citation, CollectNext, Finding, Fix, PluginInfo, PluginName, citation};
+use crate::{PluginInfo, citation};
 
 /// Bytes of an id that are repeated when it is wrong.
 const TOLD: usize = 80;
@@ -12,7 +13,7 @@ const TOLD: usize = 80;
 /// What is left of a diagnosis after every claim in it was checked.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<Claim>,
     pub(crate) next: Vec<CollectNext>,
     /// The first thing that did not hold.
     pub(crate) failure: Option<String>,
@@ -68,9 +69,9 @@ impl Judge<'_> {
         verdict
     }
 
-    fn finding(&self, plugin: &PluginInfo, claim: types::Finding) -> Result<Finding, String> {
+    fn finding(&self, plugin: &PluginInfo, claim: types::Finding) -> Result<Claim, String> {
         let id = claim.cause;
-        let cause = self.cause(plugin, &id)?;
+        self.known(plugin, &id)?;
         if !(0.0..=1.0).contains(&claim.confidence) {
             return Err(format!(
                 "it gave {id:?} a confidence of {}, which is not between 0 and 1",
@@ -82,13 +83,9 @@ impl Judge<'_> {
         }
         let citations = self.citations(&id, &claim.citations)?;
         let contradictions = self.citations(&id, &claim.contradictions)?;
-        let title = self.line(&id, claim.title.unwrap_or_default())?;
-        let first_step = claim.first_step.map(|step| self.line(&id, step)).transpose()?;
-        Ok(Finding {
-            title: if title.is_empty() { cause.title.clone() } else { title },
+        Ok(Claim {
+            title: self.optional(&id, claim.title)?,
             confidence: claim.confidence,
-            domain: cause.domain.clone(),
-            retry: cause.retry.clone(),
             plugin: PluginName {
                 name: plugin.name.clone(),
                 version: plugin.version.clone(),
@@ -96,14 +93,13 @@ impl Judge<'_> {
             explanation: self.text(&id, claim.explanation)?,
             citations,
             contradictions,
-            fixes: fixes(first_step, cause),
-            references: cause.references.clone(),
+            first_step: self.optional(&id, claim.first_step)?,
             cause: id,
         })
     }
 
-    /// The documented cause, if there is one by this id and the plugin said that it could name it.
-    fn cause(&self, plugin: &PluginInfo, id: &str) -> Result<&Cause, String> {
+    /// Whether there is a documented cause by this id and the plugin said that it could name it.
+    fn known(&self, plugin: &PluginInfo, id: &str) -> Result<(), String> {
         if !plugin.causes.iter().any(|cause| cause == id) {
             return Err(format!(
                 "it named the cause {:?}, which is not among those it says it can name",
@@ -112,6 +108,7 @@ impl Judge<'_> {
         }
         self.catalog
             .get(id)
+            .map(drop)
             .ok_or_else(|| format!("it named the cause {:?}, which is not documented", cut(id, TOLD)))
     }
 
@@ -144,6 +141,12 @@ impl Judge<'_> {
         })
     }
 
+    /// A line that says something, or none.
+    fn optional(&self, of: &str, text: Option<String>) -> Result<Option<String>, String> {
+        let text = text.map(|text| self.line(of, text)).transpose()?;
+        Ok(text.filter(|text| !text.is_empty()))
+    }
+
     /// A text of one line, as it may be shown.
     fn line(&self, of: &str, text: String) -> Result<String, String> {
         self.text(of, text).map(|text| clean::line(&text))
@@ -160,18 +163,4 @@ impl Judge<'_> {
         }
         Ok(clean::lines(&text))
     }
-}
-
-/// What to do: first what the plugin knows about this very case, then what is documented.
-fn fixes(first_step: Option<String>, cause: &Cause) -> Vec<Fix> {
-    let own = first_step.filter(|step| !step.is_empty()).map(|summary| Fix {
-        summary,
-        ..Fix::default()
-    });
-    let documented = cause.fixes.iter().map(|fix| Fix {
-        summary: fix.summary.clone(),
-        steps: fix.steps.clone(),
-        not_when: fix.not_when.clone(),
-    });
-    own.into_iter().chain(documented).collect()
 }

@@ -1,29 +1,35 @@
-//! From a report's artifacts to a proved diagnosis.
+//! From a report's evidence to a proved diagnosis.
 //!
-//! [`Diagnoser`] reads and symbolicates the artifacts, runs every plugin in a sandbox of its own, checks each
-//! place a finding cites, drops findings that do not hold, ranks the rest and returns the [`Document`] that the
-//! command line prints and the server stores. This crate alone knows wasmtime.
+//! [`Diagnoser`] has the artifacts read, runs every plugin on what they say in a sandbox of its own, checks each place a
+//! finding cites, drops findings that do not hold and ranks the rest: a [`Diagnosis`]. With what the pages say of its
+//! causes it becomes the [`Document`] that the command line prints and the server serves. This crate alone knows
+//! wasmtime.
 
-mod budget;
 mod builtin;
 mod case;
 mod citation;
+mod coverage;
 mod diagnose;
-mod digest;
+mod diagnosis;
+mod diff;
 mod document;
 mod files;
 mod fold;
-mod head;
 mod health;
 mod judge;
 mod rank;
-mod read;
 mod registry;
 mod sandbox;
+mod version;
 
-pub use budget::ReportLimits;
-pub use diagnose::{Diagnoser, Input, Settings};
-pub use document::*;
+pub use diagnose::{Diagnoser, Settings};
+pub use diagnosis::{
+    Citation, Claim, CollectNext, Coverage, Diagnosis, Echo, Outcome, PluginName, PluginRun, Presence,
+};
+pub use diff::{Changed, Diff, PluginChange, Ranked};
+pub use document::{Document, Finding, Fix, SCHEMA};
 pub use registry::PluginInfo;
 pub use sandbox::{PluginLimits, THIS_PROGRAM, compile_if_asked, precompile};
+pub use version::Version;
 pub use whycrash_evidence::Signature;
+pub use whycrash_reading::{ArtifactHead, Exit, Input, Report, ReportHead, ReportLimits};

@@ -3,10 +3,10 @@
 use whycrash_evidence::ArtifactKind;
 
 use crate::case::Case;
-use crate::{CollectNext, Finding};
+use crate::diagnosis::{Claim, CollectNext};
 
-/// Findings best first, one for each cause.
-pub(crate) fn rank(case: &Case, mut findings: Vec<Finding>) -> Vec<Finding> {
+/// Claims best first, one for each cause.
+pub(crate) fn rank(case: &Case, mut findings: Vec<Claim>) -> Vec<Claim> {
     findings.sort_by(|a, b| {
         b.confidence
             .total_cmp(&a.confidence)
@@ -14,7 +14,7 @@ pub(crate) fn rank(case: &Case, mut findings: Vec<Finding>) -> Vec<Finding> {
             .then_with(|| a.cause.cmp(&b.cause))
             .then_with(|| a.plugin.cmp(&b.plugin))
     });
-    let mut ranked: Vec<Finding> = Vec::new();
+    let mut ranked: Vec<Claim> = Vec::new();
     for finding in findings {
         match ranked.iter_mut().find(|better| better.cause == finding.cause) {
             Some(better) => absorb(better, finding),
@@ -36,7 +36,7 @@ pub(crate) fn unique(next: Vec<CollectNext>) -> Vec<CollectNext> {
 }
 
 /// Adds to a finding what another plugin cites for the same cause.
-fn absorb(better: &mut Finding, other: Finding) {
+fn absorb(better: &mut Claim, other: Claim) {
     for citation in other.citations {
         if !better.citations.contains(&citation) {
             better.citations.push(citation);
@@ -51,8 +51,8 @@ fn absorb(better: &mut Finding, other: Finding) {
 
 /// How near to the failure itself the best of a finding's citations is: the state of the machine, then what was printed about
 /// it, then circumstances.
-fn directness(case: &Case, finding: &Finding) -> u8 {
-    let kind = |name: &str| case.artifact(name).map(|artifact| artifact.head.kind);
+fn directness(case: &Case, finding: &Claim) -> u8 {
+    let kind = |name: &str| case.report.artifact(name).map(|artifact| artifact.kind);
     let direct = |kind| match kind {
         Some(
             ArtifactKind::ElfCore

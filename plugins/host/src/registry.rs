@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::builtin::{BUILTIN, Builtin};
 use crate::files;
 use crate::health::Health;
-use crate::sandbox::{Plugin, PluginError, PluginLimits, Sandbox, check_size, clean, hex};
+use crate::sandbox::{Plugin, PluginError, PluginLimits, Sandbox, check_size, clean};
 
 /// Where built-in plugins come from.
 const BUILT_IN: &str = "built-in";
@@ -208,7 +208,7 @@ impl Loader {
         match read {
             Err(error) => installed(&name, &source, &[], Err(error), Arc::default()),
             Ok(wasm) => {
-                let sha256 = hex(&Sha256::digest(&wasm));
+                let sha256 = hex::encode(Sha256::digest(&wasm));
                 let before = known.iter().find(|known| known.info.sha256 == sha256);
                 let health = before.map(|before| Arc::clone(&before.health)).unwrap_or_default();
                 installed(&name, &source, &wasm, self.load_component(&wasm), health)
@@ -246,7 +246,7 @@ fn installed(
         ..PluginInfo::default()
     };
     if !wasm.is_empty() {
-        info.sha256 = hex(&Sha256::digest(wasm));
+        info.sha256 = hex::encode(Sha256::digest(wasm));
     }
     match loaded {
         Ok(plugin) => {

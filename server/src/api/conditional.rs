@@ -54,6 +54,11 @@ impl Tag {
 /// A small answer, or 304 for who has it already.
 pub fn answer(request: &HttpRequest, value: &impl Serialize) -> ApiResult<HttpResponse> {
     let json = serde_json::to_string(value).map_err(|error| ApiError::new(Code::Internal, error))?;
+    Ok(answer_json(request, json))
+}
+
+/// An answer that is JSON already, or 304 for who has it.
+pub fn answer_json(request: &HttpRequest, json: String) -> HttpResponse {
     let tag = Tag::of(json.as_bytes());
-    Ok(tag.unchanged(request).unwrap_or_else(|| tag.answer(json)))
+    tag.unchanged(request).unwrap_or_else(|| tag.answer(json))
 }

@@ -3,31 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
 use whycrash_evidence::Artifact;
-use whycrash_plugin_host::{Finding, Input};
+use whycrash_plugin_host::{Finding, Input, Report};
+use whycrash_reading::stored::Parts;
 
 use super::prelude::*;
+use crate::documents::conclusion;
 use crate::store::ReportRecord;
 
-/// What a document says of its findings; the rest of it is passed over.
-#[derive(Deserialize)]
-struct Findings {
-    #[serde(default)]
-    findings: Vec<Finding>,
-}
-
-/// What is known about the report: from its document, or from a quick look at what is here if that is small.
+/// What is known about the report: from its diagnosis, or from a quick look at what is here if that is small.
 ///
 /// Nothing depends on it: whatever takes too long, fails, or finds another look going on is left to the workers.
 pub async fn findings(services: &Data<Services>, report: &ReportRecord) -> Vec<Finding> {
-    let document = services.stores.records.document(&report.id).await;
-    if let Ok(Some(json)) = document {
-        let read = tokio::task::spawn_blocking(move || serde_json::from_str::<Findings>(&json));
-        return match read.await {
-            Ok(Ok(document)) => document.findings,
-            _ => Vec::new(),
-        };
+    if let Ok(Some(record)) = services.stores.outcomes.diagnosis(&report.id, None).await {
+        let claims = conclusion(&record).unwrap_or_default().findings;
+        return services.documents().findings(claims);
     }
     let limits = &services.config.limits;
     let here = report.artifacts.iter().filter(|artifact| artifact.stored);
@@ -43,7 +33,8 @@ pub async fn findings(services: &Data<Services>, report: &ReportRecord) -> Vec<F
         .unwrap_or_default()
 }
 
-/// Diagnoses what is here with the built-in plugins: no other may make a sender wait. The look goes on when nobody waits for it any more, and no other starts until it ends.
+/// Diagnoses what is here with the built-in plugins: no other may make a sender wait. The look goes on when nobody waits
+/// for it any more, and no other starts until it ends.
 async fn look(services: &Data<Services>, report: &ReportRecord) -> Option<Vec<Finding>> {
     let permit = Arc::clone(&services.provisional).try_acquire_owned().ok()?;
     let mut input = Input {
@@ -59,12 +50,16 @@ async fn look(services: &Data<Services>, report: &ReportRecord) -> Option<Vec<Fi
         input.artifacts.push(known.with_sha256(artifact.digest.as_str()));
         blobs.push(blob);
     }
-    let diagnoser = Arc::clone(&services.diagnoser);
+    let (reader, diagnoser) = (Arc::clone(&services.reader), Arc::clone(&services.diagnoser));
+    let work = services.stores.work.clone();
     let look = tokio::task::spawn_blocking(move || {
-        let document = diagnoser.first_look(&input);
+        let folder = tempfile::tempdir_in(work).ok()?;
+        // What can not be read fails the job later, where it is shown.
+        reader.read(&input, folder.path()).ok()?;
+        let report = Report::load(&Parts::of_folder(folder.path()).ok()?).ok()?;
+        let diagnosis = diagnoser.first_look(&Arc::new(report));
         drop((blobs, permit));
-        document.findings
+        Some(diagnosis.findings)
     });
-    // A reader that panics fails the job later, where it is shown.
-    look.await.ok()
+    Some(services.documents().findings(look.await.ok()??))
 }

@@ -5,8 +5,10 @@ mod artifacts;
 mod body;
 mod conditional;
 mod deletion;
+mod diagnoses;
 mod direct;
 mod disposition;
+mod evidence;
 pub mod head;
 mod health;
 mod json;
@@ -75,6 +77,19 @@ fn routes(app: &mut ServiceConfig) {
                 .delete(deletion::delete),
         )
         .service(only("/reports/{id}/state", "GET").get(reports::state))
+        .service(only("/reports/{id}/threads", "GET").get(evidence::threads))
+        .service(only("/reports/{id}/timeline", "GET").get(evidence::timeline))
+        .service(only("/reports/{id}/modules", "GET").get(evidence::modules))
+        .service(only("/reports/{id}/memory", "GET").get(evidence::memory))
+        .service(only("/reports/{id}/gpu-cores", "GET").get(evidence::gpu_cores))
+        .service(only("/reports/{id}/collectives", "GET").get(evidence::collectives))
+        .service(
+            only("/reports/{id}/diagnoses", "GET, POST")
+                .get(diagnoses::list)
+                .post(diagnoses::again),
+        )
+        .service(only("/reports/{id}/diagnoses/{version}", "GET").get(diagnoses::show))
+        .service(only("/reports/{id}/diff", "GET").get(diagnoses::diff))
         .service(only("/reports/{id}/complete", "POST").post(reports::complete))
         .service(
             only("/reports/{id}/artifacts/{name}", "GET, HEAD, PUT")

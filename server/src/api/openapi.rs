@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use utoipa::OpenApi;
 
-use super::{artifacts, deletion, health, knowledge, minidump, reports, search, symbols, uploads};
+use super::{artifacts, deletion, diagnoses, evidence, health, knowledge, minidump, reports, search, symbols, uploads};
 
 /// The API.
 #[derive(Debug, OpenApi)]
@@ -20,6 +20,16 @@ use super::{artifacts, deletion, health, knowledge, minidump, reports, search, s
         reports::show,
         reports::state,
         reports::list,
+        evidence::threads,
+        evidence::timeline,
+        evidence::modules,
+        evidence::memory,
+        evidence::gpu_cores,
+        evidence::collectives,
+        diagnoses::list,
+        diagnoses::show,
+        diagnoses::again,
+        diagnoses::diff,
         deletion::delete,
         uploads::put,
         minidump::create,

@@ -12,7 +12,7 @@ use super::json::{self, NewReport};
 use super::look;
 use super::multipart::{self, Form};
 use super::prelude::*;
-use crate::pipeline;
+use crate::documents::Extent;
 use crate::store::{ArtifactRecord, Digest, Page, ReportId, ReportRecord, ReportState, Summary};
 
 /// The answer to a report that was sent.
@@ -180,29 +180,43 @@ impl Progress {
 
 /// The report document, the same as `whycrash diagnose --format json` prints, with `state` (`uploading`,
 /// `processing`, `done`, `failed`), `received`, `time`, after a failure `failure`, and in `expired` the names of
-/// artifacts whose bytes are kept no longer. Without findings until it is `done`. 304 while it is what `If-None-Match` names.
-#[utoipa::path(get, path = "/api/v1/reports/{id}", tag = "reports", params(("id" = String, Path)),
+/// artifacts whose bytes are kept no longer. Lists of the evidence that are long have their first entries only, and in
+/// `parts` how many there are: `…/threads` and its like have the rest. Without findings until it is `done`. 304 while it is what `If-None-Match` names.
+#[utoipa::path(get, path = "/api/v1/reports/{id}", tag = "reports", params(("id" = String, Path), ShowQuery),
     responses((status = 200, body = Object), (status = 304), (status = "default", body = super::problem::Problem)))]
 pub async fn show(
     _: Allowed<Read>,
     services: Data<Services>,
     request: HttpRequest,
     path: Path<String>,
+    query: Query<ShowQuery>,
 ) -> ApiResult<HttpResponse> {
     let id = report_id(&path)?;
     let report = services.ingest.report(&id).await?;
     let progress = json(&Progress::of(&report))?;
-    // Documents can have megabytes: their version stands for them, so that an unchanged one is not even read.
-    let tag = Tag::of(format!("{id} {} {progress}", report.version).as_bytes());
+    // Documents can have megabytes: what they are made of stands for them, so that an unchanged one is not even read.
+    let made_of = (
+        id.as_str(),
+        report.version,
+        &services.pages,
+        query.evidence == Extent::Whole,
+        &progress,
+    );
+    let tag = Tag::of(json(&made_of)?.as_bytes());
     let unchanged = tag.unchanged(&request).filter(|_| report.version > 0);
     if let Some(unchanged) = unchanged {
         return Ok(unchanged);
     }
-    let document = match services.stores.records.document(&id).await? {
-        Some(json) => json,
-        None => json(&pipeline::stub(&report))?,
-    };
+    let document = services.documents().json(&report, query.evidence).await?;
     Ok(tag.answer(merge(&progress, &document)))
+}
+
+/// How much of a report is asked for.
+#[derive(Debug, Deserialize, IntoParams)]
+pub struct ShowQuery {
+    /// `whole` for all of the evidence; else long lists have their first entries only, and parts of their own.
+    #[serde(default)]
+    pub evidence: Extent,
 }
 
 /// How far a report has come: what to ask while it is being read, instead of the whole document.

@@ -89,6 +89,9 @@ pub enum Command {
     /// Make, list and revoke access tokens
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Read artifacts as standard input says; the server starts this by itself
+    #[command(hide = true)]
+    Read,
 }
 
 /// Access tokens.

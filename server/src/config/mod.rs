@@ -48,6 +48,9 @@ pub struct Config {
     /// The program that compiles plugins in a process of its own; not set by anybody, but by the program's `main`.
     #[serde(skip)]
     pub compiler: Option<PathBuf>,
+    /// Program whose command `read` reads artifacts, where this very program is not the server's.
+    #[serde(skip)]
+    pub reader: Option<PathBuf>,
 }
 
 /// Form of the log.
@@ -98,6 +101,11 @@ pub struct Limits {
     pub searches: usize,
 }
 
+/// Bytes that reading a report always may take: what readers keep at most with their own limits.
+const LEAST_MEMORY: u64 = 512 << 20;
+/// Bytes of memory of a machine that does not say.
+const DEFAULT_MEMORY: u64 = 2 << 30;
+
 /// How reports are processed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -107,12 +115,19 @@ pub struct Workers {
     pub threads: usize,
     /// How often a report is tried whose processing panicked or failed, before it is given up.
     pub attempts: u32,
-    /// How often the server may end while a report is read, before the report is given up.
+    /// How often the process that reads a report may die of it, before the report is put into quarantine.
     pub deaths: u32,
+    /// Bytes of memory that reading one report may take; 0 stands for a share of this machine's memory that leaves
+    /// half of it to everything else, at least 512 MiB.
+    pub memory_bytes: u64,
+    /// Seconds that reading one report may take.
+    pub read_seconds: u64,
     /// Seconds that a worker holds a job without a sign of life before another may take it.
     pub lease_seconds: u64,
     /// Seconds a job that failed waits before it is tried again, times the attempts so far.
     pub retry_seconds: u64,
+    /// Versions of a report's diagnosis that are kept.
+    pub diagnoses: u32,
 }
 
 /// How long things are kept. Days count from the time a report came; 0 stands for ever.
@@ -200,6 +215,7 @@ impl Default for Config {
             retention: Retention::default(),
             plugin_limits: PluginLimits::default(),
             compiler: None,
+            reader: None,
         }
     }
 }
@@ -231,9 +247,12 @@ impl Default for Workers {
         Self {
             threads: 0,
             attempts: 3,
-            deaths: 10,
+            deaths: 2,
+            memory_bytes: 0,
+            read_seconds: 3600,
             lease_seconds: 60,
             retry_seconds: 5,
+            diagnoses: 10,
         }
     }
 }
@@ -246,6 +265,24 @@ impl Workers {
             set => set,
         }
     }
+
+    /// How much memory reading one report may take.
+    pub fn memory_bytes(&self) -> u64 {
+        match self.memory_bytes {
+            0 => (total_memory() / 2 / self.count() as u64).max(LEAST_MEMORY),
+            set => set,
+        }
+    }
+}
+
+/// Bytes of memory that this machine has, or the control group that this process is in.
+fn total_memory() -> u64 {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let group = read("/sys/fs/cgroup/memory.max").trim().parse().unwrap_or(u64::MAX);
+    let machine = read("/proc/meminfo");
+    let total = machine.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kibibytes = total.and_then(|total| total.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    group.min(kibibytes.map_or(DEFAULT_MEMORY, |count| count << 10))
 }
 
 impl Config {

@@ -1,14 +1,15 @@
-//! What lists, groups and the index take from a document.
+//! What lists, groups and the index take from what was found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+use whycrash_catalog::Catalog;
 use whycrash_evidence::model::{Evidence, What};
-use whycrash_plugin_host::Document;
+use whycrash_plugin_host::{Diagnosis, Finding, ReportHead};
 
 use crate::search::{Field, IndexDocument, cut};
-use crate::store::{ReportRecord, Result, StoreError, StoredDocument, Summary};
+use crate::store::{ReportRecord, Summary};
 
 /// Bytes of a value that lists show; the document has all of it.
 const SHOWN_BYTES: usize = 200;
@@ -21,22 +22,51 @@ const RANKS: (usize, usize) = (64, 4096);
 /// Values of one field by which a report is found, but for ranks.
 const VALUES: usize = 64;
 
-/// The document as it is stored.
-pub fn stored(document: &Document, report: &ReportRecord) -> Result<StoredDocument> {
-    let json = serde_json::to_string(document).map_err(|error| StoreError::Failed(error.to_string()))?;
-    let heads = document.report.artifacts.iter();
-    let kinds = heads.filter_map(|head| Some((head.name.clone(), name_of(&head.kind)?)));
-    Ok(StoredDocument {
-        json,
-        summary: summary(document, report),
-        causes: causes(document),
-        kinds: kinds.collect(),
-    })
+/// What was found of a report.
+#[derive(Debug)]
+pub struct Found<'a> {
+    /// What crashed, and what it left.
+    pub head: &'a ReportHead,
+    /// What the readers found.
+    pub evidence: &'a Evidence,
+    /// What was concluded, best first.
+    pub findings: Vec<Finding>,
 }
 
-/// The document as it is indexed with this text.
-pub fn indexed(document: &Document, report: &ReportRecord, text: Vec<String>) -> IndexDocument {
-    let summary = summary(document, report);
+impl<'a> Found<'a> {
+    /// What was found, with titles from these pages.
+    pub fn new(head: &'a ReportHead, evidence: &'a Evidence, diagnosis: &Diagnosis, catalog: &Catalog) -> Self {
+        let findings = diagnosis.findings.iter().cloned();
+        Self {
+            head,
+            evidence,
+            findings: findings.map(|claim| Finding::render(claim, catalog)).collect(),
+        }
+    }
+}
+
+/// What the store knows of the report better than who read it.
+pub fn complete_head(head: &mut ReportHead, report: &ReportRecord) {
+    report.id.as_str().clone_into(&mut head.id);
+    for read in &mut head.artifacts {
+        if let Some(artifact) = report.artifacts.iter().find(|artifact| artifact.name == read.name) {
+            read.bytes = artifact.bytes;
+            artifact.digest.as_str().clone_into(&mut read.sha256);
+        }
+    }
+}
+
+/// Kinds of the artifacts by their names.
+pub fn kinds(found: &Found<'_>) -> Vec<(String, String)> {
+    let heads = found.head.artifacts.iter();
+    heads
+        .filter_map(|head| Some((head.name.clone(), name_of(&head.kind)?)))
+        .collect()
+}
+
+/// The report as it is indexed with this text.
+pub fn indexed(found: &Found<'_>, report: &ReportRecord, text: Vec<String>) -> IndexDocument {
+    let summary = summary(found, report);
     IndexDocument {
         id: report.id.clone(),
         time: summary
@@ -44,17 +74,17 @@ pub fn indexed(document: &Document, report: &ReportRecord, text: Vec<String>) ->
             .parse::<Timestamp>()
             .unwrap_or(report.received)
             .as_millisecond(),
-        title: title_lines(document, &summary),
+        title: title_lines(found, &summary),
         text,
-        fields: fields(document, report, &summary, &causes(document)),
+        fields: fields(found, report, &summary, &causes(found)),
         summary,
     }
 }
 
 /// Ids of all causes found, best first.
-fn causes(document: &Document) -> Vec<String> {
+pub fn causes(found: &Found<'_>) -> Vec<String> {
     let mut causes: Vec<String> = Vec::new();
-    for finding in &document.findings {
+    for finding in &found.findings {
         if !causes.contains(&finding.cause) {
             causes.push(finding.cause.clone());
         }
@@ -63,10 +93,9 @@ fn causes(document: &Document) -> Vec<String> {
 }
 
 /// What lists show of the report.
-pub fn summary(document: &Document, report: &ReportRecord) -> Summary {
-    let evidence = &document.evidence;
-    let best = document.findings.first();
-    let head = &document.report;
+pub fn summary(found: &Found<'_>, report: &ReportRecord) -> Summary {
+    let (head, evidence) = (found.head, found.evidence);
+    let best = found.findings.first();
     let signature = Some(head.signature.key.clone()).filter(|key| !key.is_empty());
     let signal = head
         .exit
@@ -158,8 +187,8 @@ fn ranks(evidence: &Evidence, metadata: &Map<String, Value>) -> BTreeSet<u32> {
     ranks
 }
 
-fn title_lines(document: &Document, summary: &Summary) -> Vec<String> {
-    let findings = document
+fn title_lines(found: &Found<'_>, summary: &Summary) -> Vec<String> {
+    let findings = found
         .findings
         .iter()
         .flat_map(|finding| [finding.title.clone(), finding.cause.clone()]);
@@ -176,21 +205,17 @@ fn title_lines(document: &Document, summary: &Summary) -> Vec<String> {
 }
 
 fn fields(
-    document: &Document,
+    found: &Found<'_>,
     report: &ReportRecord,
     summary: &Summary,
     causes: &[String],
 ) -> BTreeMap<Field, Vec<String>> {
     let one = |value: &Option<String>| value.iter().cloned().collect::<Vec<_>>();
-    let kinds = document
-        .report
-        .artifacts
-        .iter()
-        .filter_map(|artifact| name_of(&artifact.kind));
-    let plugins = document.findings.iter().map(|finding| finding.plugin.name.clone());
-    let ranks = ranks(&document.evidence, &report.metadata);
+    let kinds = kinds(found).into_iter().map(|(_, kind)| kind);
+    let plugins = found.findings.iter().map(|finding| finding.plugin.name.clone());
+    let ranks = ranks(found.evidence, &report.metadata);
     let ranks = ranks.iter().take(RANKS.1).map(ToString::to_string);
-    let facts = Machine::of(&document.evidence);
+    let facts = Machine::of(found.evidence);
     let mut fields = BTreeMap::from([
         (Field::Signal, one(&summary.signal)),
         (Field::Signature, one(&summary.signature)),

@@ -1,7 +1,7 @@
-//! Keeps the index in step with the documents.
+//! Keeps the index in step with what was found.
 //!
 //! The index follows the [`Outbox`](crate::store::Outbox) and may lag behind it. An entry is made from the stored
-//! document and the logs' own text, never by diagnosing again, and taken out of the outbox once the index has it. The
+//! evidence and diagnosis, without an artifact and without diagnosing again, and taken out of the outbox once the index has it. The
 //! indexer is also the one that looks after the index: where it is damaged or gone, a new one is built beside it from
 //! everything that is stored, and put in its place.
 
@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use utoipa::ToSchema;
 use whycrash_catalog::Catalog;
-use whycrash_evidence::Artifact;
-use whycrash_plugin_host::{Document, ReportHead};
+use whycrash_plugin_host::{Diagnosis, Report};
+use whycrash_reading::stored::Parts;
 
-use super::{BATCH, Stores, digest, stub, text};
+use super::{BATCH, Stores, digest, evidence, text};
 use crate::search::{Change, IndexDocument};
 use crate::store::{ReportRecord, Result, StoreError, Waiting};
 
@@ -152,7 +152,7 @@ impl Running {
     }
 }
 
-/// Keeps the index in step with the documents.
+/// Keeps the index in step with what was found.
 #[derive(Debug)]
 pub struct Indexer {
     stores: Stores,
@@ -340,29 +340,22 @@ impl Indexer {
         let Some(report) = self.stores.records.report(&waiting.report).await? else {
             return Ok(removal);
         };
-        let Some(json) = self.stores.records.document(&waiting.report).await? else {
+        let outcomes = &self.stores.outcomes;
+        let Some(evidence) = outcomes.evidence(&waiting.report, None).await? else {
             return Ok(removal);
         };
-        let mut artifacts = Vec::new();
-        let mut blobs = Vec::new();
-        for artifact in report.artifacts.iter().filter(|artifact| artifact.stored) {
-            if let Some(blob) = self.stores.blobs.local(&artifact.digest).await? {
-                artifacts.push(Artifact::new(artifact.name.clone(), blob.path.clone()));
-                blobs.push(blob);
-            }
-        }
+        let Some(diagnosis) = outcomes.diagnosis(&waiting.report, None).await? else {
+            return Ok(removal);
+        };
+        let loaded = evidence::load(self.stores.blobs.as_ref(), evidence).await?;
         let catalog = Arc::clone(&self.catalog);
-        let made = tokio::task::spawn_blocking(move || {
-            let made = entry(&json, &report, &artifacts, &catalog);
-            drop(blobs);
-            made
-        });
+        let made = tokio::task::spawn_blocking(move || entry(&report, &loaded.parts, &diagnosis.json, &catalog));
         match made.await {
             Ok(Ok(document)) => Ok(Change::Put(Box::new(document))),
             Ok(Err(error)) if error.is_transient() => Err(error),
             // It can be read where it stands, but not be searched.
             other => {
-                tracing::error!(report = %waiting.report, ?other, "no index entry can be made of a document");
+                tracing::error!(report = %waiting.report, ?other, "no index entry can be made of what was found");
                 Ok(removal)
             }
         }
@@ -384,31 +377,20 @@ impl Indexer {
     }
 }
 
-/// The part of a document that every version can read.
-#[derive(Deserialize)]
-struct Head {
-    report: ReportHead,
-}
-
 /// What the index holds of a report.
-fn entry(json: &str, report: &ReportRecord, artifacts: &[Artifact], catalog: &Catalog) -> Result<IndexDocument> {
-    let document = match serde_json::from_str::<Document>(json) {
-        Ok(document) => document,
-        // Another version may have written what this one does not know: it is found by its title and group at least.
-        Err(error) => {
-            tracing::warn!(report = %report.id, %error, "a document is indexed by its head alone");
-            let Head { report: head } =
-                serde_json::from_str(json).map_err(|error| StoreError::Damaged(format!("document: {error}")))?;
-            Document {
-                report: head,
-                ..stub(report)
-            }
-        }
-    };
-    // Without this, a machine that is short of file descriptors would leave a log's text out for good.
-    for artifact in artifacts {
-        std::fs::File::open(&artifact.path)?;
-    }
-    let lines = text::of(&document, artifacts, catalog);
-    Ok(digest::indexed(&document, report, lines))
+fn entry(report: &ReportRecord, parts: &Parts, diagnosis: &str, catalog: &Catalog) -> Result<IndexDocument> {
+    let damaged = |what: &str, error: &dyn std::fmt::Display| StoreError::Damaged(format!("{what}: {error}"));
+    let diagnosis: Diagnosis = serde_json::from_str(diagnosis).map_err(|error| damaged("diagnosis", &error))?;
+    // Another version may have written what this one does not know: it is found by its title and group at least.
+    let read = Report::load(parts).or_else(|error| {
+        tracing::warn!(report = %report.id, %error, "a report is indexed by its head alone");
+        parts.report_head().map(|head| Report {
+            head,
+            ..Report::default()
+        })
+    });
+    let read = read.map_err(|error| damaged("evidence", &error))?;
+    let found = digest::Found::new(&read.head, &read.evidence, &diagnosis, catalog);
+    let lines = text::of(&found, &read, catalog);
+    Ok(digest::indexed(&found, report, lines))
 }

@@ -1,16 +1,20 @@
-//! From complete reports to documents that can be searched.
+//! From complete reports to diagnoses that can be searched.
 //!
 //! Workers are threads of their own: reading a core of tens of GB never slows the HTTP runtime. Everything a worker
-//! does can be done again with the same outcome: the document replaces the one before, and the job is removed last. So
-//! a job that was cut off at any point simply runs again. The [`indexer`] follows with the index.
+//! does can be done again with the same outcome, and becomes true in one step with the end of its job. So a job that was
+//! cut off at any point simply runs again, and what a worker finds that lost its lease changes nothing. The [`indexer`]
+//! follows with the index.
 
 pub mod arrivals;
 pub mod digest;
+pub mod evidence;
 pub mod indexer;
+mod process;
 pub mod reopen;
 mod text;
 mod worker;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -18,13 +22,19 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use whycrash_evidence::{ArtifactKind, Evidence};
-use whycrash_plugin_host::{ArtifactHead, Diagnoser, Document, Input, PluginInfo, ReportHead, SCHEMA};
+use whycrash_catalog::Catalog;
+use whycrash_evidence::ArtifactKind;
+use whycrash_plugin_host::{ArtifactHead, Diagnoser, Diagnosis, PluginInfo, Report, ReportHead, Version};
 
 use crate::config;
+use crate::reading::ReadReports;
 use crate::search::Search;
-use crate::store::{Blobs, Jobs, Modules, Outbox, Records, ReportId, ReportRecord, ReportState, Result, Upkeep};
+use crate::store::{
+    Blobs, Jobs, MadeWith, Modules, Outbox, Outcomes, Records, ReportId, ReportRecord, ReportState, Result, Upkeep,
+    Work,
+};
 use arrivals::Arrivals;
+use process::Processor;
 use worker::Worker;
 
 /// Names this process's leases. The single binary locks its data folder, so leases that it finds at its start are
@@ -33,39 +43,55 @@ pub const OWNER: &str = "embedded";
 /// How many reports are looked at together when the stores are compared.
 const BATCH: u32 = 500;
 
-/// From artifacts to a document.
+/// From evidence to a diagnosis.
 pub trait Diagnose: Send + Sync + std::fmt::Debug {
-    /// Reads the artifacts and says why the process died.
-    fn diagnose(&self, input: &Input) -> Document;
+    /// Says why the process died.
+    fn conclude(&self, report: &Arc<Report>) -> Diagnosis;
+
+    /// What a diagnosis made now depends on beside the evidence.
+    fn version(&self) -> Version;
 
     /// The same without what may take long: plugins from outside.
-    fn first_look(&self, input: &Input) -> Document {
-        self.diagnose(input)
+    fn first_look(&self, report: &Arc<Report>) -> Diagnosis {
+        self.conclude(report)
     }
 
     /// The plugins that take part.
     fn plugins(&self) -> Vec<PluginInfo>;
+
+    /// The documented causes.
+    fn catalog(&self) -> &Catalog;
 }
 
 impl Diagnose for Diagnoser {
-    fn diagnose(&self, input: &Input) -> Document {
-        self.diagnose(input)
+    fn conclude(&self, report: &Arc<Report>) -> Diagnosis {
+        self.conclude(report)
     }
 
-    fn first_look(&self, input: &Input) -> Document {
-        self.first_look(input)
+    fn version(&self) -> Version {
+        self.version()
+    }
+
+    fn first_look(&self, report: &Arc<Report>) -> Diagnosis {
+        self.first_look(report)
     }
 
     fn plugins(&self) -> Vec<PluginInfo> {
         self.plugins()
+    }
+
+    fn catalog(&self) -> &Catalog {
+        self.catalog()
     }
 }
 
 /// What processing needs.
 #[derive(Clone, Debug)]
 pub struct Stores {
-    /// Reports and documents.
+    /// Reports.
     pub records: Arc<dyn Records>,
+    /// Evidence and diagnoses.
+    pub outcomes: Arc<dyn Outcomes>,
     /// What is to be done.
     pub jobs: Arc<dyn Jobs>,
     /// Artifacts.
@@ -80,6 +106,8 @@ pub struct Stores {
     pub upkeep: Arc<dyn Upkeep>,
     /// The index.
     pub search: Arc<dyn Search>,
+    /// Folder for what is being read: of this process alone, on the file system of the blobs.
+    pub work: PathBuf,
 }
 
 /// The running workers.
@@ -94,6 +122,7 @@ impl Pipeline {
     /// Starts the workers. They wait for `wake`, and look for jobs once in a while without it.
     pub fn start(
         stores: &Stores,
+        reader: &Arc<dyn ReadReports>,
         diagnoser: &Arc<dyn Diagnose>,
         indexer: &Arc<indexer::Shared>,
         settings: &config::Workers,
@@ -101,11 +130,14 @@ impl Pipeline {
     ) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let worker = Worker {
-            stores: stores.clone(),
-            diagnoser: Arc::clone(diagnoser),
+            processor: Processor {
+                stores: stores.clone(),
+                reader: Arc::clone(reader),
+                diagnoser: Arc::clone(diagnoser),
+                runtime: Handle::current(),
+            },
             indexer: Arc::clone(indexer),
             settings: settings.clone(),
-            runtime: Handle::current(),
             wake: Arc::clone(wake),
             stop: Arc::clone(&stop),
         };
@@ -146,7 +178,7 @@ pub async fn recover(stores: &Stores) -> Result<()> {
     let released = stores.jobs.release(OWNER).await?;
     stores.modules.take_up_arrivals().await?;
     let enqueue = async |ids: Vec<ReportId>| {
-        stores.jobs.enqueue_all(&ids).await?;
+        stores.jobs.enqueue_all(&ids, Work::Read).await?;
         Ok(ids.len() as u64)
     };
     let queued = for_each(stores, ReportState::Processing, enqueue).await?;
@@ -161,7 +193,7 @@ pub async fn recover(stores: &Stores) -> Result<()> {
 pub async fn reopen_all(stores: &Stores) -> Result<u64> {
     let reopen = async |ids: Vec<ReportId>| {
         // A report that is not reopened ends its job at once.
-        stores.jobs.enqueue_all(&ids).await?;
+        stores.jobs.enqueue_all(&ids, Work::Read).await?;
         stores.records.reopen_all(&ids).await
     };
     let done = for_each(stores, ReportState::Done, reopen).await?;
@@ -182,8 +214,25 @@ async fn for_each(stores: &Stores, state: ReportState, act: impl AsyncFn(Vec<Rep
     }
 }
 
-/// The document of a report that has none yet: what was sent, without findings.
-pub fn stub(report: &ReportRecord) -> Document {
+/// Queues every report to be diagnosed again whose last diagnosis was made with other plugins or other knowledge than
+/// there are now; how many. They stay as they are until that is done.
+pub async fn diagnose_outdated(stores: &Stores, version: &Version) -> Result<u64> {
+    let now = MadeWith {
+        plugins: version.plugins.clone(),
+        knowledge: version.knowledge.clone(),
+    };
+    let (mut last, mut sum) = (None, 0);
+    loop {
+        let ids = stores.outcomes.outdated(&now, last.as_ref(), BATCH).await?;
+        let Some(end) = ids.last() else { return Ok(sum) };
+        last = Some(end.clone());
+        stores.jobs.enqueue_all(&ids, Work::Diagnose).await?;
+        sum += ids.len() as u64;
+    }
+}
+
+/// What is known of a report that was not read yet: what was sent.
+pub fn unread(report: &ReportRecord) -> ReportHead {
     let artifacts = report.artifacts.iter().map(|artifact| ArtifactHead {
         name: artifact.name.clone(),
         kind: ArtifactKind::Unknown,
@@ -191,17 +240,9 @@ pub fn stub(report: &ReportRecord) -> Document {
         sha256: artifact.digest.to_string(),
         problems: Vec::new(),
     });
-    Document {
-        schema: SCHEMA,
-        report: ReportHead {
-            id: report.id.to_string(),
-            artifacts: artifacts.collect(),
-            ..ReportHead::default()
-        },
-        findings: Vec::new(),
-        plugins: Vec::new(),
-        next: Vec::new(),
-        echoes: Vec::new(),
-        evidence: Evidence::default(),
+    ReportHead {
+        id: report.id.to_string(),
+        artifacts: artifacts.collect(),
+        ..ReportHead::default()
     }
 }

@@ -3,11 +3,12 @@
 
 use serde_json::{Map, Value};
 use whycrash_catalog::Catalog;
+use whycrash_evidence::ArtifactKind;
 use whycrash_evidence::model::{AllocationCluster, CollectiveVerdict, Evidence, GpuCore, MemorySnapshot, What};
-use whycrash_evidence::readers::Lines;
-use whycrash_evidence::{Artifact, ArtifactKind, Limits};
-use whycrash_plugin_host::Document;
+use whycrash_plugin_host::Report;
+use whycrash_reading::Text as Lines;
 
+use super::digest::Found;
 use super::reopen;
 use crate::search::cut;
 
@@ -29,30 +30,24 @@ const CLUSTERS: usize = 16;
 /// it names every tool there is.
 const NOT_INDEXED: [&str; 3] = ["unavailable", "limits", "gpu_timeline"];
 
-/// The lines to index of a report with these artifacts.
-pub fn of(document: &Document, artifacts: &[Artifact], catalog: &Catalog) -> Vec<String> {
+/// The lines to index of a report.
+pub fn of(found: &Found<'_>, report: &Report, catalog: &Catalog) -> Vec<String> {
     let mut text = Text::new(TEXT_BYTES);
-    for finding in &document.findings {
+    for finding in &found.findings {
         text.add(&finding.explanation);
         if let Some(cause) = catalog.get(&finding.cause) {
             text.add(&cause.title);
             text.add_all(&cause.tags);
         }
     }
-    text.add_context(&document.evidence.context);
-    text.add_evidence(&document.evidence);
-    let kinds = document
-        .report
-        .artifacts
-        .iter()
-        .map(|head| (head.name.as_str(), head.kind));
-    let is_text = |name: &str| {
-        kinds
-            .clone()
-            .any(|(known, kind)| known == name && kind == ArtifactKind::Log)
+    text.add_context(&report.evidence.context);
+    text.add_evidence(&report.evidence);
+    let is_log = |name: &str| {
+        let artifact = report.artifact(name);
+        artifact.is_some_and(|artifact| artifact.kind == ArtifactKind::Log)
     };
-    for artifact in artifacts.iter().filter(|artifact| is_text(&artifact.name)) {
-        text.add_log(artifact);
+    for log in report.texts.iter().filter(|text| is_log(text.artifact())) {
+        text.add_log(log);
     }
     text.lines
 }
@@ -181,10 +176,7 @@ impl Text {
 
     /// The end of a log, as far as it fits: what a process says last is what people remember of its crash. A log that
     /// can not be read has its problem in the document.
-    fn add_log(&mut self, artifact: &Artifact) {
-        let Ok(log) = Lines::open(artifact, &Limits::default()) else {
-            return;
-        };
+    fn add_log(&mut self, log: &Lines) {
         let mut last = log.count();
         while last > 0 && self.left > LOG_LINES as usize {
             let first = last.saturating_sub(LOG_LINES - 1).max(1);

@@ -5,16 +5,45 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{ReportId, Result};
+use super::{ReportId, Result, StoreError};
+
+/// What is to be done for a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Read its artifacts, and diagnose.
+    Read,
+    /// Diagnose from the evidence that is stored.
+    Diagnose,
+}
+
+impl Work {
+    /// The name used in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Diagnose => "diagnose",
+        }
+    }
+
+    /// The work of this name.
+    pub fn named(name: &str) -> Result<Self> {
+        [Self::Read, Self::Diagnose]
+            .into_iter()
+            .find(|work| work.as_str() == name)
+            .ok_or_else(|| StoreError::Damaged(format!("unknown work {name}")))
+    }
+}
 
 /// A job taken from the queue, to be finished before its lease ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// The report to process; it has at most one job.
     pub report: ReportId,
+    /// What is to be done for it.
+    pub work: Work,
     /// How often it was taken, this time included: 1 at first.
     pub attempt: u32,
-    /// How often who had taken it died before the job ended; those times are no attempts.
+    /// How often the process that read it died of it; those times are no attempts.
     pub deaths: u32,
     /// Proves the lease; a later lease on the same job makes it void.
     pub token: i64,
@@ -45,11 +74,12 @@ pub struct JobCounts {
 /// Jobs by report, durable, each taken by one worker at a time.
 #[async_trait]
 pub trait Jobs: Send + Sync + std::fmt::Debug {
-    /// Adds a job for the report unless it has one that is waiting or running; one that failed before starts again
-    /// from its first attempt. With `limit` jobs waiting already the answer is [`super::StoreError::QueueFull`].
+    /// Adds a job to read the report unless it has one that is waiting or running; one that failed before starts again
+    /// from its first attempt, and one to diagnose it becomes one to read it. With `limit` of these waiting already the answer is [`super::StoreError::QueueFull`].
     async fn enqueue(&self, report: &ReportId, limit: u64) -> Result<()>;
 
-    /// Takes the oldest job that waits, or whose lease has run out; none if there is no such job.
+    /// Takes the oldest job that waits, or whose lease has run out; none if there is no such job. What is to be read goes
+    /// before what is only to be diagnosed anew.
     async fn take(&self, lease: &Lease) -> Result<Option<Job>>;
 
     /// Extends the lease on a job that is still held.
@@ -58,18 +88,24 @@ pub trait Jobs: Send + Sync + std::fmt::Debug {
     /// Removes a job that is done. Fails with [`super::StoreError::LeaseLost`] if another holds it by now.
     async fn finish(&self, job: &Job) -> Result<()>;
 
-    /// Puts a job back that went wrong, to be taken again at `retry`; without it the job is given up.
+    /// Puts a job back that went wrong, to be taken again at `retry`; without it the job is given up, and its report is
+    /// [`Failed`](super::ReportState::Failed).
     async fn fail(&self, job: &Job, reason: &str, retry: Option<Timestamp>) -> Result<()>;
+
+    /// Puts a job back to the end of the queue whose report killed the process that read it. The `most`th death gives
+    /// the job up, and its report is in [`Quarantine`](super::ReportState::Quarantined).
+    async fn died(&self, job: &Job, reason: &str, most: u32) -> Result<()>;
 
     /// Puts a job back that could not be done now, through no fault of its own: taken again at `retry`, and this time
     /// counts as no attempt.
     async fn postpone(&self, job: &Job, reason: &str, retry: Timestamp) -> Result<()>;
 
-    /// Adds a job for each of these reports that has none, as [`Self::enqueue`] without a limit does.
-    async fn enqueue_all(&self, reports: &[ReportId]) -> Result<()>;
+    /// Adds a job for each of these reports as [`Self::enqueue`] without a limit does; one to diagnose a report only
+    /// where there is none that is waiting or running.
+    async fn enqueue_all(&self, reports: &[ReportId], work: Work) -> Result<()>;
 
-    /// Ends all leases of an owner that is known to be dead; how many. Their jobs go to the end of the queue: one of
-    /// them may be what killed it, and the others shall not wait for that.
+    /// Ends all leases of an owner that is known to be dead; how many. Their jobs go to the end of the queue, and this
+    /// time counts as no attempt.
     async fn release(&self, owner: &str) -> Result<u64>;
 
     /// How many jobs there are.

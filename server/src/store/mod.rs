@@ -1,7 +1,7 @@
 //! Where things are kept, behind traits so that a fleet can keep them elsewhere.
 //!
-//! [`Records`] (reports and their documents), [`Jobs`] (what is still to be read) and [`Blobs`] (artifacts by
-//! content) are the truth; everything else is derived from them. [`Outbox`] says what the index has still to take
+//! [`Records`] (reports), [`Jobs`] (what is still to be done) and [`Blobs`] (artifacts by content) are the truth;
+//! everything else is derived from them. [`Outcomes`] are what workers found: evidence and diagnoses. [`Outbox`] says what the index has still to take
 //! over, [`Upkeep`] what has grown old. [`sqlite`] and [`files`] are the implementations of the single binary. What
 //! every implementation must do is written down as a conformance suite in the tests.
 
@@ -12,6 +12,7 @@ mod ids;
 mod jobs;
 mod modules;
 mod outbox;
+mod outcomes;
 mod records;
 pub mod sqlite;
 mod tokens;
@@ -21,11 +22,10 @@ pub use blobs::{BlobFacts, Blobs, ByteStream, LocalBlob};
 pub use error::{Result, StoreError};
 pub(crate) use error::{is_full, is_short};
 pub use ids::{Digest, ReportId};
-pub use jobs::{Job, JobCounts, Jobs, Lease};
+pub use jobs::{Job, JobCounts, Jobs, Lease, Work};
 pub use modules::{Arrival, ModuleUse, Modules};
 pub use outbox::{Backlog, Outbox, Waiting};
-pub use records::{
-    ArtifactRecord, CauseCount, Group, NewReport, Page, Records, ReportRecord, ReportState, StoredDocument, Summary,
-};
+pub use outcomes::{DiagnosisRecord, MadeWith, Outcome, Outcomes, PartBody, StoredEvidence, StoredPart};
+pub use records::{ArtifactRecord, CauseCount, Group, NewReport, Page, Records, ReportRecord, ReportState, Summary};
 pub use tokens::{Scope, Token, TokenRecord, Tokens};
 pub use upkeep::{Expired, Upkeep};

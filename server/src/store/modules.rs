@@ -27,10 +27,6 @@ pub struct Arrival {
 /// The binaries of reports, and the symbols that came for them, durable.
 #[async_trait]
 pub trait Modules: Send + Sync + std::fmt::Debug {
-    /// Notes what the stacks of a report lead through, in place of what was noted before. A report that is gone has
-    /// nothing noted.
-    async fn note_modules(&self, report: &ReportId, modules: &[ModuleUse]) -> Result<()>;
-
     /// Notes that symbols come, before they are there, so that no report is forgotten whatever happens in between.
     async fn add_arrival(&self, module: &str, replaces: bool) -> Result<Arrival>;
 

@@ -1,4 +1,4 @@
-//! Reports, what was sent of them, and their documents.
+//! Reports, and what was sent of them.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -20,6 +20,8 @@ pub enum ReportState {
     Done,
     /// Could not be processed; the artifacts are kept.
     Failed,
+    /// Killed the processes that read it, and is not read again before somebody asks for it; the artifacts are kept.
+    Quarantined,
 }
 
 impl ReportState {
@@ -30,6 +32,7 @@ impl ReportState {
             Self::Processing => "processing",
             Self::Done => "done",
             Self::Failed => "failed",
+            Self::Quarantined => "quarantined",
         }
     }
 }
@@ -86,7 +89,7 @@ pub struct ReportRecord {
     pub state: ReportState,
     /// Why processing failed, in words.
     pub failure: Option<String>,
-    /// How often its document was made; 0 while it has none.
+    /// Version of its diagnosis; 0 while it has none.
     pub version: u64,
 }
 
@@ -128,19 +131,6 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A document as it is stored, with what is asked of it without opening it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StoredDocument {
-    /// The document as JSON.
-    pub json: String,
-    /// What lists show of it.
-    pub summary: Summary,
-    /// Ids of all causes found, best first.
-    pub causes: Vec<String>,
-    /// Kinds of the artifacts by their names: what decides how long they are kept.
-    pub kinds: Vec<(String, String)>,
-}
-
 /// A part of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
@@ -174,7 +164,7 @@ pub struct CauseCount {
     pub reports: u64,
 }
 
-/// Reports and their documents, durable: what a method that changes something returns from has happened for good.
+/// Reports, durable: what a method that changes something returns from has happened for good.
 #[async_trait]
 pub trait Records: Send + Sync + std::fmt::Debug {
     /// Adds a report in state [`ReportState::Uploading`]; false if it was there already (only the sizes of artifacts
@@ -187,29 +177,19 @@ pub trait Records: Send + Sync + std::fmt::Debug {
     /// Notes that the bytes of every artifact of this report with this digest are here.
     async fn artifact_stored(&self, id: &ReportId, digest: &Digest) -> Result<()>;
 
-    /// Moves an uploading or failed report to [`ReportState::Processing`]; the states after that stay.
+    /// Moves an uploading, failed or quarantined report to [`ReportState::Processing`]; the states after that stay.
     async fn completed(&self, id: &ReportId) -> Result<()>;
 
-    /// Moves any complete report back to [`ReportState::Processing`], keeping its document until a new one comes. A
+    /// Moves any complete report back to [`ReportState::Processing`], keeping what is known of it until that is replaced. A
     /// report with expired artifacts stays as it is: read again, it would say less.
     async fn reopen(&self, id: &ReportId) -> Result<()>;
 
     /// [`Self::reopen`] for many reports at once; how many were reopened.
     async fn reopen_all(&self, ids: &[ReportId]) -> Result<u64>;
 
-    /// Stores the report's document in place of the one before, moves it to [`ReportState::Done`] and notes in the
-    /// [`Outbox`](super::Outbox) that it is to be indexed; false if there is no such report.
-    async fn put_document(&self, id: &ReportId, document: &StoredDocument, now: Timestamp) -> Result<bool>;
-
-    /// Removes a report with everything that is known of it: its document, its job, its artifacts' names, and through
+    /// Removes a report with everything that is known of it: evidence, diagnoses, its job, its artifacts' names, and through
     /// the [`Outbox`](super::Outbox) its entry in the index. False if there is no such report.
     async fn delete(&self, id: &ReportId) -> Result<bool>;
-
-    /// Moves a report to [`ReportState::Failed`].
-    async fn failed(&self, id: &ReportId, reason: &str) -> Result<()>;
-
-    /// The report's document as JSON, or none if it has none.
-    async fn document(&self, id: &ReportId) -> Result<Option<String>>;
 
     /// Reports by the time they came, newest first, with how many there are in all.
     async fn list(&self, page: Page) -> Result<(u64, Vec<(ReportState, Summary)>)>;

@@ -21,7 +21,8 @@ pub struct Process {
 }
 
 impl Process {
-    fn start(data: &Path) -> Self {
+    /// Starts the binary as it is.
+    pub fn start(data: &Path) -> Self {
         Self::spawn(Command::new(env!("CARGO_BIN_EXE_whycrash-server")), data)
     }
 

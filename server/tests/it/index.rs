@@ -192,19 +192,22 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A document may hold what another version wrote; a new index must not lose its report.
+/// Evidence may hold what another version wrote; a new index must not lose its report.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_document_of_another_version_is_found_by_its_title() {
+async fn evidence_of_another_version_is_found_by_its_title() {
     let server = Server::start().await;
     let id = send(&server, "first").await;
-    let title = server.processed(&id).await["report"]["title"].clone();
+    let title = server.processed(&id).await["report"]["title"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let server = server
         .restart(|data| {
             delete(&data.join("index"));
             let database = rusqlite::Connection::open(data.join("whycrash.sqlite")).unwrap();
-            let sql =
-                "UPDATE documents SET body = json_set(body, '$.evidence.timeline', json('[{\"kind\": \"new\"}]'))";
-            assert_eq!(database.execute(sql, []).unwrap(), 1);
+            let sql = "UPDATE evidence_parts SET body = CAST(json_object('report', json_object('title', ?1),
+                'evidence', json('{\"timeline\": [{\"kind\": \"new\"}]}')) AS BLOB) WHERE name = 'evidence'";
+            assert_eq!(database.execute(sql, [title.as_str()]).unwrap(), 1);
         })
         .await;
     found(&server, 1).await;

@@ -2,6 +2,7 @@
 
 mod access;
 mod api;
+mod children;
 mod conformance;
 mod downloads;
 mod durability;

@@ -7,11 +7,9 @@ use base64::Engine as _;
 use reqwest::Response;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use whycrash_plugin_host::{Document, Input, PluginInfo};
-use whycrash_server::pipeline::Diagnose;
 use whycrash_server::services::Services;
 
-use crate::support::{Server, config, declared, form, inline, noise, ok, problem, traceback};
+use crate::support::{Hooked, Server, config, declared, form, inline, noise, ok, problem, traceback};
 
 async fn post_json(server: &Server, body: impl Into<reqwest::Body>) -> Response {
     let request = server
@@ -373,26 +371,6 @@ async fn strange_methods_are_no_labels() {
     problem(picky.send().await.unwrap(), 406, "not-acceptable").await;
 }
 
-/// A diagnosis that takes as long as the test wants.
-#[derive(Debug)]
-struct Waiting {
-    inner: Arc<dyn Diagnose>,
-    go_on: Arc<AtomicBool>,
-}
-
-impl Diagnose for Waiting {
-    fn diagnose(&self, input: &Input) -> Document {
-        while !self.go_on.load(Ordering::SeqCst) {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-        self.inner.diagnose(input)
-    }
-
-    fn plugins(&self) -> Vec<PluginInfo> {
-        self.inner.plugins()
-    }
-}
-
 #[tokio::test]
 async fn the_answer_does_not_wait_for_a_slow_diagnosis() {
     let folder = TempDir::new().unwrap();
@@ -400,9 +378,11 @@ async fn the_answer_does_not_wait_for_a_slow_diagnosis() {
     config.limits.provisional_seconds = 1;
     let mut services = Services::open(config).unwrap();
     let go_on = Arc::new(AtomicBool::new(false));
-    services.diagnoser = Arc::new(Waiting {
-        inner: services.diagnoser,
-        go_on: Arc::clone(&go_on),
+    let goes_on = Arc::clone(&go_on);
+    services.reader = Hooked::before(services.reader, move |_| {
+        while !goes_on.load(Ordering::SeqCst) {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
     });
     let server = Server::over(folder, services).await;
     let log = traceback("20.00");

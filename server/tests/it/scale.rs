@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tempfile::TempDir;
 use whycrash_server::store::sqlite::Sqlite;
-use whycrash_server::store::{Jobs, Lease, ReportId};
+use whycrash_server::store::{Jobs, Lease, ReportId, Work};
 
 /// Jobs that are taken.
 const TAKEN: i64 = 100;
@@ -16,7 +16,7 @@ async fn queue(folder: &TempDir, waiting: u64) -> Sqlite {
     let ids: Vec<ReportId> = (0..waiting)
         .map(|number| format!("{number:032x}").parse().unwrap())
         .collect();
-    store.enqueue_all(&ids).await.unwrap();
+    store.enqueue_all(&ids, Work::Read).await.unwrap();
     store
 }
 

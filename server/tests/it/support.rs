@@ -1,12 +1,16 @@
 //! A real server on a loopback port over a folder of its own.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use whycrash_plugin_host::Input;
 use whycrash_server::config::Config;
+use whycrash_server::reading::{ReadError, ReadReports};
 use whycrash_server::serve::{self, Running};
 use whycrash_server::services::Services;
 use whycrash_server::store::{Digest, ReportId};
@@ -26,6 +30,8 @@ pub fn config(folder: &Path) -> Config {
     let mut config = Config {
         listen: "127.0.0.1:0".parse().unwrap(),
         data: folder.join("data"),
+        // This program is the tests', and not the server's.
+        reader: Some(env!("CARGO_BIN_EXE_whycrash-server").into()),
         ..Config::default()
     };
     config.local_symbols = false;
@@ -247,4 +253,44 @@ pub fn traceback(gib: &str) -> String {
          memory in use. Of the allocated memory 60.00 GiB is allocated by PyTorch, and 16.50 GiB is reserved by PyTorch but unallocated. \
          If reserved but unallocated memory is large try setting PYTORCH_ALLOC_CONF=expandable_segments:True to avoid fragmentation.\n"
     )
+}
+
+/// A reader that lets a test in before and after it reads.
+pub struct Hooked {
+    inner: Arc<dyn ReadReports>,
+    before: Hook,
+    after: Hook,
+}
+
+type Hook = Box<dyn Fn(&Input) + Send + Sync>;
+
+impl std::fmt::Debug for Hooked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hooked").finish_non_exhaustive()
+    }
+}
+
+impl Hooked {
+    pub fn before(inner: Arc<dyn ReadReports>, hook: impl Fn(&Input) + Send + Sync + 'static) -> Arc<dyn ReadReports> {
+        let (before, after): (Hook, Hook) = (Box::new(hook), Box::new(|_| {}));
+        Arc::new(Self { inner, before, after })
+    }
+
+    pub fn after(inner: Arc<dyn ReadReports>, hook: impl Fn(&Input) + Send + Sync + 'static) -> Arc<dyn ReadReports> {
+        let (before, after): (Hook, Hook) = (Box::new(|_| {}), Box::new(hook));
+        Arc::new(Self { inner, before, after })
+    }
+}
+
+impl ReadReports for Hooked {
+    fn read(&self, input: &Input, folder: &Path) -> Result<(), ReadError> {
+        let before = catch_unwind(AssertUnwindSafe(|| (self.before)(input)));
+        if let Err(panic) = before {
+            let words = panic.downcast_ref::<String>().cloned();
+            return Err(ReadError::Panicked(words.unwrap_or_default()));
+        }
+        let read = self.inner.read(input, folder);
+        (self.after)(input);
+        read
+    }
 }

@@ -10,15 +10,15 @@ use jiff::Timestamp;
 use reqwest::{Method, Response};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
-use whycrash_evidence::Evidence;
 use whycrash_evidence::model::{Frame, Module, Thread, ThreadId};
-use whycrash_plugin_host::{Document, Input, PluginInfo, ReportHead, SCHEMA};
-use whycrash_server::pipeline::{Diagnose, reopen::modules_of};
+use whycrash_plugin_host::{Input, Report};
+use whycrash_server::pipeline::reopen::modules_of;
+use whycrash_server::reading::{ReadError, ReadReports};
 use whycrash_server::services::Services;
-use whycrash_server::store::{NewReport, ReportId};
+use whycrash_server::store::{Lease, MadeWith, NewReport, Outcome, ReportId, StoredEvidence, Summary};
 
 use crate::security::with_tokens;
-use crate::support::{PATIENCE, Server, config, ok, problem};
+use crate::support::{Hooked, PATIENCE, Server, config, ok, problem};
 
 const BUILD_ID: [u8; 20] = [0xa7; 20];
 const DUMP: &str = "../knowledge/evidence/tests/fixtures/minidumps/cpp_null_worker.dmp";
@@ -179,45 +179,24 @@ async fn reports_are_read_again_with_symbols_that_replace_what_they_used() {
     server.innermost(&id, "right(int)").await;
 }
 
-/// Waits, once it has read a report, until it is let go on.
-#[derive(Debug)]
-struct Waiting {
-    inner: Arc<dyn Diagnose>,
-    has_read: AtomicBool,
-    may_end: AtomicBool,
-}
-
-impl Diagnose for Waiting {
-    fn diagnose(&self, input: &Input) -> Document {
-        let document = self.inner.diagnose(input);
-        self.has_read.store(true, Ordering::SeqCst);
-        while !self.may_end.load(Ordering::SeqCst) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        document
-    }
-
-    fn plugins(&self) -> Vec<PluginInfo> {
-        self.inner.plugins()
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn symbols_that_come_while_a_report_is_read_are_used() {
     let folder = TempDir::new().unwrap();
     let mut config = config(folder.path());
     config.limits.provisional_bytes = 0;
     let mut services = Services::open(config).unwrap();
-    let waiting = Arc::new(Waiting {
-        inner: services.diagnoser,
-        has_read: AtomicBool::new(false),
-        may_end: AtomicBool::new(false),
+    let (has_read, may_end) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (reads, ends) = (Arc::clone(&has_read), Arc::clone(&may_end));
+    services.reader = Hooked::after(services.reader, move |_| {
+        reads.store(true, Ordering::SeqCst);
+        while !ends.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
     });
-    services.diagnoser = Arc::clone(&waiting) as Arc<dyn Diagnose>;
     let server = Server::over(folder, services).await;
     let dump = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(DUMP)).unwrap();
     let id = server.send(json!({}), &[("a.dmp", &dump)]).await;
-    while !waiting.has_read.load(Ordering::SeqCst) {
+    while !has_read.load(Ordering::SeqCst) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let kept = ok(server
@@ -227,7 +206,7 @@ async fn symbols_that_come_while_a_report_is_read_are_used() {
     assert_eq!(kept["reports"], 0, "nobody is known to wait for it yet");
     // So that who has reports read again has looked before the report is noted.
     tokio::time::sleep(Duration::from_millis(200)).await;
-    waiting.may_end.store(true, Ordering::SeqCst);
+    may_end.store(true, Ordering::SeqCst);
     server.innermost(&id, "late(int)").await;
 }
 
@@ -239,23 +218,15 @@ struct OneStack {
 }
 
 impl OneStack {
-    fn document() -> Document {
-        let mut document = Document {
-            schema: SCHEMA,
-            report: ReportHead::default(),
-            findings: Vec::new(),
-            plugins: Vec::new(),
-            next: Vec::new(),
-            echoes: Vec::new(),
-            evidence: Evidence::default(),
-        };
+    fn report() -> Report {
+        let mut report = Report::default();
         let module = "/opt/lib/libtrainer.so".to_owned();
-        document.evidence.modules.push(Module {
+        report.evidence.modules.push(Module {
             path: module.clone(),
             build_id: Some("a7".repeat(20)),
             ..Module::default()
         });
-        document.evidence.threads.push(Thread {
+        report.evidence.threads.push(Thread {
             frames: vec![Frame {
                 module: Some(module),
                 ..Frame::default()
@@ -268,19 +239,15 @@ impl OneStack {
             artifact: String::new(),
             frames_omitted: None,
         });
-        document
+        report
     }
 }
 
-impl Diagnose for OneStack {
-    fn diagnose(&self, input: &Input) -> Document {
+impl ReadReports for OneStack {
+    fn read(&self, input: &Input, folder: &Path) -> Result<(), ReadError> {
         self.read.fetch_add(1, Ordering::SeqCst);
         self.names.lock().unwrap().insert(input.metadata["name"].to_string());
-        Self::document()
-    }
-
-    fn plugins(&self) -> Vec<PluginInfo> {
-        Vec::new()
+        Ok(Self::report().store(folder)?)
     }
 }
 
@@ -294,10 +261,23 @@ async fn all_reports_that_wait_for_symbols_are_read_again_however_many() {
     // They share the syncs of the disk.
     config.workers.threads = 16;
     let mut services = Services::open(config).unwrap();
-    let diagnoser = Arc::new(OneStack::default());
-    services.diagnoser = Arc::clone(&diagnoser) as Arc<dyn Diagnose>;
-    let (stores, modules) = (services.stores.clone(), modules_of(&OneStack::document().evidence));
+    let reader = Arc::new(OneStack::default());
+    services.reader = Arc::clone(&reader) as Arc<dyn ReadReports>;
+    let (stores, modules) = (services.stores.clone(), modules_of(&OneStack::report().evidence));
     assert_eq!(modules.len(), 1);
+    let lease = Lease {
+        owner: "before".to_owned(),
+        now: Timestamp::now(),
+        span: Duration::from_secs(1000),
+    };
+    let outcome = Outcome {
+        evidence: Some((StoredEvidence::default(), modules)),
+        diagnosis: "{}".to_owned(),
+        made_with: MadeWith::default(),
+        summary: Summary::default(),
+        causes: Vec::new(),
+        kinds: Vec::new(),
+    };
     let add = async |number: usize| {
         let mut metadata = Map::new();
         metadata.insert("name".into(), json!(number));
@@ -308,8 +288,11 @@ async fn all_reports_that_wait_for_symbols_are_read_again_however_many() {
             received: Timestamp::now(),
         };
         stores.records.create(&report).await.unwrap();
-        stores.records.failed(&report.id, "to be read again").await.unwrap();
-        stores.modules.note_modules(&report.id, &modules).await.unwrap();
+        stores.records.completed(&report.id).await.unwrap();
+        stores.jobs.enqueue(&report.id, u64::MAX).await.unwrap();
+        // Whichever of those that are added side by side.
+        let job = stores.jobs.take(&lease).await.unwrap().unwrap();
+        stores.outcomes.commit(&job, &outcome, 1).await.unwrap();
     };
     for first in (0..MANY).step_by(100) {
         join_all((first..first + 100).map(add)).await;
@@ -318,8 +301,8 @@ async fn all_reports_that_wait_for_symbols_are_read_again_however_many() {
     let kept = ok(server.symbols(Method::POST, elf(&BUILD_ID, b"")).await).await;
     assert_eq!(kept["reports"], MANY);
     let deadline = Instant::now() + PATIENCE;
-    while diagnoser.names.lock().unwrap().len() < MANY {
-        let read = diagnoser.read.load(Ordering::SeqCst);
+    while reader.names.lock().unwrap().len() < MANY {
+        let read = reader.read.load(Ordering::SeqCst);
         assert!(Instant::now() < deadline, "{read} of {MANY}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -2,21 +2,18 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, SystemTime};
 
 use reqwest::{Method, StatusCode};
 use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
-use whycrash_plugin_host::{Document, Input, PluginInfo};
-use whycrash_server::pipeline::Diagnose;
 use whycrash_server::services::Services;
 use whycrash_server::store::Digest;
 
-use crate::support::{PATIENCE, Server, config, declared, inline, noise, ok, problem, traceback};
+use crate::support::{Hooked, PATIENCE, Server, config, declared, inline, noise, ok, problem, traceback};
 
 const DAY: u64 = 24 * 3600;
 
@@ -114,26 +111,6 @@ async fn a_deleted_report_is_gone_everywhere() {
     }
 }
 
-/// Says when it begins to read, and reads on when it is told to.
-#[derive(Debug)]
-struct Slow {
-    inner: Arc<dyn Diagnose>,
-    begun: SyncSender<()>,
-    go_on: Mutex<Receiver<()>>,
-}
-
-impl Diagnose for Slow {
-    fn diagnose(&self, input: &Input) -> Document {
-        self.begun.send(()).unwrap();
-        self.go_on.lock().unwrap().recv().unwrap();
-        self.inner.diagnose(input)
-    }
-
-    fn plugins(&self) -> Vec<PluginInfo> {
-        self.inner.plugins()
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_report_that_is_deleted_while_it_is_read_does_not_come_back() {
     let folder = TempDir::new().unwrap();
@@ -141,10 +118,10 @@ async fn a_report_that_is_deleted_while_it_is_read_does_not_come_back() {
     config.limits.provisional_bytes = 0;
     let mut services = Services::open(config).unwrap();
     let ((begun, begins), (go_on, goes_on)) = (sync_channel(1), sync_channel(1));
-    services.diagnoser = Arc::new(Slow {
-        inner: services.diagnoser,
-        begun,
-        go_on: Mutex::new(goes_on),
+    let goes_on = Mutex::new(goes_on);
+    services.reader = Hooked::before(services.reader, move |_| {
+        begun.send(()).unwrap();
+        goes_on.lock().unwrap().recv().unwrap();
     });
     let server = Server::over(folder, services).await;
     let id = server

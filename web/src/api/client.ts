@@ -1,7 +1,7 @@
 /** Requests to the server. Every failure is an {@link ApiError} that says what to do about it. */
 import { headers } from '../lib/access';
 import { safeJson } from '../lib/safetext';
-import type { Cause, Document, Group, Lines, Plugin, Progress, RecentAnswer, SearchAnswer, Uploaded } from './types';
+import type { Cause, Document, Evidence, Group, Lines, Plugin, Progress, RecentAnswer, SearchAnswer, Uploaded } from './types';
 
 /** A request that did not work, in the words of the server's problem document (RFC 9457) where there is one. */
 export class ApiError extends Error {
@@ -42,6 +42,8 @@ export const api = {
   search: (query: string, limit: number, offset: number) => get<SearchAnswer>(searchPath(query, limit, offset)),
   recent,
   report: (id: string) => get<Document>(reportPath(id)),
+  /** Lists of the evidence, whole. */
+  part: (id: string, path: string) => get<Evidence>(`${reportPath(id)}/${path}`),
   remove,
   state: (id: string) => get<Progress>(`${reportPath(id)}/state`),
   lines: (id: string, name: string, from: number, to: number, signal: AbortSignal) => get<Lines>(linesPath(id, name, from, to), signal),

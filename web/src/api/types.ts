@@ -47,7 +47,18 @@ export interface Document extends Progress {
   plugins?: PluginRun[];
   next?: CollectNext[];
   echoes?: Echo[];
+  /** Of long lists the first entries only: `parts` says of which. */
   evidence?: Evidence;
+  /** Lists of the evidence that are to be asked for by themselves, by name. */
+  parts?: { [list: string]: ListPart };
+}
+
+/** A list of which a document has the first entries. */
+export interface ListPart {
+  /** How many there are. */
+  entries?: number;
+  /** How many of them are in the document. */
+  shown?: number;
 }
 
 export interface ReportHead {
@@ -132,6 +143,8 @@ export interface PluginRun {
   reason?: string | null;
   fuel?: number;
   millis?: number;
+  /** The most memory it used, in bytes. */
+  memory?: number;
   log?: string[];
 }
 

@@ -311,6 +311,9 @@ enum ExpansionLimit {
     Ratio,
 }
 
+/// Code of the problem of an artifact for which this machine had no memory.
+pub const NO_MEMORY: &str = "no-memory";
+
 /// Names the error that ended a [`Stream`].
 pub fn read_problem(error: &io::Error) -> Problem {
     match error.get_ref().and_then(|inner| inner.downcast_ref()) {
@@ -335,6 +338,12 @@ pub fn read_problem(error: &io::Error) -> Problem {
             );
         }
         None => {}
+    }
+    if error.kind() == io::ErrorKind::OutOfMemory {
+        return Problem::new(
+            NO_MEMORY,
+            "this machine has no memory left to read the artifact: try it where there is more",
+        );
     }
     match error.kind() {
         io::ErrorKind::UnexpectedEof => Problem::new(

@@ -19,7 +19,7 @@ const PIECE: usize = 128 << 10;
 /// A compressed artifact is unpacked once, into an unlinked temporary file.
 #[derive(Debug)]
 pub struct Lines {
-    file: File,
+    text: Content,
     /// Offset of line `1 + i * STRIDE`.
     index: Vec<u64>,
     count: u64,
@@ -39,17 +39,47 @@ impl Lines {
         let input = Input::open(artifact, limits)?;
         let (file, torn) = input.seekable()?;
         let is_unpacked = input.plain_file().is_none();
+        let mut lines = Self::of_file(file, limits)?;
+        if is_unpacked {
+            lines.unpacked_bytes = lines.text.length()?;
+        }
+        lines.problems.splice(0..0, torn.iter().map(read_problem));
+        Ok(lines)
+    }
+
+    /// The lines of a file that is text as it is.
+    ///
+    /// # Errors
+    /// When it can not be read at all.
+    pub fn of_file(file: File, limits: &Limits) -> io::Result<Self> {
+        Self::of(Content::File(file), limits)
+    }
+
+    /// The lines of a text in memory.
+    ///
+    /// # Errors
+    /// None that memory could give; it is read as a file is.
+    pub fn of_text(text: Vec<u8>, limits: &Limits) -> io::Result<Self> {
+        Self::of(Content::Memory(text), limits)
+    }
+
+    fn of(text: Content, limits: &Limits) -> io::Result<Self> {
         let mut lines = Self {
-            unpacked_bytes: if is_unpacked { file.metadata()?.len() } else { 0 },
-            file,
+            unpacked_bytes: 0,
+            text,
             index: vec![0],
             count: 0,
             bytes: 0,
             line_bytes: limits.line_bytes,
-            problems: torn.iter().map(read_problem).collect(),
+            problems: Vec::new(),
         };
         lines.build_index(limits.text_bytes)?;
         Ok(lines)
+    }
+
+    /// The whole text as it is, up to where it is looked at.
+    pub fn reader(&self) -> impl Read + '_ {
+        self.reader_at(0, &|_| Ok(())).take(self.bytes)
     }
 
     fn build_index(&mut self, text_bytes: u64) -> io::Result<()> {
@@ -74,7 +104,7 @@ impl Lines {
         self.count = if last_byte == b'\n' { count } else { count + 1 };
         self.index = index;
         self.bytes = offset;
-        if offset == text_bytes && self.file.metadata()?.len() > offset {
+        if offset == text_bytes && self.text.length()? > offset {
             self.problems.push(Problem::new(
                 "limit-text-bytes",
                 "the artifact has more text than is looked at; lines after that are left out",
@@ -187,7 +217,7 @@ impl Lines {
         BufReader::with_capacity(
             PIECE,
             ReadFrom {
-                file: &self.file,
+                text: &self.text,
                 offset,
                 pace,
             },
@@ -195,16 +225,42 @@ impl Lines {
     }
 }
 
-/// Reads a file from an offset on without moving its position, so that several look-ups may go on at once.
+/// Where a text is.
+#[derive(Debug)]
+enum Content {
+    File(File),
+    Memory(Vec<u8>),
+}
+
+impl Content {
+    fn length(&self) -> io::Result<u64> {
+        match self {
+            Self::File(file) => Ok(file.metadata()?.len()),
+            Self::Memory(text) => Ok(text.len() as u64),
+        }
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read_at(buffer, offset),
+            Self::Memory(text) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
+                text.get(start..).unwrap_or_default().read(buffer)
+            }
+        }
+    }
+}
+
+/// Reads a text from an offset on without moving its position, so that several look-ups may go on at once.
 struct ReadFrom<'a> {
-    file: &'a File,
+    text: &'a Content,
     offset: u64,
     pace: &'a dyn Fn(usize) -> io::Result<()>,
 }
 
 impl Read for ReadFrom<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(buffer, self.offset)?;
+        let count = self.text.read_at(buffer, self.offset)?;
         self.offset += count as u64;
         (self.pace)(count)?;
         Ok(count)

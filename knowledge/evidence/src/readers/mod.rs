@@ -18,7 +18,7 @@ pub mod text;
 
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};
 
-pub use input::{Compression, Input, read_problem};
+pub use input::{Compression, Input, NO_MEMORY, read_problem};
 pub use kind::detect;
 pub use lines::Lines;
 

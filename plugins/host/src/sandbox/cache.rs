@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use super::{PluginError, compiler, engine, hex, inspect};
+use super::{PluginError, compiler, engine, inspect};
 use crate::PluginLimits;
 
 /// Changes when what is refused changes: what was refused before is then looked at anew.
@@ -108,7 +108,7 @@ impl CodeCache {
         let mut hash = Sha256::new();
         hash.update(wasm);
         hash.update(self.engine.to_le_bytes());
-        hex(&hash.finalize())
+        hex::encode(hash.finalize())
     }
 }
 
@@ -156,7 +156,7 @@ fn sum_of(path: &Path) -> Option<String> {
     let (mut hash, mut piece) = (Sha256::new(), vec![0; 1 << 20]);
     loop {
         match file.read(&mut piece).ok()? {
-            0 => return Some(hex(&hash.finalize())),
+            0 => return Some(hex::encode(hash.finalize())),
             count => hash.update(piece.get(..count)?),
         }
     }

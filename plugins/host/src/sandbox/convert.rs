@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 use whycrash_evidence::model::{self, Place};
-use whycrash_evidence::readers::Lines;
+use whycrash_reading::{ArtifactHead, Report, Text};
 
 use super::bindings::evidence;
-use crate::case::CaseArtifact;
 
 /// The name that an enum's value has in the report document.
 fn name(value: impl Serialize) -> String {
@@ -19,12 +18,12 @@ pub(super) fn json(value: impl Serialize) -> String {
     serde_json::to_string(&value).unwrap_or_default()
 }
 
-pub(super) fn artifact(artifact: &CaseArtifact) -> evidence::Artifact {
+pub(super) fn artifact(report: &Report, artifact: &ArtifactHead) -> evidence::Artifact {
     evidence::Artifact {
-        name: artifact.head.name.clone(),
-        kind: name(artifact.head.kind),
-        bytes: artifact.head.bytes,
-        lines: artifact.text.as_ref().map_or(0, Lines::count),
+        name: artifact.name.clone(),
+        kind: name(artifact.kind),
+        bytes: artifact.bytes,
+        lines: report.text(&artifact.name).map_or(0, Text::count),
     }
 }
 

@@ -16,7 +16,6 @@ mod spending;
 mod view;
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -136,14 +135,4 @@ impl Sandbox {
 pub fn precompile(wasm: &[u8]) -> anyhow::Result<Vec<u8>> {
     inspect::inspect(wasm, &PluginLimits::default())?;
     engine::precompile(wasm).map_err(anyhow::Error::from)
-}
-
-/// Bytes as lower-case hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }

@@ -4,13 +4,13 @@ use std::io;
 use std::sync::Arc;
 
 use wasmtime::component::Resource;
+use whycrash_reading::Text;
 
 use super::bindings::{PluginImports, evidence, types};
 use super::pattern::{PATTERN_BYTES, Pattern, Searcher};
 use super::run::Run;
 use super::spending::{self, Stopped};
 use super::{ReportHandle, clean, convert, cut};
-use crate::case::CaseArtifact;
 
 /// Entries that one call returns at most, whatever it asks for.
 const PAGE: usize = 4096;
@@ -42,10 +42,12 @@ impl evidence::Host for Run {}
 impl evidence::HostReport for Run {
     fn artifacts(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<Vec<evidence::Artifact>> {
         self.call(0)?;
-        let case = self.case.clone();
-        self.page(case.artifacts.iter().map(convert::artifact), |artifact| {
-            artifact.name.len() + artifact.kind.len()
-        })
+        let report = self.case.report.clone();
+        let artifacts = report.head.artifacts.iter();
+        self.page(
+            artifacts.map(|artifact| convert::artifact(&report, artifact)),
+            |artifact| artifact.name.len() + artifact.kind.len(),
+        )
     }
 
     fn fact(&mut self, _: Resource<ReportHandle>, path: String) -> wasmtime::Result<Option<String>> {
@@ -63,19 +65,19 @@ impl evidence::HostReport for Run {
         count: u32,
     ) -> wasmtime::Result<Vec<evidence::Line>> {
         self.call(artifact.len())?;
-        let case = self.case.clone();
-        let Some(text) = case.artifact(&artifact).and_then(|artifact| artifact.text.as_ref()) else {
+        let report = self.case.report.clone();
+        let Some(text) = report.text(&artifact) else {
             return Ok(Vec::new());
         };
         let first = first.max(1);
         let last = first
             .saturating_add(u64::from(count).min(PAGE as u64))
             .saturating_sub(1);
-        let mut lines = Vec::new();
+        let (mut lines, all) = (Vec::new(), text.lines().map_err(|error| ended(&artifact, error))?);
         let (spending, read_left) = (self.spending.clone(), &mut self.read_left);
         let limit = self.limits.read_bytes;
         if count > 0 {
-            let read = text.walk(first, last, &|bytes| spending.pace(bytes), |number, line| {
+            let read = all.walk(first, last, &|bytes| spending.pace(bytes), |number, line| {
                 let line = convert::line(&artifact, number, String::from_utf8_lossy(line).into_owned());
                 pay(read_left, limit, size_of::<evidence::Line>() + line_bytes(&line)).map_err(io::Error::other)?;
                 lines.push(line);
@@ -94,7 +96,7 @@ impl evidence::HostReport for Run {
         limit: u32,
     ) -> wasmtime::Result<Result<Vec<evidence::Line>, String>> {
         self.call(artifact.as_ref().map_or(0, String::len))?;
-        let case = self.case.clone();
+        let report = self.case.report.clone();
         let pattern = match self.pattern(&pattern)? {
             Ok(pattern) => pattern,
             Err(flaw) => return Ok(Err(cut(&flaw, self.limits.text_bytes))),
@@ -102,12 +104,9 @@ impl evidence::HostReport for Run {
         let limit = (limit as usize).min(PAGE);
         let mut searcher = pattern.searcher();
         let mut hits = Vec::new();
-        let wanted = case
-            .artifacts
-            .iter()
-            .filter(|one| artifact.as_ref().is_none_or(|name| *name == one.head.name));
-        for one in wanted {
-            self.search_artifact(one, &mut searcher, limit, &mut hits)?;
+        let is_wanted = |name: &str| artifact.as_ref().is_none_or(|wanted| wanted == name);
+        for text in report.texts.iter().filter(|text| is_wanted(text.artifact())) {
+            self.search_text(text, &mut searcher, limit, &mut hits)?;
         }
         Ok(Ok(hits))
     }
@@ -119,8 +118,10 @@ impl evidence::HostReport for Run {
         count: u32,
     ) -> wasmtime::Result<Vec<evidence::Thread>> {
         self.call(0)?;
-        let case = self.case.clone();
-        let threads = range(&case.evidence.threads, first, count).iter().map(convert::thread);
+        let report = self.case.report.clone();
+        let threads = range(&report.evidence.threads, first, count)
+            .iter()
+            .map(convert::thread);
         self.page(threads, |thread| thread.id.len() + thread.artifact.len())
     }
 
@@ -132,8 +133,8 @@ impl evidence::HostReport for Run {
         count: u32,
     ) -> wasmtime::Result<Vec<evidence::Frame>> {
         self.call(0)?;
-        let case = self.case.clone();
-        let frames = case
+        let report = self.case.report.clone();
+        let frames = report
             .evidence
             .threads
             .get(thread as usize)
@@ -158,7 +159,7 @@ impl evidence::HostReport for Run {
         let case = self.case.clone();
         // Each event before the first that is wanted is looked at too.
         self.spending
-            .charge(case.evidence.timeline.len() as u64)
+            .charge(case.report.evidence.timeline.len() as u64)
             .map_err(stopped)?;
         let events = case
             .events(kind.as_deref())
@@ -172,14 +173,14 @@ impl evidence::HostReport for Run {
 
     fn memory_snapshots(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<Vec<String>> {
         self.call(0)?;
-        let case = self.case.clone();
-        self.page(case.evidence.memory_snapshots.iter().map(convert::json), String::len)
+        let report = self.case.report.clone();
+        self.page(report.evidence.memory_snapshots.iter().map(convert::json), String::len)
     }
 
     fn collectives(&mut self, _: Resource<ReportHandle>, rank: Option<u32>) -> wasmtime::Result<Vec<String>> {
         self.call(0)?;
-        let case = self.case.clone();
-        let verdicts = case
+        let report = self.case.report.clone();
+        let verdicts = report
             .evidence
             .collectives
             .iter()
@@ -224,21 +225,22 @@ impl Run {
         Ok(self.case.patterns.get(pattern, self.limits.pattern_bytes))
     }
 
-    /// Adds lines of an artifact that match until there are as many as wanted.
-    fn search_artifact(
+    /// Adds lines of a text that match until there are as many as wanted.
+    fn search_text(
         &mut self,
-        artifact: &CaseArtifact,
+        text: &Text,
         searcher: &mut Searcher<'_>,
         limit: usize,
         hits: &mut Vec<evidence::Line>,
     ) -> wasmtime::Result<()> {
-        let Some(text) = artifact.text.as_ref().filter(|_| hits.len() < limit) else {
+        if hits.len() >= limit {
             return Ok(());
-        };
-        let name = &artifact.head.name;
+        }
+        let name = text.artifact();
+        let lines = text.lines().map_err(|error| ended(name, error))?;
         let (spending, read_left) = (self.spending.clone(), &mut self.read_left);
         let read_bytes = self.limits.read_bytes;
-        let searched = text.walk(1, u64::MAX, &|bytes| spending.pace(bytes), |number, line| {
+        let searched = lines.walk(1, u64::MAX, &|bytes| spending.pace(bytes), |number, line| {
             if searcher.is_match(line, &spending).map_err(io::Error::other)? {
                 let line = convert::line(name, number, String::from_utf8_lossy(line).into_owned());
                 pay(read_left, read_bytes, size_of::<evidence::Line>() + line_bytes(&line))

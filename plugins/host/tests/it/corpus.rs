@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use whycrash_catalog::Catalog;
 use whycrash_evidence::Artifact;
-use whycrash_plugin_host::{Diagnoser, Document, Input, Outcome, Settings};
+use whycrash_plugin_host::{Diagnoser, Diagnosis, Document, Input, Outcome, Report, Settings};
+use whycrash_reading::stored::Parts;
 use whycrash_symbols::Sources;
 
 use crate::support::cache;
@@ -111,4 +113,33 @@ fn built_in_plugins_name_the_true_cause_or_none() {
         "too often nothing was said about a cause that could have been named:\n{}",
         abstained.join("\n")
     );
+}
+
+/// How long a run took is no part of what was concluded.
+fn without_times(mut diagnosis: Diagnosis) -> Diagnosis {
+    diagnosis.plugins.iter_mut().for_each(|run| run.millis = None);
+    diagnosis
+}
+
+#[test]
+fn stored_evidence_gives_the_same_diagnosis_as_the_artifacts() {
+    let mut found = 0;
+    for folder in cases() {
+        let case: Case = toml::from_str(&fs::read_to_string(folder.join("case.toml")).unwrap()).unwrap();
+        let diagnoser = diagnoser(&folder);
+        let artifacts = case.artifacts.iter().map(|name| Artifact::new(name, folder.join(name)));
+        let input = Input {
+            artifacts: artifacts.collect(),
+            ..Input::default()
+        };
+        let read = Arc::new(diagnoser.read(&input));
+        let expected = without_times(diagnoser.conclude(&read));
+        let stored = tempfile::tempdir().unwrap();
+        Arc::into_inner(read).unwrap().store(stored.path()).unwrap();
+        let loaded = Report::load(&Parts::of_folder(stored.path()).unwrap()).unwrap();
+        let again = without_times(diagnoser.conclude(&Arc::new(loaded)));
+        assert_eq!(again, expected, "{}", folder.display());
+        found += expected.findings.len();
+    }
+    assert!(found > 100, "{found} findings");
 }

@@ -27,7 +27,7 @@ fn the_id_depends_on_what_the_report_is_and_on_nothing_else() {
     let diagnoser = diagnoser(folder.path(), PluginLimits::default());
     let id = |names, texts, metadata: serde_json::Value| {
         let (_kept, input) = input(names, texts, &metadata);
-        diagnoser.inspect(&input).0.id
+        diagnoser.read(&input).head.id
     };
     let reference = id(
         ["a.log", "b.log"],

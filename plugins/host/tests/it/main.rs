@@ -1,7 +1,6 @@
 //! The host against plugins that keep to the rules and plugins that do not, and the built-in ones against the labelled corpus.
 
 mod answers;
-mod budget;
 mod corpus;
 mod document;
 mod hostile;

@@ -4,35 +4,38 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::records::set_state;
 use super::{Sqlite, millis, parse};
-use crate::store::{Job, JobCounts, Jobs, Lease, ReportId, Result, StoreError};
+use crate::store::{Job, JobCounts, Jobs, Lease, ReportId, ReportState, Result, StoreError, Work};
 
 #[async_trait]
 impl Jobs for Sqlite {
     async fn enqueue(&self, report: &ReportId, limit: u64) -> Result<()> {
         let report = report.clone();
         self.write(move |tx| {
-            if has_job(tx, &report)? {
+            if has_job(tx, &report, Work::Read)? {
                 return Ok(());
             }
             // Counts no further than it must.
             let waiting: u64 = tx
-                .prepare_cached("SELECT count(*) FROM (SELECT 1 FROM jobs WHERE state = 'queued' LIMIT ?1)")?
+                .prepare_cached(
+                    "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE state = 'queued' AND work = 'read' LIMIT ?1)",
+                )?
                 .query_row([i64::try_from(limit).unwrap_or(i64::MAX)], |row| row.get(0))?;
             if waiting >= limit {
                 return Err(StoreError::QueueFull);
             }
-            add_job(tx, &report)
+            add_job(tx, &report, Work::Read)
         })
         .await
     }
 
-    async fn enqueue_all(&self, reports: &[ReportId]) -> Result<()> {
+    async fn enqueue_all(&self, reports: &[ReportId], work: Work) -> Result<()> {
         let reports = reports.to_vec();
         self.write(move |tx| {
             for report in &reports {
-                if !has_job(tx, report)? {
-                    add_job(tx, report)?;
+                if !has_job(tx, report, work)? {
+                    add_job(tx, report, work)?;
                 }
             }
             Ok(())
@@ -48,18 +51,25 @@ impl Jobs for Sqlite {
                     "UPDATE jobs SET state = 'running', attempts = attempts + 1, token = random(), owner = ?1,
                             not_before = ?2
                      WHERE report = (SELECT report FROM jobs WHERE state IN ('queued', 'running') AND not_before <= ?3
-                                     ORDER BY queued LIMIT 1)
-                     RETURNING report, attempts, deaths, token",
+                                     ORDER BY work DESC, queued LIMIT 1)
+                     RETURNING report, attempts, deaths, token, work",
                 )?
                 .query_row(params![lease.owner, lease_end(&lease), millis(lease.now)], |row| {
-                    Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+                    Ok((
+                        row.get::<_, String>(0)?,
+                        row.get(1)?,
+                        row.get(2)?,
+                        row.get(3)?,
+                        row.get::<_, String>(4)?,
+                    ))
                 })
                 .optional()?;
-            let Some((report, attempt, deaths, token)) = taken else {
+            let Some((report, attempt, deaths, token, work)) = taken else {
                 return Ok(None);
             };
             Ok(Some(Job {
                 report: parse("job", report.parse())?,
+                work: Work::named(&work)?,
                 attempt,
                 deaths,
                 token,
@@ -107,6 +117,33 @@ impl Jobs for Sqlite {
                     retry.map_or(0, millis),
                     reason
                 ])?;
+            if retry.is_none() && changed == 1 {
+                set_state(tx, &job.report, ReportState::Failed, Some(&reason), "TRUE")?;
+            }
+            held(changed, job.report)
+        })
+        .await
+    }
+
+    async fn died(&self, job: &Job, reason: &str, most: u32) -> Result<()> {
+        let (job, reason) = (job.clone(), reason.to_owned());
+        self.write(move |tx| {
+            let last = job.deaths + 1 >= most;
+            let changed = tx
+                .prepare_cached(
+                    "UPDATE jobs SET state = ?3, deaths = deaths + 1, attempts = attempts - 1, not_before = 0, reason = ?4,
+                            owner = NULL, queued = (SELECT max(queued) FROM jobs) + 1
+                     WHERE report = ?1 AND token = ?2 AND state = 'running'",
+                )?
+                .execute(params![
+                    job.report.as_str(),
+                    job.token,
+                    if last { "failed" } else { "queued" },
+                    reason
+                ])?;
+            if last && changed == 1 {
+                set_state(tx, &job.report, ReportState::Quarantined, Some(&reason), "TRUE")?;
+            }
             held(changed, job.report)
         })
         .await
@@ -132,7 +169,7 @@ impl Jobs for Sqlite {
             let changed = tx
                 .prepare_cached(
                     "UPDATE jobs SET state = 'queued', not_before = 0, owner = NULL, attempts = attempts - 1,
-                            deaths = deaths + 1, queued = (SELECT max(queued) FROM jobs) + 1
+                            queued = (SELECT max(queued) FROM jobs) + 1
                      WHERE state = 'running' AND owner = ?1",
                 )?
                 .execute([owner])?;
@@ -160,22 +197,28 @@ impl Jobs for Sqlite {
     }
 }
 
-/// Whether the report has a job that waits or runs.
-fn has_job(connection: &Connection, report: &ReportId) -> Result<bool> {
+/// Whether the report has a job that waits or runs; one to diagnose it is made to read it if that is asked for.
+fn has_job(connection: &Connection, report: &ReportId, work: Work) -> Result<bool> {
     let state: Option<String> = connection
         .prepare_cached("SELECT state FROM jobs WHERE report = ?1")?
         .query_row([report.as_str()], |row| row.get(0))
         .optional()?;
-    Ok(state.is_some_and(|state| state != "failed"))
+    let has = state.is_some_and(|state| state != "failed");
+    if has && work == Work::Read {
+        connection
+            .prepare_cached("UPDATE jobs SET work = 'read' WHERE report = ?1")?
+            .execute([report.as_str()])?;
+    }
+    Ok(has)
 }
 
-fn add_job(connection: &Connection, report: &ReportId) -> Result<()> {
+fn add_job(connection: &Connection, report: &ReportId, work: Work) -> Result<()> {
     connection
         .prepare_cached(
-            "INSERT OR REPLACE INTO jobs (report, state, attempts, deaths, not_before, queued, token)
-             VALUES (?1, 'queued', 0, 0, 0, (SELECT coalesce(max(queued), 0) + 1 FROM jobs), 0)",
+            "INSERT OR REPLACE INTO jobs (report, work, state, attempts, deaths, not_before, queued, token)
+             VALUES (?1, ?2, 'queued', 0, 0, 0, (SELECT coalesce(max(queued), 0) + 1 FROM jobs), 0)",
         )?
-        .execute([report.as_str()])?;
+        .execute([report.as_str(), work.as_str()])?;
     Ok(())
 }
 

@@ -7,6 +7,7 @@
 mod jobs;
 mod modules;
 mod outbox;
+mod outcomes;
 mod readers;
 mod records;
 mod schema;

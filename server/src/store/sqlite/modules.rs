@@ -4,27 +4,10 @@ use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::{Sqlite, parse};
-use crate::store::{Arrival, ModuleUse, Modules, ReportId, Result};
+use crate::store::{Arrival, Modules, ReportId, Result};
 
 #[async_trait]
 impl Modules for Sqlite {
-    async fn note_modules(&self, report: &ReportId, modules: &[ModuleUse]) -> Result<()> {
-        let (report, modules) = (report.clone(), modules.to_vec());
-        self.write(move |tx| {
-            tx.prepare_cached("DELETE FROM report_modules WHERE report = ?1")?
-                .execute([report.as_str()])?;
-            let mut insert = tx.prepare_cached(
-                "INSERT OR IGNORE INTO report_modules (module, report, lacks_symbols)
-                 SELECT ?1, id, ?3 FROM reports WHERE id = ?2",
-            )?;
-            for module in &modules {
-                insert.execute(params![module.id, report.as_str(), module.lacks_symbols])?;
-            }
-            Ok(())
-        })
-        .await
-    }
-
     async fn add_arrival(&self, module: &str, replaces: bool) -> Result<Arrival> {
         let module = module.to_ascii_lowercase();
         self.write(move |tx| {

@@ -59,7 +59,7 @@ impl Outbox for Sqlite {
             tx.execute(
                 "INSERT INTO outbox (report, change, since)
                  SELECT report, (SELECT coalesce(max(change), 0) FROM outbox) + row_number() OVER (ORDER BY report), ?1
-                 FROM documents WHERE true
+                 FROM evidence WHERE true
                  ON CONFLICT (report) DO UPDATE SET change = excluded.change",
                 [millis(Timestamp::now())],
             )?;
@@ -73,7 +73,7 @@ impl Outbox for Sqlite {
         let after = after.map(ToString::to_string).unwrap_or_default();
         self.read(move |connection| {
             let mut statement =
-                connection.prepare_cached("SELECT report FROM documents WHERE report > ?1 ORDER BY report LIMIT ?2")?;
+                connection.prepare_cached("SELECT report FROM evidence WHERE report > ?1 ORDER BY report LIMIT ?2")?;
             let ids = statement
                 .query_map(params![after, limit], |row| row.get::<_, String>(0))?
                 .collect::<rusqlite::Result<Vec<_>>>()?;

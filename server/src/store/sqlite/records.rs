@@ -1,4 +1,4 @@
-//! Reports and their documents.
+//! Reports.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -7,11 +7,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{Sqlite, millis, outbox, parse, timestamp};
 use crate::store::{
     ArtifactRecord, CauseCount, Digest, Group, NewReport, Page, Records, ReportId, ReportRecord, ReportState, Result,
-    StoreError, StoredDocument, Summary,
+    StoreError, Summary,
 };
 
 /// Which reports may be read again: complete ones whose artifacts are all still here.
-const CAN_BE_READ_AGAIN: &str = "state IN ('done', 'failed') AND NOT EXISTS
+const CAN_BE_READ_AGAIN: &str = "state IN ('done', 'failed', 'quarantined') AND NOT EXISTS
     (SELECT 1 FROM artifacts WHERE artifacts.report = reports.id AND expired = 1)";
 
 #[async_trait]
@@ -57,8 +57,9 @@ impl Records for Sqlite {
         self.read(move |connection| {
             let found = connection
                 .prepare_cached(
-                    "SELECT metadata, received, state, failure, happened, coalesce(version, 0)
-                     FROM reports LEFT JOIN documents ON report = id WHERE id = ?1",
+                    "SELECT metadata, received, state, failure, happened, 
+                            coalesce((SELECT max(version) FROM diagnoses WHERE report = id), 0)
+                     FROM reports WHERE id = ?1",
                 )?
                 .query_row([id.as_str()], |row| {
                     Ok((
@@ -103,7 +104,7 @@ impl Records for Sqlite {
     async fn completed(&self, id: &ReportId) -> Result<()> {
         let id = id.clone();
         self.write(move |tx| {
-            let condition = "state IN ('uploading', 'failed')";
+            let condition = "state IN ('uploading', 'failed', 'quarantined')";
             set_state(tx, &id, ReportState::Processing, None, condition).map(drop)
         })
         .await
@@ -127,51 +128,10 @@ impl Records for Sqlite {
         .await
     }
 
-    async fn put_document(&self, id: &ReportId, document: &StoredDocument, now: Timestamp) -> Result<bool> {
-        let (id, document) = (id.clone(), document.clone());
-        self.write(move |tx| {
-            let summary = &document.summary;
-            let happened = summary.time.parse::<Timestamp>().ok().map(millis);
-            let changed = tx
-                .prepare_cached(
-                    "UPDATE reports SET state = ?2, failure = NULL, summary = ?3, signature = ?4,
-                            happened = coalesce(?5, received) WHERE id = ?1",
-                )?
-                .execute(params![
-                    id.as_str(),
-                    ReportState::Done.as_str(),
-                    parse("summary", serde_json::to_string(summary))?,
-                    summary.signature,
-                    happened
-                ])?;
-            if changed == 0 {
-                return Ok(false);
-            }
-            tx.prepare_cached(
-                "INSERT INTO documents (report, version, made, body) VALUES (?1, 1, ?2, ?3)
-                 ON CONFLICT (report) DO UPDATE SET version = version + 1, made = ?2, body = ?3",
-            )?
-            .execute(params![id.as_str(), millis(now), document.json])?;
-            tx.prepare_cached("DELETE FROM report_causes WHERE report = ?1")?
-                .execute([id.as_str()])?;
-            let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO report_causes VALUES (?1, ?2, ?3)")?;
-            for (position, cause) in document.causes.iter().enumerate() {
-                insert.execute(params![id.as_str(), cause, position])?;
-            }
-            let mut kinds = tx.prepare_cached("UPDATE artifacts SET kind = ?3 WHERE report = ?1 AND name = ?2")?;
-            for (name, kind) in &document.kinds {
-                kinds.execute(params![id.as_str(), name, kind])?;
-            }
-            outbox::add(tx, &id)?;
-            Ok(true)
-        })
-        .await
-    }
-
     async fn delete(&self, id: &ReportId) -> Result<bool> {
         let id = id.clone();
         self.write(move |tx| {
-            // Artifacts, document and causes go with their report.
+            // Artifacts, evidence, diagnoses and causes go with their report.
             let deleted = tx
                 .prepare_cached("DELETE FROM reports WHERE id = ?1")?
                 .execute([id.as_str()])?;
@@ -181,23 +141,6 @@ impl Records for Sqlite {
                 outbox::add(tx, &id)?;
             }
             Ok(deleted == 1)
-        })
-        .await
-    }
-
-    async fn failed(&self, id: &ReportId, reason: &str) -> Result<()> {
-        let (id, reason) = (id.clone(), reason.to_owned());
-        self.write(move |tx| set_state(tx, &id, ReportState::Failed, Some(&reason), "TRUE").map(drop))
-            .await
-    }
-
-    async fn document(&self, id: &ReportId) -> Result<Option<String>> {
-        let id = id.clone();
-        self.read(move |connection| {
-            Ok(connection
-                .prepare_cached("SELECT body FROM documents WHERE report = ?1")?
-                .query_row([id.as_str()], |row| row.get(0))
-                .optional()?)
         })
         .await
     }
@@ -346,7 +289,7 @@ fn artifacts(connection: &Connection, id: &ReportId) -> Result<Vec<ArtifactRecor
 }
 
 /// Changes the state of a report that meets `condition` (SQL of ours, never input); how many that are.
-fn set_state(
+pub(super) fn set_state(
     tx: &Connection,
     id: &ReportId,
     state: ReportState,
@@ -367,6 +310,7 @@ fn report_state(name: &str) -> Result<ReportState> {
         ReportState::Processing,
         ReportState::Done,
         ReportState::Failed,
+        ReportState::Quarantined,
     ]
     .into_iter()
     .find(|state| state.as_str() == name)

@@ -116,6 +116,58 @@ CREATE INDEX artifacts_by_kind ON artifacts (kind, report) WHERE stored = 1;
 ALTER TABLE reports ADD COLUMN touched INTEGER NOT NULL DEFAULT 0;
 UPDATE reports SET touched = received;
 ",
+    "
+CREATE TABLE evidence (
+    report      TEXT PRIMARY KEY REFERENCES reports (id) ON DELETE CASCADE,
+    key         TEXT NOT NULL,              -- digest of what it was made of
+    reader      INTEGER NOT NULL,           -- version of the reader that made it
+    made        INTEGER NOT NULL            -- milliseconds since 1970
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE evidence_parts (
+    report      TEXT NOT NULL REFERENCES reports (id) ON DELETE CASCADE,
+    name        TEXT NOT NULL,
+    artifact    TEXT,                       -- of a text: whose
+    bytes       INTEGER NOT NULL,           -- size as stored
+    body        BLOB,                       -- the bytes of a small one
+    digest      TEXT,                       -- SHA-256, hex, of one that is a blob
+    PRIMARY KEY (report, name)
+) STRICT;
+CREATE INDEX evidence_parts_by_digest ON evidence_parts (digest) WHERE digest IS NOT NULL;
+
+CREATE TABLE diagnoses (
+    report      TEXT NOT NULL REFERENCES reports (id) ON DELETE CASCADE,
+    version     INTEGER NOT NULL,           -- 1 for the first
+    made        INTEGER NOT NULL,           -- milliseconds since 1970
+    plugins     TEXT NOT NULL,              -- version of the plugins it was made with
+    knowledge   TEXT NOT NULL,              -- version of the knowledge
+    evidence    TEXT NOT NULL,              -- key of the evidence it was made of
+    body        TEXT NOT NULL,              -- JSON
+    PRIMARY KEY (report, version)
+) STRICT;
+
+-- Version of plugins and knowledge that the last diagnosis was made with.
+ALTER TABLE reports ADD COLUMN diagnosed_with TEXT;
+
+-- A document was both in one. Its evidence has no texts: it is made anew where the artifacts are still there.
+INSERT INTO evidence SELECT report, '', 0, made FROM documents;
+INSERT INTO evidence_parts (report, name, bytes, body)
+    SELECT report, 'evidence', length(body), CAST(json_object(
+        'schema', 0, 'report', json_extract(body, '$.report'), 'evidence', json_extract(body, '$.evidence')) AS BLOB)
+    FROM documents;
+INSERT INTO diagnoses
+    SELECT report, version, made, '', '', '', json_object(
+        'findings', json_extract(body, '$.findings'), 'plugins', json_extract(body, '$.plugins'),
+        'next', json(coalesce(json_extract(body, '$.next'), '[]')),
+        'echoes', json(coalesce(json_extract(body, '$.echoes'), '[]')))
+    FROM documents;
+DROP TABLE documents;
+
+-- Read the artifacts, or diagnose from the evidence that is stored.
+ALTER TABLE jobs ADD COLUMN work TEXT NOT NULL DEFAULT 'read';
+DROP INDEX jobs_to_take;
+CREATE INDEX jobs_to_take ON jobs (work DESC, queued) WHERE state IN ('queued', 'running');
+",
 ];
 
 /// Brings the tables up to date.

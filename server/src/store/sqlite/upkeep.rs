@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use rusqlite::{Params, params};
+use rusqlite::{Connection, Params, params};
 
 use super::{Sqlite, millis, parse};
 use crate::store::{Digest, Expired, ReportId, Result, Upkeep};
@@ -49,6 +49,7 @@ impl Upkeep for Sqlite {
                     Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?))
                 })?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
+            forget_texts(tx, &rows)?;
             let expired = rows.into_iter().map(|(report, name, bytes)| {
                 let report = parse("report id", report.parse())?;
                 Ok(Expired { report, name, bytes })
@@ -61,8 +62,10 @@ impl Upkeep for Sqlite {
     async fn unreferenced(&self, digests: &[Digest]) -> Result<Vec<Digest>> {
         let digests = digests.to_vec();
         self.read(move |connection| {
-            let mut statement = connection
-                .prepare_cached("SELECT EXISTS (SELECT 1 FROM artifacts WHERE digest = ?1 AND expired = 0)")?;
+            let mut statement = connection.prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM artifacts WHERE digest = ?1 AND expired = 0)
+                         OR EXISTS (SELECT 1 FROM evidence_parts WHERE digest = ?1)",
+            )?;
             let mut unreferenced = Vec::new();
             for digest in digests {
                 if !statement.query_row([digest.as_str()], |row| row.get::<_, bool>(0))? {
@@ -84,4 +87,13 @@ impl Upkeep for Sqlite {
         })
         .await
     }
+}
+
+/// The text of an artifact goes with it.
+fn forget_texts(tx: &Connection, artifacts: &[(String, String, u64)]) -> Result<()> {
+    let mut delete = tx.prepare_cached("DELETE FROM evidence_parts WHERE report = ?1 AND artifact = ?2")?;
+    for (report, name, _) in artifacts {
+        delete.execute([report, name])?;
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use whycrash_server::store::{JobCounts, Jobs, Lease, Records, ReportId, StoreError};
+use whycrash_server::store::{JobCounts, Jobs, Lease, Records, ReportId, ReportState, StoreError, Work};
 
 use super::report;
 
@@ -123,11 +123,46 @@ pub async fn released_jobs_run_again(jobs: &impl Jobs) {
     let again = jobs.take(&at(1)).await.unwrap().unwrap();
     assert_eq!(
         (again.report.clone(), again.attempt, again.deaths),
-        (lost.report.clone(), 1, 1)
+        (lost.report.clone(), 1, 0)
     );
-    assert_eq!(jobs.take(&at(1)).await.unwrap().unwrap().deaths, 0);
+    assert_eq!(jobs.take(&at(1)).await.unwrap().unwrap().report, id("c"));
     assert_eq!(jobs.take(&at(1)).await.unwrap(), None, "the other's lease stands");
     assert!(matches!(jobs.finish(&lost).await, Err(StoreError::LeaseLost(_))));
+}
+
+pub async fn what_kills_its_reader_ends_in_quarantine(jobs: &(impl Jobs + Records)) {
+    let new = report("a", &[("core", b"1")], 0);
+    jobs.create(&new).await.unwrap();
+    jobs.completed(&new.id).await.unwrap();
+    jobs.enqueue(&new.id, 10).await.unwrap();
+    jobs.enqueue(&id("b"), 10).await.unwrap();
+    let first = jobs.take(&at(0)).await.unwrap().unwrap();
+    jobs.died(&first, "it took all memory", 2).await.unwrap();
+    let other = jobs.take(&at(0)).await.unwrap().unwrap();
+    assert_eq!(other.report, id("b"), "others come first");
+    jobs.finish(&other).await.unwrap();
+    let second = jobs.take(&at(0)).await.unwrap().unwrap();
+    assert_eq!(
+        (second.report.clone(), second.attempt, second.deaths),
+        (new.id.clone(), 1, 1)
+    );
+    assert!(matches!(
+        jobs.died(&first, "late", 2).await,
+        Err(StoreError::LeaseLost(_))
+    ));
+    jobs.died(&second, "it took all memory", 2).await.unwrap();
+    assert_eq!(jobs.take(&at(1000)).await.unwrap(), None);
+    let known = jobs.report(&new.id).await.unwrap().unwrap();
+    assert_eq!(known.state, ReportState::Quarantined);
+    assert_eq!(known.failure.as_deref(), Some("it took all memory"));
+    jobs.reopen(&new.id).await.unwrap();
+    jobs.enqueue(&new.id, 10).await.unwrap();
+    let again = jobs.take(&at(1000)).await.unwrap().unwrap();
+    assert_eq!(
+        (again.attempt, again.deaths),
+        (1, 0),
+        "who asks for it gets another try"
+    );
 }
 
 pub async fn jobs_are_taken_in_order(jobs: &impl Jobs) {
@@ -157,7 +192,9 @@ pub async fn what_waits_through_no_fault_of_its_own_is_no_attempt(jobs: &impl Jo
 pub async fn many_jobs_are_added_at_once(jobs: &impl Jobs) {
     jobs.enqueue(&id("b"), 10).await.unwrap();
     let job = jobs.take(&at(0)).await.unwrap().unwrap();
-    jobs.enqueue_all(&[id("c"), id("b"), id("a")]).await.unwrap();
+    jobs.enqueue_all(&[id("c"), id("b"), id("a")], Work::Read)
+        .await
+        .unwrap();
     assert_eq!(
         jobs.counts().await.unwrap().queued,
         2,

@@ -3,6 +3,7 @@
 mod blobs;
 mod jobs;
 mod outbox;
+mod outcomes;
 mod records;
 mod search;
 mod upkeep;
@@ -34,11 +35,15 @@ mod sqlite {
 
     suite! {
         |folder| Sqlite::open(&folder.path().join("db")).unwrap();
-        records::a_report_is_added_once, records_move_forward, documents_replace_each_other, lists_are_newest_first,
+        records::a_report_is_added_once, records_move_forward, lists_are_newest_first,
             groups_count_reports, artifacts_are_noted_by_digest, states_are_walked_in_pages;
         jobs::a_job_is_taken_by_one, a_lease_that_ran_out_is_void, the_queue_is_bounded, failures_wait_and_end,
-            released_jobs_run_again, jobs_are_taken_in_order, what_waits_through_no_fault_of_its_own_is_no_attempt,
+            released_jobs_run_again, what_kills_its_reader_ends_in_quarantine, jobs_are_taken_in_order, what_waits_through_no_fault_of_its_own_is_no_attempt,
             many_jobs_are_added_at_once, a_job_that_was_deleted_and_added_again_is_another;
+        outcomes::all_of_it_becomes_true_at_once, a_stale_worker_changes_nothing,
+            a_report_that_was_deleted_stays_deleted, diagnoses_are_versions, a_diagnosis_alone_leaves_the_evidence,
+            what_is_to_be_read_while_it_is_diagnosed_is_read_after_it, outdated_diagnoses_are_found,
+            texts_go_with_their_artifacts_and_parts_are_referred_to, symbols_that_come_are_counted;
         outbox::changes_wait_in_order, a_change_while_another_is_indexed_goes_on_waiting, everything_can_wait_again,
             what_is_deleted_waits_to_leave_the_index;
         upkeep::what_is_deleted_leaves_nothing, old_reports_are_found, uploads_that_stand_still_are_found,

@@ -1,22 +1,22 @@
 //! What the index has still to take over.
 
 use jiff::Timestamp;
-use whycrash_server::store::{Outbox, Records, ReportId};
+use whycrash_server::store::{Jobs, Outbox, Outcomes, Records, ReportId};
 
-use super::records::document;
+use super::outcomes::{commit, outcome};
 use super::report;
 
-/// Adds a report of this host with a document.
-async fn add(store: &impl Records, host: &str) -> ReportId {
+/// Adds a report of this host of which something was found.
+async fn add(store: &(impl Records + Jobs + Outcomes), host: &str) -> ReportId {
     let new = report(host, &[("core", b"1")], 100);
     store.create(&new).await.unwrap();
     put(store, &new.id).await;
     new.id
 }
 
-async fn put(store: &impl Records, id: &ReportId) {
-    let made = document(id, "s", &[], "2026-01-01T00:00:00Z");
-    assert!(store.put_document(id, &made, Timestamp::UNIX_EPOCH).await.unwrap());
+async fn put(store: &(impl Jobs + Outcomes), id: &ReportId) {
+    let made = outcome(id, "s", &[], "2026-01-01T00:00:00Z");
+    commit(store, id, &made).await.unwrap();
 }
 
 async fn waiting(outbox: &impl Outbox) -> Vec<ReportId> {
@@ -24,7 +24,7 @@ async fn waiting(outbox: &impl Outbox) -> Vec<ReportId> {
     waiting.into_iter().map(|waiting| waiting.report).collect()
 }
 
-pub async fn changes_wait_in_order(store: &(impl Records + Outbox)) {
+pub async fn changes_wait_in_order(store: &(impl Records + Jobs + Outcomes + Outbox)) {
     assert_eq!(store.backlog().await.unwrap().waiting, 0);
     let started = Timestamp::now();
     let (b, a, c) = (add(store, "b").await, add(store, "a").await, add(store, "c").await);
@@ -46,7 +46,7 @@ pub async fn changes_wait_in_order(store: &(impl Records + Outbox)) {
     );
 }
 
-pub async fn a_change_while_another_is_indexed_goes_on_waiting(store: &(impl Records + Outbox)) {
+pub async fn a_change_while_another_is_indexed_goes_on_waiting(store: &(impl Records + Jobs + Outcomes + Outbox)) {
     let (a, b) = (add(store, "a").await, add(store, "b").await);
     let taken = store.waiting(100).await.unwrap();
     put(store, &a).await;
@@ -56,16 +56,13 @@ pub async fn a_change_while_another_is_indexed_goes_on_waiting(store: &(impl Rec
     assert!(waiting(store).await.contains(&b));
 }
 
-pub async fn everything_can_wait_again(store: &(impl Records + Outbox)) {
+pub async fn everything_can_wait_again(store: &(impl Records + Jobs + Outcomes + Outbox)) {
     let mut ids = Vec::new();
     for host in 0..5 {
         ids.push(add(store, &host.to_string()).await);
     }
     ids.sort();
-    store
-        .create(&report("without document", &[("core", b"1")], 100))
-        .await
-        .unwrap();
+    store.create(&report("unread", &[("core", b"1")], 100)).await.unwrap();
     store.indexed(&store.waiting(100).await.unwrap()).await.unwrap();
     assert_eq!(store.documented(None, 3).await.unwrap(), ids[..3]);
     assert_eq!(store.documented(Some(&ids[2]), 3).await.unwrap(), ids[3..]);
@@ -81,10 +78,10 @@ pub async fn everything_can_wait_again(store: &(impl Records + Outbox)) {
     );
 }
 
-pub async fn what_is_deleted_waits_to_leave_the_index(store: &(impl Records + Outbox)) {
+pub async fn what_is_deleted_waits_to_leave_the_index(store: &(impl Records + Jobs + Outcomes + Outbox)) {
     let id = add(store, "a").await;
     store.indexed(&store.waiting(100).await.unwrap()).await.unwrap();
     assert!(store.delete(&id).await.unwrap());
     assert_eq!(waiting(store).await, std::slice::from_ref(&id));
-    assert_eq!(store.document(&id).await.unwrap(), None);
+    assert_eq!(store.diagnosis(&id, None).await.unwrap(), None);
 }

@@ -1,29 +1,9 @@
-//! Reports and their documents.
+//! Reports.
 
-use jiff::Timestamp;
-use whycrash_server::store::{Digest, Page, Records, ReportId, ReportState, StoredDocument, Summary};
+use whycrash_server::store::{Digest, Jobs, Outcomes, Page, Records, ReportState};
 
+use super::outcomes::{commit, outcome, take};
 use super::report;
-
-pub fn document(id: &ReportId, signature: &str, causes: &[&str], time: &str) -> StoredDocument {
-    let summary = Summary {
-        id: id.to_string(),
-        title: format!("title of {signature}"),
-        signature: Some(signature.to_owned()),
-        time: time.to_owned(),
-        ..Summary::default()
-    };
-    let causes = causes.iter().map(|cause| (*cause).to_owned()).collect();
-    StoredDocument {
-        json: format!("{{\"of\":\"{id}\"}}"),
-        summary,
-        causes,
-        kinds: vec![
-            ("core".to_owned(), "elf-core".to_owned()),
-            ("log".to_owned(), "log".to_owned()),
-        ],
-    }
-}
 
 pub async fn a_report_is_added_once(records: &impl Records) {
     let new = report("a", &[("core", b"1"), ("log", b"2")], 100);
@@ -44,10 +24,9 @@ pub async fn a_report_is_added_once(records: &impl Records) {
     );
     let other = report("b", &[("core", b"1")], 100);
     assert_eq!(records.report(&other.id).await.unwrap(), None);
-    assert_eq!(records.document(&new.id).await.unwrap(), None);
 }
 
-pub async fn records_move_forward(records: &impl Records) {
+pub async fn records_move_forward(records: &(impl Records + Jobs + Outcomes)) {
     let new = report("a", &[("core", b"1")], 100);
     records.create(&new).await.unwrap();
     let state = async || records.report(&new.id).await.unwrap().unwrap().state;
@@ -59,7 +38,9 @@ pub async fn records_move_forward(records: &impl Records) {
     );
     records.completed(&new.id).await.unwrap();
     assert_eq!(state().await, ReportState::Processing);
-    records.failed(&new.id, "it panicked").await.unwrap();
+    records.enqueue(&new.id, 10).await.unwrap();
+    let job = take(records).await.unwrap();
+    records.fail(&job, "it panicked", None).await.unwrap();
     let failed = records.report(&new.id).await.unwrap().unwrap();
     assert_eq!(
         (failed.state, failed.failure.as_deref()),
@@ -67,59 +48,17 @@ pub async fn records_move_forward(records: &impl Records) {
     );
     records.completed(&new.id).await.unwrap();
     assert_eq!(state().await, ReportState::Processing);
-    let made = document(&new.id, "s", &[], "2026-01-01T00:00:00Z");
-    assert!(
-        records
-            .put_document(&new.id, &made, Timestamp::UNIX_EPOCH)
-            .await
-            .unwrap()
-    );
+    let made = outcome(&new.id, "s", &[], "2026-01-01T00:00:00Z");
+    commit(records, &new.id, &made).await.unwrap();
     records.completed(&new.id).await.unwrap();
     let done = records.report(&new.id).await.unwrap().unwrap();
     assert_eq!((done.state, done.failure), (ReportState::Done, None));
     records.reopen(&new.id).await.unwrap();
     assert_eq!(state().await, ReportState::Processing);
     assert!(
-        records.document(&new.id).await.unwrap().is_some(),
-        "the document stays until there is a new one"
+        records.diagnosis(&new.id, None).await.unwrap().is_some(),
+        "what is known stays until it is replaced"
     );
-}
-
-pub async fn documents_replace_each_other(records: &impl Records) {
-    let new = report("a", &[("core", b"1")], 100);
-    let made = document(&new.id, "one", &["x", "y"], "2026-01-01T00:00:00Z");
-    assert!(
-        !records
-            .put_document(&new.id, &made, Timestamp::UNIX_EPOCH)
-            .await
-            .unwrap(),
-        "there is no such report"
-    );
-    records.create(&new).await.unwrap();
-    records
-        .put_document(&new.id, &made, Timestamp::UNIX_EPOCH)
-        .await
-        .unwrap();
-    assert_eq!(records.document(&new.id).await.unwrap(), Some(made.json));
-    let other = document(&new.id, "two", &["y", "z"], "2026-01-01T00:00:00Z");
-    records
-        .put_document(&new.id, &other, Timestamp::UNIX_EPOCH)
-        .await
-        .unwrap();
-    let known = records.report(&new.id).await.unwrap().unwrap();
-    assert_eq!(
-        (known.version, known.happened.to_string()),
-        (2, "2026-01-01T00:00:00Z".to_owned())
-    );
-    let causes: Vec<_> = records
-        .causes()
-        .await
-        .unwrap()
-        .into_iter()
-        .map(|c| (c.cause, c.reports))
-        .collect();
-    assert_eq!(causes, [("y".to_owned(), 1), ("z".to_owned(), 1)]);
-    assert_eq!(records.group("one", 10).await.unwrap(), None);
 }
 
 pub async fn lists_are_newest_first(records: &impl Records) {
@@ -140,17 +79,14 @@ pub async fn lists_are_newest_first(records: &impl Records) {
     assert_eq!(records.list(Page { limit: 2, offset: 9 }).await.unwrap(), (5, vec![]));
 }
 
-pub async fn groups_count_reports(records: &impl Records) {
+pub async fn groups_count_reports(records: &(impl Records + Jobs + Outcomes)) {
     let days = ["2026-01-03T00:00:00Z", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"];
     let mut ids = Vec::new();
     for (number, day) in days.iter().enumerate() {
         let new = report(&format!("host{number}"), &[("core", b"1")], 100);
         records.create(&new).await.unwrap();
-        let made = document(&new.id, "same", &["x"], day);
-        records
-            .put_document(&new.id, &made, Timestamp::UNIX_EPOCH)
-            .await
-            .unwrap();
+        let made = outcome(&new.id, "same", &["x"], day);
+        commit(records, &new.id, &made).await.unwrap();
         ids.push(new.id.to_string());
     }
     let group = records.group("same", 2).await.unwrap().unwrap();

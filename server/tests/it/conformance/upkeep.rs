@@ -1,9 +1,9 @@
 //! What has grown old, or is referred to by nothing.
 
 use jiff::Timestamp;
-use whycrash_server::store::{Digest, JobCounts, Jobs, Records, ReportId, ReportState, Upkeep};
+use whycrash_server::store::{Digest, JobCounts, Jobs, Outcomes, Records, ReportId, ReportState, Upkeep};
 
-use super::records::document;
+use super::outcomes::{commit, outcome};
 use super::report;
 
 fn at(second: i64) -> Timestamp {
@@ -21,36 +21,30 @@ async fn complete(store: &impl Records, host: &str, second: i64) -> ReportId {
     new.id
 }
 
-async fn done(store: &impl Records, host: &str, second: i64) -> ReportId {
+async fn done(store: &(impl Records + Jobs + Outcomes), host: &str, second: i64) -> ReportId {
     let id = complete(store, host, second).await;
-    let made = document(&id, host, &["cause"], "2026-01-01T00:00:00Z");
-    store.put_document(&id, &made, at(0)).await.unwrap();
+    let made = outcome(&id, host, &["cause"], "2026-01-01T00:00:00Z");
+    commit(store, &id, &made).await.unwrap();
     id
 }
 
-pub async fn what_is_deleted_leaves_nothing(store: &(impl Records + Jobs + Upkeep)) {
+pub async fn what_is_deleted_leaves_nothing(store: &(impl Records + Jobs + Outcomes + Upkeep)) {
     let id = done(store, "a", 100).await;
     store.enqueue(&id, 10).await.unwrap();
     assert!(store.delete(&id).await.unwrap());
     assert!(!store.delete(&id).await.unwrap(), "it is gone already");
     assert_eq!(store.report(&id).await.unwrap(), None);
-    assert_eq!(store.document(&id).await.unwrap(), None);
+    assert_eq!(store.diagnosis(&id, None).await.unwrap(), None);
     assert_eq!(store.counts().await.unwrap(), JobCounts::default());
     assert_eq!(store.causes().await.unwrap(), []);
     assert_eq!(store.group("a", 1).await.unwrap(), None);
     let digests = [Digest::of(b"1"), Digest::of(b"2")];
     assert_eq!(store.unreferenced(&digests).await.unwrap(), digests);
-    let made = document(&id, "a", &[], "2026-01-01T00:00:00Z");
-    assert!(
-        !store.put_document(&id, &made, at(0)).await.unwrap(),
-        "who was reading it does not bring it back"
-    );
-    store.failed(&id, "late").await.unwrap();
     store.artifact_stored(&id, &digests[0]).await.unwrap();
     assert_eq!(store.report(&id).await.unwrap(), None);
 }
 
-pub async fn old_reports_are_found(store: &(impl Records + Upkeep)) {
+pub async fn old_reports_are_found(store: &(impl Records + Jobs + Outcomes + Upkeep)) {
     let (newer, older) = (done(store, "a", 200).await, complete(store, "b", 100).await);
     done(store, "c", 300).await;
     store
@@ -62,7 +56,7 @@ pub async fn old_reports_are_found(store: &(impl Records + Upkeep)) {
     assert_eq!(store.reports_before(at(100), 10).await.unwrap(), []);
 }
 
-pub async fn uploads_that_stand_still_are_found(store: &(impl Records + Upkeep)) {
+pub async fn uploads_that_stand_still_are_found(store: &(impl Records + Jobs + Outcomes + Upkeep)) {
     let still = report("still", &[("core", b"1")], 100);
     let goes_on = report("goes on", &[("core", b"1"), ("log", b"2")], 100);
     for new in [&still, &goes_on] {
@@ -74,7 +68,7 @@ pub async fn uploads_that_stand_still_are_found(store: &(impl Records + Upkeep))
     assert_eq!(store.unfinished_since(at(100), 10).await.unwrap(), []);
 }
 
-pub async fn artifacts_expire_by_kind_and_age(store: &(impl Records + Upkeep)) {
+pub async fn artifacts_expire_by_kind_and_age(store: &(impl Records + Jobs + Outcomes + Upkeep)) {
     let (old, new) = (done(store, "old", 100).await, done(store, "new", 300).await);
     let waiting = complete(store, "waiting", 100).await;
     let expired = store.expire_artifacts("elf-core", at(200), 10).await.unwrap();
@@ -99,10 +93,13 @@ pub async fn artifacts_expire_by_kind_and_age(store: &(impl Records + Upkeep)) {
         [false, false],
         "what is still to be read is kept"
     );
-    assert!(store.document(&old).await.unwrap().is_some(), "the document stays");
+    assert!(
+        store.diagnosis(&old, None).await.unwrap().is_some(),
+        "what is known stays"
+    );
 }
 
-pub async fn reports_with_expired_artifacts_are_not_read_again(store: &(impl Records + Upkeep)) {
+pub async fn reports_with_expired_artifacts_are_not_read_again(store: &(impl Records + Jobs + Outcomes + Upkeep)) {
     let (old, new) = (done(store, "old", 100).await, done(store, "new", 300).await);
     store.expire_artifacts("elf-core", at(200), 10).await.unwrap();
     store.reopen(&old).await.unwrap();
@@ -114,7 +111,7 @@ pub async fn reports_with_expired_artifacts_are_not_read_again(store: &(impl Rec
     );
 }
 
-pub async fn unreferenced_bytes_are_told_apart(store: &(impl Records + Upkeep)) {
+pub async fn unreferenced_bytes_are_told_apart(store: &(impl Records + Jobs + Outcomes + Upkeep)) {
     let old = done(store, "old", 100).await;
     let digests = [Digest::of(b"1"), Digest::of(b"2"), Digest::of(b"3")];
     assert_eq!(store.unreferenced(&digests).await.unwrap(), [digests[2].clone()]);

@@ -76,7 +76,7 @@ pub fn built_in(document: &Document, names: &[String]) -> String {
         .iter()
         .filter(|row| names.contains(&row.name))
         .map(|row| {
-            let millis = 0.0;
+            let millis = None;
             serde_json::to_string(&PluginRun { millis, ..row.clone() }).expect("it has a JSON form")
         });
     let findings = document

@@ -8,13 +8,14 @@ use rustix::fs::SeekFrom as SeekTo;
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-use crate::sandbox::hex;
-
 /// Bytes that are read and hashed at a time.
 const STEP: usize = 1 << 20;
 
 /// SHA-256 of a file's bytes, lower-case hex. Cores are mostly holes, which are zeros that need no reading.
-pub(crate) fn sha256(path: &Path) -> io::Result<String> {
+///
+/// # Errors
+/// When the file can not be read.
+pub fn of_file(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();
     let mut at = 0;
@@ -25,7 +26,7 @@ pub(crate) fn sha256(path: &Path) -> io::Result<String> {
         at = end;
     }
     hash_zeros(&mut hash, file.metadata()?.len().saturating_sub(at));
-    Ok(hex(&hash.finalize()))
+    Ok(hex::encode(hash.finalize()))
 }
 
 /// Where the next bytes that are stored start and end; nothing when only a hole is left. A file system that knows no
@@ -83,13 +84,16 @@ mod tests {
                 file.seek(SeekFrom::Start(start as u64)).expect("seeks");
                 file.write_all(&bytes).expect("writes");
             }
-            assert_eq!(sha256(file.path()).expect("hashes"), hex(&Sha256::digest(&expected)));
+            assert_eq!(
+                of_file(file.path()).expect("hashes"),
+                hex::encode(Sha256::digest(&expected))
+            );
         }
     }
 
     #[test]
     fn an_empty_file_has_the_hash_of_nothing() {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        assert_eq!(sha256(file.path()).expect("hashes"), hex(&Sha256::digest(b"")));
+        assert_eq!(of_file(file.path()).expect("hashes"), hex::encode(Sha256::digest(b"")));
     }
 }

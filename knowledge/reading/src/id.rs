@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::ArtifactHead;
-use crate::sandbox::hex;
 
 /// Bytes of the hash that a report's id is made of.
 const ID_BYTES: usize = 16;
@@ -19,7 +18,7 @@ pub(crate) fn report_id(metadata: &Map<String, Value>, artifacts: &[ArtifactHead
     let mut hash = Sha256::new();
     hash.update(canonical(&Value::Object(metadata.clone())).to_string());
     hash.update(serde_json::to_string(&names).unwrap_or_default());
-    hex(&hash.finalize()[..ID_BYTES])
+    hex::encode(&hash.finalize()[..ID_BYTES])
 }
 
 /// The same JSON with the keys of every object in order.

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use whycrash_evidence::{Artifact, Evidence, Limits};
-use whycrash_plugin_host::{Diagnoser, Input, ReportHead, ReportLimits, Settings};
-
-use crate::support::cache;
+use whycrash_reading::{Input, Reader, ReportHead, ReportLimits};
+use whycrash_symbols::Sources;
 
 /// Reads artifacts under limits of the report.
 fn read(artifacts: &[(&str, Vec<u8>)], limits: ReportLimits) -> (ReportHead, Evidence) {
@@ -22,12 +21,8 @@ fn read(artifacts: &[(&str, Vec<u8>)], limits: ReportLimits) -> (ReportHead, Evi
         artifacts: artifacts.collect(),
         ..Input::default()
     };
-    let settings = Settings {
-        report_limits: limits,
-        cache: Some(cache()),
-        ..Settings::default()
-    };
-    Diagnoser::new(settings).unwrap().inspect(&input)
+    let report = Reader::new(Sources::default(), Limits::default(), limits).read(&input);
+    (report.head, report.evidence)
 }
 
 /// Codes of the problems of each artifact.

@@ -1,0 +1,70 @@
+//! A report that was read.
+
+use serde::{Deserialize, Serialize};
+use whycrash_evidence::{ArtifactKind, Evidence, Problem, Signature};
+
+use crate::Text;
+
+/// What the artifacts of one crash say: all that the later stages need.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// What crashed, and what it left.
+    pub head: ReportHead,
+    /// What the readers found.
+    pub evidence: Evidence,
+    /// The lines of the artifacts that are text, in the order of the artifacts.
+    pub texts: Vec<Text>,
+}
+
+impl Report {
+    /// The lines of an artifact, if it is text.
+    pub fn text(&self, artifact: &str) -> Option<&Text> {
+        self.texts.iter().find(|text| text.artifact() == artifact)
+    }
+
+    /// The artifact of this name.
+    pub fn artifact(&self, name: &str) -> Option<&ArtifactHead> {
+        self.head.artifacts.iter().find(|artifact| artifact.name == name)
+    }
+}
+
+/// What crashed, and what it left.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReportHead {
+    /// Identifies the report; derived from its metadata and artifacts, so that the same upload twice is one report.
+    pub id: String,
+    /// One line a person recognizes the crash by.
+    pub title: String,
+    /// What the report is grouped by.
+    pub signature: Signature,
+    /// How the process ended.
+    pub exit: Exit,
+    /// What it left.
+    pub artifacts: Vec<ArtifactHead>,
+}
+
+/// How the process ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Exit {
+    /// Signal name, such as `SIGSEGV`.
+    pub signal: Option<String>,
+    /// Exit code of a process that ended by itself.
+    pub code: Option<i32>,
+}
+
+/// One artifact of a report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArtifactHead {
+    /// Name within the report.
+    pub name: String,
+    /// What it is.
+    pub kind: ArtifactKind,
+    /// Size as stored.
+    pub bytes: u64,
+    /// SHA-256 of the bytes as stored, lower-case hex.
+    pub sha256: String,
+    /// What was wrong with it.
+    pub problems: Vec<Problem>,
+}

@@ -1,0 +1,305 @@
+//! Evidence as it is stored: a few files, each compressed by itself.
+//!
+//! `evidence` holds what a page about the report begins with. A list that is long has a part of its own, in full, and
+//! `evidence` only its first entries; each text has a part. So what is bulky is read only by who asks for it. Parts are
+//! JSON, texts as they are, all of them Zstandard (RFC 8878) with a checksum: a part that was torn is found out, and
+//! made anew from the artifacts.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use whycrash_evidence::readers::Lines;
+use whycrash_evidence::{Evidence, Limits};
+
+use crate::{Report, ReportHead, Text};
+
+/// Grows whenever readers find more, or other things, in the same artifacts: evidence of an earlier one is made anew
+/// where the artifacts are still there.
+pub const READER_VERSION: u32 = 1;
+/// Version of the form in which evidence is stored.
+const SCHEMA: u32 = 1;
+/// Name of the part that every stored report has.
+pub const HEAD: &str = "evidence";
+/// Bytes, as JSON, up to which a list stays in the head as a whole.
+const WHOLE_BYTES: usize = 32 << 10;
+/// Bytes of a longer list's first entries that stay there.
+const SHOWN_BYTES: usize = 16 << 10;
+/// Bytes that a part other than a text may unpack to. What is written has been bounded before; a damaged disk has not.
+const JSON_BYTES: u64 = 1 << 30;
+/// Zstandard's own default: a log becomes a tenth of its size at some 300 MB/s.
+const LEVEL: i32 = 3;
+
+/// Why stored evidence could not be used: it is to be made anew from the artifacts.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A part is not there.
+    #[error("the part {0:?} of the evidence is not there")]
+    Missing(String),
+    /// A part was torn, or another version wrote it.
+    #[error("the part {part:?} of the evidence can not be read: {reason}")]
+    Damaged {
+        /// Which.
+        part: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// The bytes of a part as they are stored.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// Small ones.
+    Memory(Vec<u8>),
+    /// Others. Whoever loads a report keeps the file until it is done with it.
+    File(PathBuf),
+}
+
+/// The parts of one report by their names.
+#[derive(Clone, Debug, Default)]
+pub struct Parts(pub BTreeMap<String, Body>);
+
+/// The part that every stored report has.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Head {
+    schema: u32,
+    /// [`READER_VERSION`] of who read the artifacts.
+    pub reader: u32,
+    /// What crashed, and what it left.
+    pub report: ReportHead,
+    /// The artifacts that are text.
+    pub texts: Vec<StoredText>,
+    /// Lists of the evidence that are parts of their own, by name.
+    pub parts: BTreeMap<String, Part>,
+    /// What the readers found; of the lists in `parts` the first entries only.
+    pub evidence: Evidence,
+}
+
+/// A text among the parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoredText {
+    /// Name of the artifact.
+    pub artifact: String,
+    /// How many lines it has.
+    pub lines: u64,
+}
+
+/// A list that is a part of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Part {
+    /// How many entries it has.
+    pub entries: usize,
+    /// How many of them are in the head.
+    pub shown: usize,
+}
+
+impl Report {
+    /// Writes the report into an empty folder, a file for each part.
+    ///
+    /// # Errors
+    /// When a file can not be written, or a text not be read any more.
+    pub fn store(mut self, folder: &Path) -> io::Result<()> {
+        let mut parts = BTreeMap::new();
+        let evidence = &mut self.evidence;
+        split(folder, &mut parts, "threads", &mut evidence.threads)?;
+        split(folder, &mut parts, "modules", &mut evidence.modules)?;
+        split(folder, &mut parts, "memory_snapshots", &mut evidence.memory_snapshots)?;
+        split(folder, &mut parts, "memory_curves", &mut evidence.memory_curves)?;
+        split(folder, &mut parts, "gpu_cores", &mut evidence.gpu_cores)?;
+        split(folder, &mut parts, "timeline", &mut evidence.timeline)?;
+        let texts = self.texts.iter().map(|text| StoredText {
+            artifact: text.artifact().to_owned(),
+            lines: text.count(),
+        });
+        let head = Head {
+            schema: SCHEMA,
+            reader: READER_VERSION,
+            texts: texts.collect(),
+            report: self.head,
+            parts,
+            evidence: self.evidence,
+        };
+        write(folder, HEAD, |to| Ok(serde_json::to_writer(to, &head)?))?;
+        for (number, text) in self.texts.iter().enumerate() {
+            let mut from = text.lines()?.reader();
+            write(folder, &text_part(number), |to| io::copy(&mut from, to).map(drop))?;
+        }
+        Ok(())
+    }
+
+    /// The report that was stored.
+    ///
+    /// # Errors
+    /// When a part is missing or damaged; texts are looked at only when somebody reads them.
+    pub fn load(parts: &Parts) -> Result<Self, LoadError> {
+        let Head {
+            report,
+            texts,
+            parts: lists,
+            mut evidence,
+            ..
+        } = parts.head()?;
+        let is_split = |name: &str| lists.contains_key(name);
+        parts.fill(is_split("threads"), "threads", &mut evidence.threads)?;
+        parts.fill(is_split("modules"), "modules", &mut evidence.modules)?;
+        let snapshots = &mut evidence.memory_snapshots;
+        parts.fill(is_split("memory_snapshots"), "memory_snapshots", snapshots)?;
+        parts.fill(is_split("memory_curves"), "memory_curves", &mut evidence.memory_curves)?;
+        parts.fill(is_split("gpu_cores"), "gpu_cores", &mut evidence.gpu_cores)?;
+        parts.fill(is_split("timeline"), "timeline", &mut evidence.timeline)?;
+        let texts = texts.into_iter().enumerate();
+        Ok(Self {
+            head: report,
+            evidence,
+            texts: texts.filter_map(|(number, text)| parts.text(number, text)).collect(),
+        })
+    }
+}
+
+impl Parts {
+    /// The parts in a folder that [`Report::store`] has filled.
+    ///
+    /// # Errors
+    /// When the folder can not be listed.
+    pub fn of_folder(folder: &Path) -> io::Result<Self> {
+        let files = std::fs::read_dir(folder)?.map(|file| {
+            let file = file?;
+            Ok((file.file_name().to_string_lossy().into_owned(), Body::File(file.path())))
+        });
+        files.collect::<io::Result<_>>().map(Self)
+    }
+
+    /// What a page about the report begins with.
+    ///
+    /// # Errors
+    /// When the part is missing or damaged.
+    pub fn head(&self) -> Result<Head, LoadError> {
+        self.json(HEAD)
+    }
+
+    /// What crashed, whatever version wrote the rest.
+    ///
+    /// # Errors
+    /// When the part is missing or damaged.
+    pub fn report_head(&self) -> Result<ReportHead, LoadError> {
+        #[derive(Deserialize)]
+        struct Only {
+            report: ReportHead,
+        }
+        self.json(HEAD).map(|Only { report }| report)
+    }
+
+    /// A part as the JSON it is.
+    ///
+    /// # Errors
+    /// When the part is missing or damaged.
+    pub fn bytes(&self, name: &str) -> Result<Vec<u8>, LoadError> {
+        let mut bytes = Vec::new();
+        let read = self.open(name)?.take(JSON_BYTES).read_to_end(&mut bytes);
+        read.map_err(damaged(name))?;
+        Ok(bytes)
+    }
+
+    fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, LoadError> {
+        serde_json::from_slice(&self.bytes(name)?).map_err(damaged(name))
+    }
+
+    fn fill<T: DeserializeOwned>(&self, is_split: bool, name: &str, list: &mut Vec<T>) -> Result<(), LoadError> {
+        if is_split {
+            *list = self.json(name)?;
+        }
+        Ok(())
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Read + '_>, LoadError> {
+        let unpacked: io::Result<Box<dyn Read>> = match self.body(name)? {
+            // What was stored before there were parts is JSON as it is.
+            Body::Memory(bytes) if bytes.starts_with(b"{") => Ok(Box::new(bytes.as_slice())),
+            Body::Memory(bytes) => zstd::Decoder::new(bytes.as_slice()).map(|decoder| Box::new(decoder) as _),
+            Body::File(path) => File::open(path)
+                .and_then(zstd::Decoder::new)
+                .map(|decoder| Box::new(decoder) as _),
+        };
+        unpacked.map_err(damaged(name))
+    }
+
+    fn body(&self, name: &str) -> Result<&Body, LoadError> {
+        self.0.get(name).ok_or_else(|| LoadError::Missing(name.to_owned()))
+    }
+
+    /// A text; none for an artifact whose time was over.
+    fn text(&self, number: usize, text: StoredText) -> Option<Text> {
+        let body = self.0.get(&text_part(number))?.clone();
+        let open = move || match &body {
+            Body::Memory(bytes) => Lines::of_text(zstd::decode_all(bytes.as_slice())?, &unbounded()),
+            Body::File(path) => Lines::of_file(unpacked(path)?, &unbounded()),
+        };
+        Some(Text::stored(text.artifact, text.lines, Box::new(open)))
+    }
+}
+
+/// The text of a file that is a part, in a file that nobody else sees.
+fn unpacked(path: &Path) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    zstd::stream::copy_decode(File::open(path)?, &mut file)?;
+    Ok(file)
+}
+
+/// A text was cut to the readers' limits before it was stored.
+fn unbounded() -> Limits {
+    Limits {
+        text_bytes: u64::MAX,
+        ..Limits::default()
+    }
+}
+
+/// Name of the part that has this text.
+pub fn text_part(number: usize) -> String {
+    format!("text-{number}")
+}
+
+/// Writes a list that is long as a part of its own, and leaves its first entries.
+fn split<T: Serialize>(
+    folder: &Path,
+    parts: &mut BTreeMap<String, Part>,
+    name: &str,
+    list: &mut Vec<T>,
+) -> io::Result<()> {
+    let mut size = 0;
+    let mut shown = 0;
+    for entry in list.iter() {
+        size += serde_json::to_vec(entry)?.len();
+        shown += usize::from(size <= SHOWN_BYTES);
+        if size > WHOLE_BYTES {
+            break;
+        }
+    }
+    if size > WHOLE_BYTES {
+        write(folder, name, |to| Ok(serde_json::to_writer(to, &list)?))?;
+        let entries = list.len();
+        parts.insert(name.to_owned(), Part { entries, shown });
+        list.truncate(shown);
+    }
+    Ok(())
+}
+
+fn write(folder: &Path, name: &str, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut encoder = zstd::Encoder::new(File::create_new(folder.join(name))?, LEVEL)?;
+    encoder.include_checksum(true)?;
+    let mut buffered = io::BufWriter::with_capacity(64 << 10, encoder);
+    content(&mut buffered)?;
+    buffered.into_inner()?.finish().map(drop)
+}
+
+fn damaged<E: ToString>(part: &str) -> impl FnOnce(E) -> LoadError + use<'_, E> {
+    move |reason| LoadError::Damaged {
+        part: part.to_owned(),
+        reason: reason.to_string(),
+    }
+}

@@ -1,0 +1,4 @@
+//! Evidence as it is read, stored and loaded again.
+
+mod budget;
+mod stored;

@@ -1,0 +1,151 @@
+//! What is stored is what was read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use whycrash_evidence::{Artifact, Limits};
+use whycrash_reading::stored::{Body, Parts};
+use whycrash_reading::{Input, Reader, Report, ReportLimits};
+use whycrash_symbols::Sources;
+
+fn reader() -> Reader {
+    Reader::new(Sources::default(), Limits::default(), ReportLimits::default())
+}
+
+/// The artifacts of the labelled corpus, a report for each case.
+fn corpus() -> Vec<(String, Input)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
+    let folders = fs::read_dir(root)
+        .expect("the corpus is there")
+        .map(|entry| entry.unwrap().path());
+    let cases = folders.filter(|folder| folder.is_dir()).map(|folder| {
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        (name, input(files(&folder)))
+    });
+    cases.collect()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.retain(|file| file.is_file() && file.file_name().is_some_and(|name| name != "case.toml"));
+    files.sort();
+    files
+}
+
+fn input(files: Vec<PathBuf>) -> Input {
+    let artifact = |file: PathBuf| Artifact::new(file.file_name().unwrap().to_string_lossy().into_owned(), file);
+    Input {
+        artifacts: files.into_iter().map(artifact).collect(),
+        ..Input::default()
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> serde_json::Value {
+    serde_json::to_value(value).unwrap()
+}
+
+fn all_lines(report: &Report) -> Vec<(String, Vec<String>)> {
+    let texts = report.texts.iter();
+    texts
+        .map(|text| (text.artifact().to_owned(), text.range(1, u64::MAX).unwrap()))
+        .collect()
+}
+
+#[test]
+fn every_report_of_the_corpus_is_loaded_as_it_was_read() {
+    let reader = reader();
+    let (mut artifacts, mut evidence) = (0, 0);
+    for (case, input) in corpus() {
+        let report = reader.read(&input);
+        let expected = (json(&report.head), json(&report.evidence), all_lines(&report));
+        artifacts += report.head.artifacts.iter().map(|artifact| artifact.bytes).sum::<u64>();
+        let folder = tempfile::tempdir().unwrap();
+        report.store(folder.path()).unwrap();
+        let stored = fs::read_dir(folder.path()).unwrap();
+        evidence += stored.map(|part| part.unwrap().metadata().unwrap().len()).sum::<u64>();
+        let loaded = Report::load(&Parts::of_folder(folder.path()).unwrap()).unwrap();
+        assert_eq!(json(&loaded.head), expected.0, "{case}");
+        assert!(json(&loaded.evidence) == expected.1, "the evidence of {case} changed");
+        assert!(all_lines(&loaded) == expected.2, "the text of {case} changed");
+    }
+    println!("{evidence} bytes of evidence for {artifacts} bytes of artifacts");
+    assert!(
+        evidence * 4 <= artifacts,
+        "{evidence} bytes of evidence for {artifacts}"
+    );
+}
+
+#[test]
+fn long_lists_are_parts_of_their_own_and_begin_in_the_head() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("train.log");
+    let line = |number: u32| {
+        format!(
+            "[rank{number}]: RuntimeError: CUDA error: device-side assert triggered in step {number} of {}\n",
+            number * 7
+        )
+    };
+    fs::write(&log, (0..900).map(line).collect::<String>()).unwrap();
+    let report = reader().read(&input(vec![log]));
+    let events = report.evidence.timeline.len();
+    assert!(events > 100, "{events} events");
+    let stored = tempfile::tempdir().unwrap();
+    report.store(stored.path()).unwrap();
+    let parts = Parts::of_folder(stored.path()).unwrap();
+    let head = parts.head().unwrap();
+    let timeline = head.parts["timeline"];
+    assert_eq!(
+        (timeline.entries, timeline.shown),
+        (events, head.evidence.timeline.len())
+    );
+    assert!(timeline.shown > 0 && timeline.shown < events);
+    let whole: Vec<serde_json::Value> = serde_json::from_slice(&parts.bytes("timeline").unwrap()).unwrap();
+    assert_eq!(whole.len(), events);
+}
+
+#[test]
+fn parts_in_memory_are_as_good_as_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("train.log");
+    fs::write(&log, "one\ntwo\nMemoryError\n").unwrap();
+    let report = reader().read(&input(vec![log]));
+    let stored = tempfile::tempdir().unwrap();
+    report.store(stored.path()).unwrap();
+    let mut parts = Parts::of_folder(stored.path()).unwrap();
+    for body in parts.0.values_mut() {
+        if let Body::File(path) = body {
+            *body = Body::Memory(fs::read(path).unwrap());
+        }
+    }
+    let text = &Report::load(&parts).unwrap().texts[0];
+    assert_eq!(text.count(), 3);
+    assert_eq!(text.range(2, 2).unwrap(), ["two"]);
+}
+
+#[test]
+fn a_part_that_is_gone_or_torn_is_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("train.log");
+    fs::write(&log, "MemoryError\n").unwrap();
+    let report = reader().read(&input(vec![log]));
+    let stored = tempfile::tempdir().unwrap();
+    report.store(stored.path()).unwrap();
+    let head = stored.path().join("evidence");
+    let bytes = fs::read(&head).unwrap();
+    proptest!(|(at in 0..bytes.len(), flip in 1..=255_u8, cut in 0..bytes.len())| {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= flip;
+        for content in [&damaged[..], &bytes[..cut]] {
+            fs::write(&head, content).unwrap();
+            // The frame's header has bits that mean nothing to who unpacks it; the content is under a checksum.
+            match Report::load(&Parts::of_folder(stored.path()).unwrap()) {
+                Ok(report) => prop_assert_eq!(report.head.artifacts.len(), 1),
+                Err(error) => prop_assert!(error.to_string().contains("\"evidence\""), "{}", error),
+            }
+        }
+    });
+    fs::remove_file(&head).unwrap();
+    let error = Report::load(&Parts::of_folder(stored.path()).unwrap()).unwrap_err();
+    assert_eq!(error.to_string(), "the part \"evidence\" of the evidence is not there");
+}

@@ -1,0 +1,41 @@
+//! What a diagnosis depends on beside the evidence.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use whycrash_catalog::Catalog;
+
+use crate::registry::Installed;
+
+/// Which plugins and which knowledge a diagnosis was made with. Two diagnoses of the same evidence whose versions are the
+/// same are the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Version {
+    /// SHA-256 over the components of all plugins, lower-case hex.
+    pub plugins: String,
+    /// SHA-256 over what plugins and citation check take from the pages: the ids of causes, their recognise
+    /// tables, and what they say of each other.
+    pub knowledge: String,
+}
+
+/// The version of these plugins.
+pub(crate) fn of_plugins<'a>(plugins: impl IntoIterator<Item = &'a Installed>) -> String {
+    let mut hash = Sha256::new();
+    for plugin in plugins {
+        hash.update(plugin.info.name.as_bytes());
+        hash.update([0]);
+        hash.update(plugin.info.sha256.as_bytes());
+    }
+    hex::encode(hash.finalize())
+}
+
+/// The version of this catalogue.
+pub(crate) fn of_knowledge(catalog: &Catalog) -> String {
+    let mut hash = Sha256::new();
+    for cause in catalog.causes() {
+        let relevant = (&cause.id, &cause.also, &cause.recognise);
+        let of_each_other = (&cause.leads_to, &cause.members, cause.last_resort);
+        hash.update(serde_json::to_vec(&(relevant, of_each_other)).unwrap_or_default());
+    }
+    hex::encode(hash.finalize())
+}

@@ -1,0 +1,119 @@
+//! Report documents, put together from what is stored whenever somebody asks: evidence, the last diagnosis, and what
+//! today's pages say of its causes.
+
+use std::sync::Arc;
+
+use whycrash_plugin_host::{Claim, Diagnosis, Document, Finding, Report};
+use whycrash_reading::stored::{HEAD, LoadError};
+
+use crate::pipeline::{Diagnose, Stores, digest, evidence, unread};
+use crate::store::sqlite::blocking;
+use crate::store::{DiagnosisRecord, ReportId, ReportRecord, Result, StoreError};
+
+/// How much of the evidence a document has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extent {
+    /// Of long lists the first entries; `parts` says of which, and how many there are.
+    #[default]
+    Start,
+    /// All of it.
+    Whole,
+}
+
+/// Makes documents.
+#[derive(Clone, Debug)]
+pub struct Documents {
+    stores: Stores,
+    diagnoser: Arc<dyn Diagnose>,
+}
+
+impl Documents {
+    /// Documents of what is stored there, with the diagnoser's pages.
+    pub fn new(stores: &Stores, diagnoser: &Arc<dyn Diagnose>) -> Self {
+        Self {
+            stores: stores.clone(),
+            diagnoser: Arc::clone(diagnoser),
+        }
+    }
+
+    /// The document of a report as JSON; of one that was not read yet, what was sent.
+    pub async fn json(&self, report: &ReportRecord, extent: Extent) -> Result<String> {
+        let wanted: Option<&[&str]> = match extent {
+            Extent::Start => Some(&[HEAD]),
+            Extent::Whole => None,
+        };
+        let stored = self.stores.outcomes.evidence(&report.id, wanted).await?;
+        let diagnosis = self.stores.outcomes.diagnosis(&report.id, None).await?;
+        let loaded = match stored {
+            Some(stored) => Some(evidence::load(self.stores.blobs.as_ref(), stored).await?),
+            None => None,
+        };
+        let (diagnoser, report) = (Arc::clone(&self.diagnoser), report.clone());
+        blocking(move || {
+            let diagnosis = diagnosis.as_ref().map(conclusion).transpose()?.unwrap_or_default();
+            let (mut head, evidence, parts) = match &loaded {
+                None => (unread(&report), Default::default(), Default::default()),
+                Some(loaded) if extent == Extent::Whole => {
+                    let Report { head, evidence, .. } = Report::load(&loaded.parts).map_err(damaged)?;
+                    (head, evidence, Default::default())
+                }
+                Some(loaded) => {
+                    let start = loaded.parts.head().map_err(damaged)?;
+                    (start.report, start.evidence, start.parts)
+                }
+            };
+            digest::complete_head(&mut head, &report);
+            let document = Document {
+                parts,
+                ..Document::render(head, evidence, diagnosis, diagnoser.catalog())
+            };
+            serde_json::to_string(&document).map_err(failed)
+        })
+        .await
+    }
+
+    /// Lists of the evidence by their names, whole, as JSON.
+    pub async fn lists(&self, id: &ReportId, names: &'static [&'static str]) -> Result<Vec<String>> {
+        let wanted: Vec<&str> = names.iter().copied().chain([HEAD]).collect();
+        let Some(stored) = self.stores.outcomes.evidence(id, Some(&wanted)).await? else {
+            return Ok(names.iter().map(|_| "[]".to_owned()).collect());
+        };
+        let loaded = evidence::load(self.stores.blobs.as_ref(), stored).await?;
+        blocking(move || {
+            let head = loaded.parts.head().map_err(damaged)?;
+            let whole = serde_json::to_value(&head.evidence).map_err(failed)?;
+            let list = |name: &&str| {
+                if head.parts.contains_key(*name) {
+                    let json = loaded.parts.bytes(name).map_err(damaged)?;
+                    return String::from_utf8(json).map_err(|error| StoreError::Damaged(format!("{name}: {error}")));
+                }
+                Ok(whole.get(*name).map_or_else(|| "[]".to_owned(), ToString::to_string))
+            };
+            names.iter().map(list).collect()
+        })
+        .await
+    }
+
+    /// What a diagnosis found, with today's titles and fixes.
+    pub fn findings(&self, claims: Vec<Claim>) -> Vec<Finding> {
+        let catalog = self.diagnoser.catalog();
+        claims
+            .into_iter()
+            .map(|claim| Finding::render(claim, catalog))
+            .collect()
+    }
+}
+
+/// A stored diagnosis.
+pub fn conclusion(record: &DiagnosisRecord) -> Result<Diagnosis> {
+    serde_json::from_str(&record.json).map_err(|error| StoreError::Damaged(format!("diagnosis: {error}")))
+}
+
+fn damaged(error: LoadError) -> StoreError {
+    StoreError::Damaged(error.to_string())
+}
+
+fn failed(error: serde_json::Error) -> StoreError {
+    StoreError::Failed(error.to_string())
+}

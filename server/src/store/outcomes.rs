@@ -1,0 +1,110 @@
+//! What workers found: the evidence of a report, and the diagnoses that were made of it.
+//!
+//! Evidence is immutable: it is replaced as a whole when artifacts are read anew. A diagnosis is a version: earlier ones
+//! stay, so that two can be compared. Both become true together with everything that follows from them, in one step
+//! that only the holder of the job's lease can take.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::{Digest, Job, ModuleUse, ReportId, Result, Summary};
+
+/// The evidence of a report as it is stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredEvidence {
+    /// Digest of what it was made of: artifacts, metadata, reader and symbols.
+    pub key: String,
+    /// Version of the reader that made it.
+    pub reader: u32,
+    /// Its parts; all of them, or those that were asked for.
+    pub parts: Vec<StoredPart>,
+}
+
+/// A part of the evidence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredPart {
+    /// Name of the part, unique in its evidence.
+    pub name: String,
+    /// The artifact whose text it is, for a text: it goes when the artifact's time is over.
+    pub artifact: Option<String>,
+    /// Size as stored.
+    pub bytes: u64,
+    /// Where its bytes are.
+    pub body: PartBody,
+}
+
+/// Where the bytes of a part are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartBody {
+    /// Small ones: beside the record, written with the same commit.
+    Inline(Vec<u8>),
+    /// Others: a blob.
+    Blob(Digest),
+}
+
+/// What a diagnosis was made with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MadeWith {
+    /// Version of the plugins.
+    pub plugins: String,
+    /// Version of the knowledge.
+    pub knowledge: String,
+}
+
+/// What a worker found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The evidence and the binaries that its stacks lead through, when artifacts were read; none when a diagnosis was
+    /// made of the evidence that is stored.
+    pub evidence: Option<(StoredEvidence, Vec<ModuleUse>)>,
+    /// The diagnosis as JSON.
+    pub diagnosis: String,
+    /// What it was made with.
+    pub made_with: MadeWith,
+    /// What lists show of the report.
+    pub summary: Summary,
+    /// Ids of all causes found, best first.
+    pub causes: Vec<String>,
+    /// Kinds of the artifacts by their names: what decides how long they are kept.
+    pub kinds: Vec<(String, String)>,
+}
+
+/// One version of a report's diagnosis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiagnosisRecord {
+    /// 1 for the first; grows by one.
+    pub version: u64,
+    /// When it was made, or found to be still the same.
+    pub made: Timestamp,
+    /// What it was made with.
+    pub made_with: MadeWith,
+    /// Key of the evidence it was made of.
+    pub evidence: String,
+    /// The diagnosis as JSON.
+    pub json: String,
+}
+
+/// Evidence and diagnoses, durable.
+#[async_trait]
+pub trait Outcomes: Send + Sync + std::fmt::Debug {
+    /// Makes what a worker found true, all of it or nothing: evidence, a new version of the diagnosis unless it says the
+    /// same as the last, what lists and groups show, the report's state, the note in the
+    /// [`Outbox`](super::Outbox), and the end of the job. Versions beyond the last `keep` are forgotten. Fails with
+    /// [`super::StoreError::LeaseLost`], and changes nothing, if the job is another's by now or gone.
+    async fn commit(&self, job: &Job, outcome: &Outcome, keep: u32) -> Result<()>;
+
+    /// The evidence of a report with the parts of these names, or with all of them; none if there is none.
+    async fn evidence(&self, id: &ReportId, parts: Option<&[&str]>) -> Result<Option<StoredEvidence>>;
+
+    /// The last version of a report's diagnosis, or the one asked for; none if there is none.
+    async fn diagnosis(&self, id: &ReportId, version: Option<u64>) -> Result<Option<DiagnosisRecord>>;
+
+    /// All versions that are kept, the last one first.
+    async fn diagnoses(&self, id: &ReportId) -> Result<Vec<DiagnosisRecord>>;
+
+    /// Ids of reports with evidence whose last diagnosis was made with anything else, in order, after this one.
+    async fn outdated(&self, now: &MadeWith, after: Option<&ReportId>, limit: u32) -> Result<Vec<ReportId>>;
+
+    /// Grows whenever symbols come: evidence that was made before may lack what they tell.
+    async fn symbol_generation(&self) -> Result<u64>;
+}
