@@ -1,10 +1,12 @@
 //! Report documents, put together from what is stored whenever somebody asks: evidence, the last diagnosis, and what
 //! today's pages say of its causes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use whycrash_plugin_host::{Claim, Diagnosis, Document, Finding, Report};
-use whycrash_reading::stored::{HEAD, LoadError};
+use whycrash_evidence::Evidence;
+use whycrash_plugin_host::{Claim, Diagnosis, Document, Finding, Report, ReportHead};
+use whycrash_reading::stored::{HEAD, LoadError, Part, Parts};
 
 use crate::pipeline::{Diagnose, Stores, digest, evidence, unread};
 use crate::store::sqlite::blocking;
@@ -49,21 +51,20 @@ impl Documents {
             Some(stored) => Some(evidence::load(self.stores.blobs.as_ref(), stored).await?),
             None => None,
         };
-        let (diagnoser, report) = (Arc::clone(&self.diagnoser), report.clone());
+        let read = blocking(move || Ok(loaded.map(|loaded| read(&loaded.parts, extent)))).await?;
+        let (mut head, evidence, parts) = match read {
+            None => (unread(report), Evidence::default(), BTreeMap::new()),
+            Some(Ok(read)) => read,
+            Some(Err(error)) => {
+                tracing::warn!(report = %report.id, %error, "evidence is damaged; the artifacts are read again");
+                self.stores.jobs.enqueue(&report.id, u64::MAX).await?;
+                (unread(report), Evidence::default(), BTreeMap::new())
+            }
+        };
+        digest::complete_head(&mut head, report);
+        let diagnosis = diagnosis.as_ref().map(conclusion).transpose()?.unwrap_or_default();
+        let diagnoser = Arc::clone(&self.diagnoser);
         blocking(move || {
-            let diagnosis = diagnosis.as_ref().map(conclusion).transpose()?.unwrap_or_default();
-            let (mut head, evidence, parts) = match &loaded {
-                None => (unread(&report), Default::default(), Default::default()),
-                Some(loaded) if extent == Extent::Whole => {
-                    let Report { head, evidence, .. } = Report::load(&loaded.parts).map_err(damaged)?;
-                    (head, evidence, Default::default())
-                }
-                Some(loaded) => {
-                    let start = loaded.parts.head().map_err(damaged)?;
-                    (start.report, start.evidence, start.parts)
-                }
-            };
-            digest::complete_head(&mut head, &report);
             let document = Document {
                 parts,
                 ..Document::render(head, evidence, diagnosis, diagnoser.catalog())
@@ -102,6 +103,14 @@ impl Documents {
             .into_iter()
             .map(|claim| Finding::render(claim, catalog))
             .collect()
+    }
+}
+
+/// What a document has of stored evidence.
+fn read(parts: &Parts, extent: Extent) -> std::result::Result<(ReportHead, Evidence, BTreeMap<String, Part>), LoadError> {
+    match extent {
+        Extent::Whole => Report::load(parts).map(|report| (report.head, report.evidence, BTreeMap::new())),
+        Extent::Start => parts.head().map(|head| (head.report, head.evidence, head.parts)),
     }
 }
 

@@ -92,6 +92,11 @@ impl Client {
         self.get(&format!("reports/{}", encode(id)), &[("evidence", "whole")])
     }
 
+    /// What the server says of a report at a path below it.
+    pub fn get_of_report(&self, id: &str, path: &str, query: &[(&str, &str)]) -> anyhow::Result<Value> {
+        self.get(&format!("reports/{}/{path}", encode(id)), query)
+    }
+
     /// Deletes a report for good; false if there was none.
     pub fn delete_report(&self, id: &str) -> anyhow::Result<bool> {
         let address = self.address(&format!("reports/{}", encode(id)));

@@ -5,6 +5,7 @@ pub mod completions;
 pub mod core_handler;
 pub mod delete;
 pub mod diagnose;
+pub mod diff;
 pub mod doctor;
 pub mod inspect;
 pub mod run;

@@ -48,6 +48,10 @@ fn state(report: &Value) -> Option<String> {
             "the server could not process it: {}",
             reason.unwrap_or("no reason given")
         )),
+        ("quarantined", reason) => Some(format!(
+            "the server does not read it again by itself: {}",
+            reason.unwrap_or("no reason given")
+        )),
         ("uploading", _) => Some("not all of its artifacts have arrived: upload it again to go on".to_owned()),
         (state, _) => Some(format!("{state}: ask again in a moment")),
     }

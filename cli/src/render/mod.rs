@@ -3,6 +3,7 @@
 
 mod cause;
 mod checks;
+mod diff;
 mod document;
 mod evidence;
 mod files;
@@ -16,6 +17,7 @@ mod proof;
 use crate::output::Clean;
 pub use cause::{cause, causes};
 pub use checks::checks;
+pub use diff::diff;
 pub use document::{document, document_with};
 pub use evidence::evidence;
 pub use files::Files;

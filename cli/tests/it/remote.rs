@@ -222,3 +222,27 @@ fn reports_are_deleted_when_somebody_says_so() {
     let expected = [ID, &other].map(|id| format!("DELETE /api/v1/reports/{id}"));
     assert_eq!(server.lines(), expected);
 }
+
+#[test]
+fn what_changed_between_two_diagnoses_is_told() {
+    let home = Home::new();
+    let server = Server::start(|request| {
+        let expected = format!("GET /api/v1/reports/{ID}/diff?from=1 ");
+        assert!(request.line.starts_with(&expected), "{}", request.line);
+        let changes = json!({
+            "from": 1, "to": 2,
+            "gained": [{"cause": "oom-fragmentation", "rank": 0, "confidence": 0.93}],
+            "lost": [{"cause": "oom-exhaustion", "rank": 0, "confidence": 0.6}],
+            "changed": [{"cause": "oom-other-process", "rank": [1, 2], "confidence": [0.4, 0.3], "reasons": true}],
+            "plugins": [{"name": "cuda-oom", "version": ["1.0.0", "1.1.0"], "outcome": ["failed", "ok"]},
+                {"name": "new", "version": [null, "0.1.0"], "outcome": [null, "ok"]}],
+        });
+        Answer(200, "", changes.to_string())
+    });
+    let output = home
+        .whycrash(&["diff", "--server", &server.address, ID, "--from", "1"])
+        .output()
+        .expect("it runs");
+    assert!(output.status.success(), "{}", errors(&output));
+    insta::assert_snapshot!(String::from_utf8_lossy(&output.stdout));
+}

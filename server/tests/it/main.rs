@@ -4,6 +4,7 @@ mod access;
 mod api;
 mod children;
 mod conformance;
+mod diagnoses;
 mod downloads;
 mod durability;
 mod errors;

@@ -119,7 +119,7 @@ impl Server {
         let path = format!("/api/v1/reports/{id}");
         let document = self
             .until(&path, |document| {
-                matches!(document["state"].as_str(), Some("done" | "failed"))
+                matches!(document["state"].as_str(), Some("done" | "failed" | "quarantined"))
             })
             .await;
         self.indexed().await;

@@ -10,6 +10,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("whycrash-frames", &[]),
     ("whycrash-evidence", &["whycrash-frames"]),
     ("whycrash-symbols", &["whycrash-evidence"]),
+    ("whycrash-reading", &["whycrash-evidence", "whycrash-symbols"]),
     ("whycrash-debuginfod", &["whycrash-symbols"]),
     ("whycrash-recognise", &[]),
     ("whycrash-catalog", &["whycrash-evidence", "whycrash-recognise"]),
@@ -17,13 +18,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("whycrash-bench", &["whycrash-evidence", "whycrash-symbols"]),
     (
         "whycrash-plugin-host",
-        &["whycrash-evidence", "whycrash-symbols", "whycrash-catalog"],
+        &[
+            "whycrash-evidence",
+            "whycrash-symbols",
+            "whycrash-reading",
+            "whycrash-catalog",
+        ],
     ),
     (
         "whycrash-server",
         &[
             "whycrash-evidence",
             "whycrash-symbols",
+            "whycrash-reading",
             "whycrash-debuginfod",
             "whycrash-catalog",
             "whycrash-plugin-host",
