@@ -107,7 +107,10 @@ impl Documents {
 }
 
 /// What a document has of stored evidence.
-fn read(parts: &Parts, extent: Extent) -> std::result::Result<(ReportHead, Evidence, BTreeMap<String, Part>), LoadError> {
+fn read(
+    parts: &Parts,
+    extent: Extent,
+) -> std::result::Result<(ReportHead, Evidence, BTreeMap<String, Part>), LoadError> {
     match extent {
         Extent::Whole => Report::load(parts).map(|report| (report.head, report.evidence, BTreeMap::new())),
         Extent::Start => parts.head().map(|head| (head.report, head.evidence, head.parts)),

@@ -36,7 +36,10 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         .into_iter()
         .filter_map(|(name, version)| Some((name, version?.to_string())))
         .collect();
-    let versions: Vec<(&str, &str)> = versions.iter().map(|(name, version)| (*name, version.as_str())).collect();
+    let versions: Vec<(&str, &str)> = versions
+        .iter()
+        .map(|(name, version)| (*name, version.as_str()))
+        .collect();
     let changes: Value = client.get_of_report(&args.id, "diff", &versions)?;
     output::answer(args.format, &changes, |changes| render::diff(changes, output::width()))?;
     Ok(ExitCode::SUCCESS)

@@ -10,7 +10,13 @@ pub fn diff(changes: &Value, width: usize) -> Clean {
     let mut page = Page::new(width);
     let number = |member: &str| changes.get(member).and_then(Value::as_u64).unwrap_or_default();
     page.title(&format!("From diagnosis {} to {}", number("from"), number("to")));
-    let list = |member: &str| changes.get(member).and_then(Value::as_array).cloned().unwrap_or_default();
+    let list = |member: &str| {
+        changes
+            .get(member)
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default()
+    };
     for (sign, member) in [("+", "gained"), ("-", "lost")] {
         for cause in list(member) {
             page.item(0, sign, &ranked(&cause));
@@ -19,7 +25,10 @@ pub fn diff(changes: &Value, width: usize) -> Clean {
     for cause in list("changed") {
         page.item(0, "~", &changed(&cause));
     }
-    if ["gained", "lost", "changed"].iter().all(|member| list(member).is_empty()) {
+    if ["gained", "lost", "changed"]
+        .iter()
+        .all(|member| list(member).is_empty())
+    {
         page.line(0, style::faint("the same was concluded"));
     }
     let plugins = list("plugins");
@@ -44,7 +53,12 @@ fn ranked(cause: &Value) -> String {
 
 fn changed(cause: &Value) -> String {
     let pair = |member: &str| {
-        let of = |index: usize| cause.get(member).and_then(|pair| pair.get(index)).and_then(Value::as_f64);
+        let of = |index: usize| {
+            cause
+                .get(member)
+                .and_then(|pair| pair.get(index))
+                .and_then(Value::as_f64)
+        };
         (of(0).unwrap_or_default(), of(1).unwrap_or_default())
     };
     let (rank, confidence) = (pair("rank"), pair("confidence"));

@@ -227,8 +227,7 @@ fn reports_are_deleted_when_somebody_says_so() {
 fn what_changed_between_two_diagnoses_is_told() {
     let home = Home::new();
     let server = Server::start(|request| {
-        let expected = format!("GET /api/v1/reports/{ID}/diff?from=1 ");
-        assert!(request.line.starts_with(&expected), "{}", request.line);
+        assert_eq!(request.line, format!("GET /api/v1/reports/{ID}/diff?from=1"));
         let changes = json!({
             "from": 1, "to": 2,
             "gained": [{"cause": "oom-fragmentation", "rank": 0, "confidence": 0.93}],

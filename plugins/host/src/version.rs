@@ -18,10 +18,10 @@ pub struct Version {
     pub knowledge: String,
 }
 
-/// The version of these plugins.
+/// The version of these plugins; those that can not be used change no diagnosis but its list of runs.
 pub(crate) fn of_plugins<'a>(plugins: impl IntoIterator<Item = &'a Installed>) -> String {
     let mut hash = Sha256::new();
-    for plugin in plugins {
+    for plugin in plugins.into_iter().filter(|installed| installed.plugin.is_some()) {
         hash.update(plugin.info.name.as_bytes());
         hash.update([0]);
         hash.update(plugin.info.sha256.as_bytes());

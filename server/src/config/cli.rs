@@ -44,7 +44,7 @@ pub struct Serve {
     /// Folders of plugin components, separated by colons
     #[arg(long, env = "WHYCRASH_PLUGINS", value_delimiter = ':', global = true)]
     pub plugins: Vec<PathBuf>,
-    /// Reports processed at one time [default: half of the processors]
+    /// Reports processed at one time [default: half of the processors, at least two]
     #[arg(long, env = "WHYCRASH_WORKERS", global = true)]
     pub workers: Option<usize>,
     /// Form of the log [default: text]

@@ -110,8 +110,7 @@ const DEFAULT_MEMORY: u64 = 2 << 30;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Workers {
-    /// Reports processed at one time; 0 stands for half of the processors, at least one. A core of tens of GB takes
-    /// memory to read.
+    /// Reports processed at one time; 0 stands for half of the processors, at least two: one is left to small reports.
     pub threads: usize,
     /// How often a report is tried whose processing panicked or failed, before it is given up.
     pub attempts: u32,
@@ -261,7 +260,7 @@ impl Workers {
     /// How many threads that are.
     pub fn count(&self) -> usize {
         match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2)),
+            0 => std::thread::available_parallelism().map_or(2, |n| n.get().div_ceil(2).max(2)),
             set => set,
         }
     }

@@ -30,8 +30,8 @@ use crate::config;
 use crate::reading::ReadReports;
 use crate::search::Search;
 use crate::store::{
-    Blobs, Jobs, MadeWith, Modules, Outbox, Outcomes, Records, ReportId, ReportRecord, ReportState, Result, Upkeep,
-    Work,
+    Blobs, Jobs, Lane, MadeWith, Modules, Outbox, Outcomes, Records, ReportId, ReportRecord, ReportState, Result,
+    Upkeep, Work,
 };
 use arrivals::Arrivals;
 use process::Processor;
@@ -139,11 +139,19 @@ impl Pipeline {
             indexer: Arc::clone(indexer),
             settings: settings.clone(),
             wake: Arc::clone(wake),
+            lane: Lane::Any,
             stop: Arc::clone(&stop),
         };
-        let threads = (0..settings.count())
+        let count = settings.count();
+        let threads = (0..count)
             .map(|number| {
-                let worker = worker.clone();
+                // One is left to small reports, so that several large ones never keep them all waiting.
+                let lane = if number == 0 && count > 1 {
+                    Lane::Small
+                } else {
+                    Lane::Any
+                };
+                let worker = Worker { lane, ..worker.clone() };
                 thread::Builder::new()
                     .name(format!("worker-{number}"))
                     .spawn(move || worker.run())

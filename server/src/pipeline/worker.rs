@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use super::process::{Processor, Trouble};
 use super::{OWNER, indexer};
 use crate::config;
-use crate::store::{Job, Jobs, Lease, ModuleUse, Outcome, StoreError};
+use crate::store::{Job, Jobs, Lane, Lease, ModuleUse, Outcome, StoreError};
 
 /// What became of a report; nothing where there was nothing to do.
 type Found = Result<Option<Outcome>, Trouble>;
@@ -29,6 +29,7 @@ pub struct Worker {
     pub settings: config::Workers,
     pub indexer: Arc<indexer::Shared>,
     pub wake: Arc<Notify>,
+    pub lane: Lane,
     pub stop: Arc<AtomicBool>,
 }
 
@@ -58,6 +59,7 @@ impl Worker {
             owner: OWNER.to_owned(),
             now: Timestamp::now(),
             span,
+            lane: self.lane,
         }
     }
 

@@ -49,6 +49,19 @@ pub struct Job {
     pub token: i64,
 }
 
+/// Which jobs a worker takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lane {
+    /// Those of reports with few bytes alone, so that these never all wait for large ones.
+    Small,
+    /// Any.
+    #[default]
+    Any,
+}
+
+/// Bytes of a report's artifacts from which on it is no small one: reading them takes seconds.
+pub const LARGE_BYTES: u64 = 256 << 20;
+
 /// Who takes a job, when, and for how long.
 #[derive(Clone, Debug)]
 pub struct Lease {
@@ -58,6 +71,8 @@ pub struct Lease {
     pub now: Timestamp,
     /// How long until others may take it.
     pub span: Duration,
+    /// Which jobs it may be.
+    pub lane: Lane,
 }
 
 /// How many jobs there are.
@@ -78,7 +93,7 @@ pub trait Jobs: Send + Sync + std::fmt::Debug {
     /// from its first attempt, and one to diagnose it becomes one to read it. With `limit` of these waiting already the answer is [`super::StoreError::QueueFull`].
     async fn enqueue(&self, report: &ReportId, limit: u64) -> Result<()>;
 
-    /// Takes the oldest job that waits, or whose lease has run out; none if there is no such job. What is to be read goes
+    /// Takes the oldest job of the lane that waits, or whose lease has run out; none if there is no such job. What is to be read goes
     /// before what is only to be diagnosed anew.
     async fn take(&self, lease: &Lease) -> Result<Option<Job>>;
 

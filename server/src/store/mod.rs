@@ -22,7 +22,7 @@ pub use blobs::{BlobFacts, Blobs, ByteStream, LocalBlob};
 pub use error::{Result, StoreError};
 pub(crate) use error::{is_full, is_short};
 pub use ids::{Digest, ReportId};
-pub use jobs::{Job, JobCounts, Jobs, Lease, Work};
+pub use jobs::{Job, JobCounts, Jobs, LARGE_BYTES, Lane, Lease, Work};
 pub use modules::{Arrival, ModuleUse, Modules};
 pub use outbox::{Backlog, Outbox, Waiting};
 pub use outcomes::{DiagnosisRecord, MadeWith, Outcome, Outcomes, PartBody, StoredEvidence, StoredPart};

@@ -14,10 +14,17 @@ fn database(data: &Path) -> Connection {
 
 /// A log of so many failures, no two of them alike.
 fn failures(count: usize) -> String {
-    let word = |n: usize| -> String { n.to_string().bytes().map(|digit| char::from(b'g' + digit % 16)).collect() };
+    let word = |n: usize| -> String {
+        n.to_string()
+            .bytes()
+            .map(|digit| char::from(b'g' + digit % 16))
+            .collect()
+    };
     let failure = |n: usize| {
         let name = word(n);
-        format!("Traceback (most recent call last):\n  File \"/job/{name}.py\", line 7, in {name}\n    f()\nValueError: {name}\n")
+        format!(
+            "Traceback (most recent call last):\n  File \"/job/{name}.py\", line 7, in {name}\n    f()\nValueError: {name}\n"
+        )
     };
     (1000..1000 + count).map(failure).collect()
 }
@@ -52,7 +59,9 @@ async fn a_long_list_is_served_by_itself() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn new_knowledge_reaches_old_reports_without_their_artifacts() {
     let server = Server::start().await;
-    let id = server.send(json!({}), &[("train.log", traceback("20.00").as_bytes())]).await;
+    let id = server
+        .send(json!({}), &[("train.log", traceback("20.00").as_bytes())])
+        .await;
     let document = server.processed(&id).await;
     let cause = document["findings"][0]["cause"].clone();
     let path = format!("/api/v1/reports/{id}");
@@ -61,16 +70,27 @@ async fn new_knowledge_reaches_old_reports_without_their_artifacts() {
             // As if it had been diagnosed by plugins that knew less; and its artifact is gone from the disk.
             let database = database(data);
             let less = json!({"schema": 1, "findings": [], "plugins": []}).to_string();
-            database.execute("UPDATE diagnoses SET body = ?1, plugins = 'older'", [less]).unwrap();
-            database.execute("UPDATE reports SET diagnosed_with = 'older'", []).unwrap();
+            database
+                .execute("UPDATE diagnoses SET body = ?1, plugins = 'older'", [less])
+                .unwrap();
+            database
+                .execute("UPDATE reports SET diagnosed_with = 'older'", [])
+                .unwrap();
             std::fs::remove_dir_all(data.join("blobs")).unwrap();
         })
         .await;
-    let again = server.until(&path, |document| document["findings"][0]["cause"] == cause).await;
+    let again = server
+        .until(&path, |document| document["findings"][0]["cause"] == cause)
+        .await;
     assert_eq!(again, document, "the very same as from the artifacts");
     let versions = server.json(&format!("{path}/diagnoses")).await;
     let versions = versions["diagnoses"].as_array().unwrap();
-    let of = |member: &str| versions.iter().map(|version| version[member].clone()).collect::<Vec<_>>();
+    let of = |member: &str| {
+        versions
+            .iter()
+            .map(|version| version[member].clone())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(of("version"), [json!(2), json!(1)]);
     assert_eq!(of("causes")[1], json!([]));
     assert_eq!(versions[0]["evidence"], versions[1]["evidence"], "nothing was read");
@@ -91,13 +111,19 @@ async fn new_knowledge_reaches_old_reports_without_their_artifacts() {
 #[tokio::test]
 async fn who_asks_again_gets_a_version_only_if_something_else_is_concluded() {
     let server = Server::start().await;
-    let id = server.send(json!({}), &[("train.log", traceback("20.00").as_bytes())]).await;
+    let id = server
+        .send(json!({}), &[("train.log", traceback("20.00").as_bytes())])
+        .await;
     server.processed(&id).await;
     let path = format!("/api/v1/reports/{id}/diagnoses");
     let made = |answer: &Value| answer["diagnoses"][0]["made"].clone();
     for query in ["", "?read=true"] {
         let before = server.json(&path).await;
-        let answer = server.request(Method::POST, &format!("{path}{query}")).send().await.unwrap();
+        let answer = server
+            .request(Method::POST, &format!("{path}{query}"))
+            .send()
+            .await
+            .unwrap();
         assert_eq!(answer.status(), StatusCode::ACCEPTED);
         let after = server.until(&path, |after| made(after) != made(&before)).await;
         assert_eq!(after["diagnoses"].as_array().unwrap().len(), 1, "{after}");
@@ -107,13 +133,19 @@ async fn who_asks_again_gets_a_version_only_if_something_else_is_concluded() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn evidence_that_was_torn_is_made_anew_from_the_artifacts() {
     let server = Server::start().await;
-    let id = server.send(json!({}), &[("train.log", traceback("20.00").as_bytes())]).await;
+    let id = server
+        .send(json!({}), &[("train.log", traceback("20.00").as_bytes())])
+        .await;
     let document = server.processed(&id).await;
     let server = server
         .restart(|data| {
             let database = database(data);
-            database.execute("UPDATE evidence_parts SET body = x'28b52ffd00'", []).unwrap();
-            database.execute("UPDATE reports SET diagnosed_with = 'older'", []).unwrap();
+            database
+                .execute("UPDATE evidence_parts SET body = x'28b52ffd00'", [])
+                .unwrap();
+            database
+                .execute("UPDATE reports SET diagnosed_with = 'older'", [])
+                .unwrap();
         })
         .await;
     let path = format!("/api/v1/reports/{id}");

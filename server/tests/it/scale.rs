@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tempfile::TempDir;
 use whycrash_server::store::sqlite::Sqlite;
-use whycrash_server::store::{Jobs, Lease, ReportId, Work};
+use whycrash_server::store::{Jobs, Lane, Lease, ReportId, Work};
 
 /// Jobs that are taken.
 const TAKEN: i64 = 100;
@@ -26,6 +26,7 @@ async fn work(store: &Sqlite, second: i64) -> Duration {
         owner: "worker".to_owned(),
         now: Timestamp::from_second(second).unwrap(),
         span: Duration::from_secs(1000),
+        lane: Lane::Any,
     };
     let started = Instant::now();
     let job = store.take(&lease).await.unwrap().unwrap();

@@ -15,7 +15,7 @@ use whycrash_plugin_host::{Input, Report};
 use whycrash_server::pipeline::reopen::modules_of;
 use whycrash_server::reading::{ReadError, ReadReports};
 use whycrash_server::services::Services;
-use whycrash_server::store::{Lease, MadeWith, NewReport, Outcome, ReportId, StoredEvidence, Summary};
+use whycrash_server::store::{Lane, Lease, MadeWith, NewReport, Outcome, ReportId, StoredEvidence, Summary};
 
 use crate::security::with_tokens;
 use crate::support::{Hooked, PATIENCE, Server, config, ok, problem};
@@ -269,6 +269,7 @@ async fn all_reports_that_wait_for_symbols_are_read_again_however_many() {
         owner: "before".to_owned(),
         now: Timestamp::now(),
         span: Duration::from_secs(1000),
+        lane: Lane::Any,
     };
     let outcome = Outcome {
         evidence: Some((StoredEvidence::default(), modules)),

@@ -15,6 +15,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("whycrash-recognise", &[]),
     ("whycrash-catalog", &["whycrash-evidence", "whycrash-recognise"]),
     ("whycrash-attack", &[]),
+    (
+        "whycrash-hostile-plugins",
+        &["whycrash-plugin-host", "whycrash-evidence"],
+    ),
     ("whycrash-bench", &["whycrash-evidence", "whycrash-symbols"]),
     (
         "whycrash-plugin-host",

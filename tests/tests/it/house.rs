@@ -62,7 +62,7 @@ impl House {
     pub fn document_when(&self, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         loop {
-            let document = self.get(&format!("/api/v1/reports/{id}"));
+            let document = self.get(&format!("/api/v1/reports/{id}?evidence=whole"));
             if matches!(document["state"].as_str(), Some("done" | "failed")) && wanted(&document) {
                 self.wait_for_index();
                 return document;

@@ -9,7 +9,10 @@ use crate::house::House;
 fn comparable(mut document: Value) -> Value {
     let whole = document.as_object_mut().expect("a document is an object");
     whole.retain(|key, _| {
-        ["schema", "report", "findings", "plugins", "next", "echoes", "evidence"].contains(&key.as_str())
+        [
+            "schema", "report", "findings", "plugins", "next", "echoes", "coverage", "evidence",
+        ]
+        .contains(&key.as_str())
     });
     let report = whole["report"].as_object_mut().expect("it describes the report");
     report.retain(|key, _| ["title", "signature", "exit", "artifacts"].contains(&key.as_str()));

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::records::set_state;
 use super::{Sqlite, millis, parse};
-use crate::store::{Job, JobCounts, Jobs, Lease, ReportId, ReportState, Result, StoreError, Work};
+use crate::store::{Job, JobCounts, Jobs, LARGE_BYTES, Lane, Lease, ReportId, ReportState, Result, StoreError, Work};
 
 #[async_trait]
 impl Jobs for Sqlite {
@@ -50,11 +50,11 @@ impl Jobs for Sqlite {
                 .prepare_cached(
                     "UPDATE jobs SET state = 'running', attempts = attempts + 1, token = random(), owner = ?1,
                             not_before = ?2
-                     WHERE report = (SELECT report FROM jobs WHERE state IN ('queued', 'running') AND not_before <= ?3
+                     WHERE report = (SELECT report FROM jobs WHERE state IN ('queued', 'running') AND not_before <= ?3 AND large <= ?4
                                      ORDER BY work DESC, queued LIMIT 1)
                      RETURNING report, attempts, deaths, token, work",
                 )?
-                .query_row(params![lease.owner, lease_end(&lease), millis(lease.now)], |row| {
+                .query_row(params![lease.owner, lease_end(&lease), millis(lease.now), lease.lane == Lane::Any], |row| {
                     Ok((
                         row.get::<_, String>(0)?,
                         row.get(1)?,
@@ -215,10 +215,11 @@ fn has_job(connection: &Connection, report: &ReportId, work: Work) -> Result<boo
 fn add_job(connection: &Connection, report: &ReportId, work: Work) -> Result<()> {
     connection
         .prepare_cached(
-            "INSERT OR REPLACE INTO jobs (report, work, state, attempts, deaths, not_before, queued, token)
-             VALUES (?1, ?2, 'queued', 0, 0, 0, (SELECT coalesce(max(queued), 0) + 1 FROM jobs), 0)",
+            "INSERT OR REPLACE INTO jobs (report, work, large, state, attempts, deaths, not_before, queued, token)
+             VALUES (?1, ?2, ?2 = 'read' AND (SELECT coalesce(sum(bytes), 0) FROM artifacts WHERE report = ?1) >= ?3,
+                     'queued', 0, 0, 0, (SELECT coalesce(max(queued), 0) + 1 FROM jobs), 0)",
         )?
-        .execute([report.as_str(), work.as_str()])?;
+        .execute(params![report.as_str(), work.as_str(), LARGE_BYTES])?;
     Ok(())
 }
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use whycrash_server::store::{JobCounts, Jobs, Lease, Records, ReportId, ReportState, StoreError, Work};
+use whycrash_server::store::{
+    JobCounts, Jobs, LARGE_BYTES, Lane, Lease, Records, ReportId, ReportState, StoreError, Work,
+};
 
 use super::report;
 
@@ -13,6 +15,7 @@ fn at(second: i64) -> Lease {
         owner: "worker".to_owned(),
         now,
         span: Duration::from_secs(10),
+        lane: Lane::Any,
     }
 }
 
@@ -219,4 +222,20 @@ pub async fn a_job_that_was_deleted_and_added_again_is_another(jobs: &(impl Jobs
         Err(StoreError::LeaseLost(_))
     ));
     jobs.finish(&second).await.unwrap();
+}
+
+pub async fn large_reports_leave_a_lane_to_small_ones(jobs: &(impl Jobs + Records)) {
+    let mut large = report("large", &[("core", b"1")], 0);
+    large.artifacts[0].bytes = LARGE_BYTES;
+    jobs.create(&large).await.unwrap();
+    for id in [&large.id, &id("small")] {
+        jobs.enqueue(id, 10).await.unwrap();
+    }
+    let small_only = Lease {
+        lane: Lane::Small,
+        ..at(0)
+    };
+    assert_eq!(jobs.take(&small_only).await.unwrap().unwrap().report, id("small"));
+    assert_eq!(jobs.take(&small_only).await.unwrap(), None);
+    assert_eq!(jobs.take(&at(0)).await.unwrap().unwrap().report, large.id);
 }

@@ -39,7 +39,7 @@ mod sqlite {
             groups_count_reports, artifacts_are_noted_by_digest, states_are_walked_in_pages;
         jobs::a_job_is_taken_by_one, a_lease_that_ran_out_is_void, the_queue_is_bounded, failures_wait_and_end,
             released_jobs_run_again, what_kills_its_reader_ends_in_quarantine, jobs_are_taken_in_order, what_waits_through_no_fault_of_its_own_is_no_attempt,
-            many_jobs_are_added_at_once, a_job_that_was_deleted_and_added_again_is_another;
+            many_jobs_are_added_at_once, large_reports_leave_a_lane_to_small_ones, a_job_that_was_deleted_and_added_again_is_another;
         outcomes::all_of_it_becomes_true_at_once, a_stale_worker_changes_nothing,
             a_report_that_was_deleted_stays_deleted, diagnoses_are_versions, a_diagnosis_alone_leaves_the_evidence,
             what_is_to_be_read_while_it_is_diagnosed_is_read_after_it, outdated_diagnoses_are_found,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use whycrash_server::store::{
-    Digest, Job, JobCounts, Jobs, Lease, MadeWith, ModuleUse, Modules, Outbox, Outcome, Outcomes, PartBody, Records,
-    ReportId, ReportState, Result, StoreError, StoredEvidence, StoredPart, Summary, Upkeep, Work,
+    Digest, Job, JobCounts, Jobs, Lane, Lease, MadeWith, ModuleUse, Modules, Outbox, Outcome, Outcomes, PartBody,
+    Records, ReportId, ReportState, Result, StoreError, StoredEvidence, StoredPart, Summary, Upkeep, Work,
 };
 
 use super::report;
@@ -64,6 +64,7 @@ pub async fn take(store: &impl Jobs) -> Option<Job> {
         owner: "worker".to_owned(),
         now: Timestamp::now(),
         span: Duration::from_secs(1000),
+        lane: Lane::Any,
     };
     store.take(&lease).await.unwrap()
 }
@@ -121,6 +122,7 @@ pub async fn a_stale_worker_changes_nothing(store: &(impl Records + Jobs + Outco
         owner: "slow".to_owned(),
         now: Timestamp::UNIX_EPOCH,
         span: Duration::from_secs(1),
+        lane: Lane::Any,
     };
     let stale = store.take(&soon_over).await.unwrap().unwrap();
     let current = take(store).await.unwrap();
