@@ -4,10 +4,10 @@
 //! watchdogs that time out on ranks whose peer died, CUDA errors after one that killed the context, the launcher's
 //! own SIGTERM and its report, Xid 43 and 45. What was survived is no failure at all.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use super::places::{ByProcess, FirstTwo, Others, Places, Ranges};
-use crate::model::{Crash, Event, Kernel, Place, PythonException, Thread, ThreadId, What};
+use super::witnesses::{After, Before, Killer, LOST_PEER, Name, Names, is_launcher, lines};
+use crate::model::{Crash, Event, Kernel, PythonException, Thread, ThreadId, What};
 
 pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread]) {
     let own = own_ids(timeline, crashes, threads);
@@ -69,31 +69,6 @@ fn point_at_roots(timeline: &mut [Event]) {
     }
 }
 
-/// A name of an artifact or a tool, by number.
-type Name = u32;
-
-#[derive(Debug, Default)]
-struct Names(HashMap<String, Name>);
-
-impl Names {
-    fn of(&mut self, name: &str) -> Name {
-        if let Some(known) = self.0.get(name) {
-            return *known;
-        }
-        let number = self.0.len() as Name;
-        self.0.insert(name.to_owned(), number);
-        number
-    }
-}
-
-/// What killed a CUDA context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Killer {
-    Error,
-    Assertion,
-    Exception,
-}
-
 /// Where the events stand that others may follow from: those already judged, and all, for what is printed late.
 #[derive(Debug)]
 struct Search {
@@ -102,88 +77,6 @@ struct Search {
     names: Names,
     /// The artifact of each event.
     artifacts: Vec<Name>,
-}
-
-/// Events that were judged already; first failures unless it says otherwise.
-#[derive(Debug, Default)]
-struct Before {
-    failures: Places<()>,
-    of_process: ByProcess<()>,
-    of_rank: Places<u32>,
-    of_pid: Places<u32>,
-    /// Without Xids; true for those without a rank.
-    not_xids: Places<bool>,
-    aborts: ByProcess<()>,
-    killers: ByProcess<Killer>,
-    sanitizers: ByProcess<Name>,
-    nccl_warnings: Places<u32>,
-    own_by_rank: FirstTwo,
-    own_by_pid: FirstTwo,
-    /// These whether or not they are first failures.
-    watchdogs: Places<()>,
-    elastic: Places<Name>,
-    elastic_lines: Ranges,
-    abort_lines: Ranges,
-    exceptions: Places<(Name, Option<u32>)>,
-    workers: Places<Option<u32>>,
-    oom_kills: Places<u32>,
-}
-
-/// All events of kinds that may be printed after what follows from them.
-#[derive(Debug, Default)]
-struct After {
-    elastic_roots: Places<()>,
-    elastic_words: Places<(Name, u32)>,
-    exceptions: Places<(Name, Option<u32>)>,
-    named_exceptions: Places<(Name, Option<u32>)>,
-    assertions: ByProcess<Name>,
-    oom_kills: Places<(Name, Option<u32>)>,
-    workers: Places<Name>,
-    own_by_rank: Others,
-    own_by_pid: Others,
-}
-
-impl After {
-    fn of(timeline: &[Event], artifacts: &[Name]) -> Self {
-        let mut all = Self::default();
-        for (index, (event, artifact)) in timeline.iter().zip(artifacts).enumerate() {
-            all.add(index, event, *artifact);
-        }
-        all.own_by_rank.finish();
-        all.own_by_pid.finish();
-        all
-    }
-
-    fn add(&mut self, index: usize, event: &Event, artifact: Name) {
-        match &event.what {
-            What::PythonException(exception) => {
-                self.exceptions.add((artifact, event.rank), index);
-                if !exception.exception.is_empty() {
-                    self.named_exceptions.add((artifact, event.rank), index);
-                }
-            }
-            What::ElasticFailure(failure) => {
-                if failure.root {
-                    self.elastic_roots.add((), index);
-                }
-                if let Some(pid) = event.pid.filter(|_| !failure.message.is_empty()) {
-                    self.elastic_words.add((artifact, pid), index);
-                }
-            }
-            What::DeviceAssert(_) => self.assertions.add(artifact, event, index),
-            What::DataloaderWorker(_) => self.workers.add(artifact, index),
-            What::Kernel(kernel) if kernel.family == "oom-kill" => self.oom_kills.add((artifact, event.pid), index),
-            _ => {}
-        }
-        if !event.survived && is_failure_of_its_own(event) {
-            if let Some(rank) = event.rank {
-                self.own_by_rank.add(rank, index);
-            }
-            if let Some(pid) = event.pid {
-                self.own_by_pid.add(pid, index);
-            }
-        }
-    }
 }
 
 /// Process and thread ids that are the report's, from everything but the kernel's log (which tells of the whole
@@ -254,68 +147,7 @@ impl Search {
     /// Goes on to the next event.
     fn pass(&mut self, index: usize, event: &Event) {
         let artifact = self.artifact(index);
-        let before = &mut self.before;
-        let lines = lines(event);
-        match &event.what {
-            What::Watchdog(_) => before.watchdogs.add((), index),
-            What::PythonException(_) => before.exceptions.add((artifact, event.rank), index),
-            What::DataloaderWorker(worker) => before.workers.add(worker.pid, index),
-            What::ElasticFailure(_) => {
-                before.elastic.add(artifact, index);
-                if let Some(lines) = lines {
-                    before.elastic_lines.add(&event.artifact, index, lines);
-                }
-            }
-            What::NativeAbort(_) => {
-                if let Some(lines) = lines {
-                    before.abort_lines.add(&event.artifact, index, lines);
-                }
-            }
-            What::Kernel(kernel) if kernel.family == "oom-kill" => {
-                if let Some(pid) = event.pid {
-                    before.oom_kills.add(pid, index);
-                }
-            }
-            _ => {}
-        }
-        if event.primary {
-            self.pass_failure(index, event);
-        }
-    }
-
-    fn pass_failure(&mut self, index: usize, event: &Event) {
-        let before = &mut self.before;
-        before.failures.add((), index);
-        before.of_process.add((), event, index);
-        let is_own = is_failure_of_its_own(event);
-        if let Some(rank) = event.rank {
-            before.of_rank.add(rank, index);
-            if is_own {
-                before.own_by_rank.add(rank, index);
-            }
-        }
-        if let Some(pid) = event.pid {
-            before.of_pid.add(pid, index);
-            if is_own {
-                before.own_by_pid.add(pid, index);
-            }
-        }
-        if !matches!(event.what, What::Xid(_)) {
-            before.not_xids.add(event.rank.is_none(), index);
-        }
-        match &event.what {
-            What::NativeAbort(_) => before.aborts.add((), event, index),
-            What::CudaError(error) if error.sticky => before.killers.add(Killer::Error, event, index),
-            What::DeviceAssert(_) => before.killers.add(Killer::Assertion, event, index),
-            What::GpuException(_) => before.killers.add(Killer::Exception, event, index),
-            What::Sanitizer(report) => before.sanitizers.add(self.names.of(&report.tool), event, index),
-            What::NcclWarning(_) => {
-                if let Some(pid) = event.pid {
-                    before.nccl_warnings.add(pid, index);
-                }
-            }
-            _ => {}
-        }
+        self.before.pass(index, event, artifact, &mut self.names);
     }
 
     fn artifact(&self, index: usize) -> Name {
@@ -517,49 +349,6 @@ impl Search {
     fn same_lines(&mut self, event: &Event, timeline: &[Event]) -> Option<usize> {
         let holder = self.before.abort_lines.around(&event.artifact, first_line(event)?)?;
         Some(timeline.get(holder)?.echo_of.unwrap_or(holder))
-    }
-}
-
-/// The exceptions with which torchrun and `torch.multiprocessing.spawn` tell that a worker died.
-fn is_launcher(exception: &str) -> bool {
-    exception.ends_with("ChildFailedError") || exception.ends_with("ProcessExitedException")
-}
-
-/// How ends of connections report that the other end is gone.
-const LOST_PEER: [&str; 9] = [
-    "Connection closed by peer",
-    "Connection closed by remote peer",
-    "Connection reset by peer",
-    "Broken pipe",
-    "remote process exited",
-    "got 0 bytes",
-    "failed to recv",
-    "Watchdog caught collective operation timeout",
-    "NCCL communicator was aborted",
-];
-
-/// True for what does not itself tell of a peer.
-fn is_failure_of_its_own(event: &Event) -> bool {
-    let says_peer = |message: &str| LOST_PEER.iter().any(|words| message.contains(words));
-    match &event.what {
-        What::PythonException(exception) => {
-            !exception.ignored && !is_launcher(&exception.exception) && !says_peer(&exception.message)
-        }
-        What::NativeAbort(abort) => !says_peer(&abort.message),
-        What::ElasticFailure(failure) => failure.root || failure.signal.as_deref() != Some("SIGTERM"),
-        What::ProcessExit(exit) => {
-            exit.signal.as_deref().is_some_and(|signal| signal != "SIGTERM")
-                || exit.exit_code.is_some_and(|code| code > 0)
-        }
-        What::Watchdog(_) | What::NcclWarning(_) | What::NcclError(_) | What::Rendezvous(_) => false,
-        _ => true,
-    }
-}
-
-fn lines(event: &Event) -> Option<[u64; 2]> {
-    match &event.at {
-        Some(Place::Line(lines)) => Some(*lines),
-        _ => None,
     }
 }
 

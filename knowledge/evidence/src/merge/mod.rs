@@ -9,6 +9,7 @@ mod echo;
 mod order;
 mod places;
 mod ranks;
+mod witnesses;
 
 use serde_json::{Map, Value};
 

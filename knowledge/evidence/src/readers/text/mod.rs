@@ -10,6 +10,7 @@
 
 mod allowance;
 mod blocks;
+mod cuts;
 mod grammar;
 mod hash;
 mod identity;
@@ -29,6 +30,7 @@ use std::collections::HashMap;
 use std::io::{self, BufRead};
 
 use allowance::Allowance;
+use cuts::Cuts;
 use known::{Known, Path, Step};
 use last_words::End;
 use line::Line;
@@ -116,17 +118,11 @@ struct TextReader<'a> {
     /// Bytes of lines that open blocks took, and of lines that wait.
     open_bytes: usize,
     held_bytes: usize,
-    /// Blocks that were closed because they took too much, and the line of the first.
-    cut_blocks: u64,
-    first_cut_block: Option<u64>,
-    /// Lines longer than the limit, and the first of them.
-    cut_lines: u64,
-    first_cut_line: Option<u64>,
-    line_bytes: usize,
+    cuts: Cuts,
     problems: Vec<Problem>,
     /// Kept for their memory: the numbers of the line at hand, a path, a line that has waited.
     numbers: Vec<u64>,
-    spare: Box<Path>,
+    spare: Option<Box<Path>>,
     oldest: Vec<u8>,
 }
 
@@ -157,14 +153,10 @@ impl<'a> TextReader<'a> {
             number: 0,
             open_bytes: 0,
             held_bytes: 0,
-            cut_blocks: 0,
-            first_cut_block: None,
-            cut_lines: 0,
-            first_cut_line: None,
-            line_bytes: limits.line_bytes,
+            cuts: Cuts::default(),
             problems: Vec::new(),
             numbers: Vec::new(),
-            spare: Box::default(),
+            spare: None,
             oldest: Vec::new(),
         }
     }
@@ -187,8 +179,7 @@ impl<'a> TextReader<'a> {
             }
             self.number += 1;
             if read.cut {
-                self.first_cut_line.get_or_insert(self.number);
-                self.cut_lines += 1;
+                self.cuts.line(self.number);
             }
             self.allowance.earn(read.bytes);
             self.end.push(self.number, &raw);
@@ -230,8 +221,7 @@ impl<'a> TextReader<'a> {
         let cleaned = line::clean(raw);
         let text = line::beginning(&cleaned);
         if text.len() < cleaned.len() {
-            self.first_cut_line.get_or_insert(number);
-            self.cut_lines += 1;
+            self.cuts.line(number);
         }
         let line = Line::new(number, text);
         self.numbers.clear();
@@ -280,13 +270,13 @@ impl<'a> TextReader<'a> {
             self.progress.plain_line(seen.line.number, seen.raw, &mut self.sink);
             return;
         }
-        let mut path = std::mem::take(&mut self.spare);
+        let mut path = self.spare.take().unwrap_or_default();
         path.begin(&seen.line.origin);
         match self.known.step(&path, seen.shape) {
             Step::Last => {
                 path.push(seen.shape, &self.numbers, seen.line.number);
                 let is_known = self.recall(&path);
-                self.spare = path;
+                self.spare = Some(path);
                 if !is_known {
                     self.read(seen);
                 }
@@ -297,7 +287,7 @@ impl<'a> TextReader<'a> {
                 self.streams.insert(seen.stream, Stream::Known(path));
             }
             _ => {
-                self.spare = path;
+                self.spare = Some(path);
                 self.read(seen);
             }
         }
@@ -318,17 +308,17 @@ impl<'a> TextReader<'a> {
     /// The lines that wait are a whole path.
     fn end_known(&mut self, stream: StreamId) {
         let Some(path) = self.take_held(stream) else { return };
-        if self.recall(&path) {
-            self.spare = path;
-        } else {
+        if !self.recall(&path) {
             self.read_lines(&path);
         }
+        self.spare = Some(path);
     }
 
     /// The lines that wait are no path that is known.
     fn read_held(&mut self, stream: StreamId) {
         if let Some(path) = self.take_held(stream) {
             self.read_lines(&path);
+            self.spare = Some(path);
         }
     }
 
@@ -354,23 +344,30 @@ impl<'a> TextReader<'a> {
     /// Has the grammars read a line.
     fn read(&mut self, seen: &Seen) {
         let Seen { line, raw, .. } = seen;
-        let (mut blocks, mut path) = match self.streams.remove(&seen.stream) {
-            Some(Stream::Open { blocks, path }) => (blocks, path),
-            _ => (Vec::new(), Box::default()),
+        let open = match self.streams.remove(&seen.stream) {
+            Some(Stream::Open { blocks, path }) => Some((blocks, path)),
+            _ => None,
         };
-        if blocks.is_empty() && !seen.triggered {
+        if open.is_none() && !seen.triggered {
             self.progress.plain_line(line.number, raw, &mut self.sink);
             return;
         }
         let rules = if seen.triggered { self.rules.matching(raw) } else { 0 };
-        let open = blocks.iter().fold(0, |set, open| set | 1 << open.rule);
-        if !self.allowance.spend(rules | open, raw.len()) {
-            self.finish_blocks(blocks, &path);
+        let opened = open.iter().flat_map(|(blocks, _)| blocks);
+        if !self
+            .allowance
+            .spend(opened.fold(rules, |set, block| set | 1 << block.rule), raw.len())
+        {
+            if let Some((blocks, path)) = open {
+                self.finish_blocks(blocks, path);
+            }
             return;
         }
-        if blocks.is_empty() {
+        let (mut blocks, mut path) = open.unwrap_or_else(|| {
+            let mut path = self.spare.take().unwrap_or_default();
             path.begin(&line.origin);
-        }
+            (Vec::new(), path)
+        });
         self.sink.told.clear();
         self.sink.has_new_stack = false;
         let was_open = !blocks.is_empty();
@@ -400,25 +397,26 @@ impl<'a> TextReader<'a> {
             if !path.is_empty() {
                 self.known.learn(&path, None);
             }
+            self.spare = Some(path);
             return;
         }
         self.known.goes_on(&path);
         path.taken_bytes += seen.raw.len();
         self.open_bytes += seen.raw.len();
         if path.taken_bytes > BLOCK_BYTES || self.open_bytes > OPEN_BYTES {
-            self.cut_blocks += 1;
-            self.first_cut_block.get_or_insert(seen.line.number);
-            self.finish_blocks(blocks, &path);
+            self.cuts.block(seen.line.number);
+            self.finish_blocks(blocks, path);
             return;
         }
         self.streams.insert(seen.stream, Stream::Open { blocks, path });
     }
 
-    fn finish_blocks(&mut self, blocks: Vec<OpenBlock>, path: &Path) {
+    fn finish_blocks(&mut self, blocks: Vec<OpenBlock>, path: Box<Path>) {
         self.open_bytes -= path.taken_bytes;
         for open in blocks {
             open.block.finish(&mut self.sink);
         }
+        self.spare = Some(path);
     }
 
     fn close_stale(&mut self, number: u64) {
@@ -435,7 +433,7 @@ impl<'a> TextReader<'a> {
         for stream in streams {
             self.read_held(stream);
             if let Some(Stream::Open { blocks, path }) = self.streams.remove(&stream) {
-                self.finish_blocks(blocks, &path);
+                self.finish_blocks(blocks, path);
             }
         }
     }
@@ -451,43 +449,17 @@ impl<'a> TextReader<'a> {
         self.end.read(&mut self.sink);
         progress::mark_survivors(&mut self.sink);
         let mut reading = Reading::default();
-        reading.problems.extend(self.cut_problems());
+        let limits = self.sink.limits();
+        let refused = self.allowance.refused;
+        reading.problems.extend(self.cuts.problems(limits.line_bytes, refused));
         reading.problems.append(&mut self.problems);
-        let limit = self.sink.limits().evidence_bytes;
         let (events, threads, problems) = self.sink.finish();
         reading.problems.extend(problems);
         reading.evidence.timeline = events;
         reading.evidence.threads = threads;
         reading
             .problems
-            .extend(crate::trim::trim(&mut reading.evidence, limit).problem());
+            .extend(crate::trim::trim(&mut reading.evidence, limits.evidence_bytes).problem());
         reading
-    }
-
-    /// What was left out of lines and blocks, and which lines were.
-    fn cut_problems(&self) -> Vec<Problem> {
-        let lines = self.first_cut_line.map(|first| {
-            let message = format!(
-                "{} lines are longer than {} bytes, the first of them line {first}; only their beginnings were looked at",
-                self.cut_lines,
-                self.line_bytes.min(line::TEXT_BYTES)
-            );
-            Problem::new("limit-line-bytes", message)
-        });
-        let blocks = self.first_cut_block.map(|first| {
-            let message = format!(
-                "{} tracebacks or reports go on for too long, the first of them until line {first}; they were cut",
-                self.cut_blocks
-            );
-            Problem::new("limit-block-bytes", message)
-        });
-        let refused = (self.allowance.refused > 0).then(|| {
-            let message = format!(
-                "{} further lines that may tell of failures differ from all before and were not read; those at the end were",
-                self.allowance.refused
-            );
-            Problem::new("limit-text-work", message)
-        });
-        lines.into_iter().chain(blocks).chain(refused).collect()
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! Several may be nested (`2026-11-21T09:53:46Z stderr F [rank0]: …`), so they are taken off one after the other.
 
+use std::sync::LazyLock;
+
 use regex::{Captures, Regex};
 
-use super::regex;
 use super::time::Stamp;
 
 /// Who wrote a line, and when.
@@ -45,24 +46,16 @@ fn strip_one(text: &str, origin: &mut Origin) -> Option<usize> {
     if !may_have_prefix(first, text) {
         return None;
     }
-    // What the kernel writes starts with the name of a driver or of a device.
-    let may_have_host = !origin.kernel && !text.starts_with("nvidia-");
-    let host = may_have_host.then_some((host_pattern(), stream_tag as Apply));
-    for (pattern, apply) in candidates(first)
-        .into_iter()
-        .chain(host.filter(|_| first.is_ascii_lowercase()))
-    {
-        if pattern.is_match(text)
-            && let Some(found) = pattern.captures(text)
-        {
-            apply(&found, origin);
-            // Some prefixes are only told apart by what follows them: that stays.
-            let rest = found.name("rest").map(|rest| rest.start());
-            let whole = found.get(0).map(|whole| whole.end());
-            return rest.or(whole).filter(|end| *end > 0);
-        }
-    }
-    None
+    let may_be = |prefix: &&Prefix| (prefix.may_be)(text.as_bytes(), origin);
+    let (prefix, found) = PREFIXES
+        .iter()
+        .filter(may_be)
+        .find_map(|prefix| Some((prefix, prefix.pattern.captures(text)?)))?;
+    (prefix.apply)(&found, origin);
+    // Some prefixes are only told apart by what follows them: that stays.
+    let rest = found.name("rest").map(|rest| rest.start());
+    let whole = found.get(0).map(|whole| whole.end());
+    rest.or(whole).filter(|end| *end > 0)
 }
 
 /// Whether a prefix can start so: a look at some bytes, because most lines have none and are not to pay for that.
@@ -90,60 +83,122 @@ fn may_have_prefix(first: u8, text: &str) -> bool {
     }
 }
 
-/// The prefixes that can start with this byte.
-fn candidates(first: u8) -> Vec<(&'static Regex, Apply)> {
-    match first {
-        b'[' => vec![
-            // torch's exception hook and torchrun: `[rank0]: Traceback …`, glog of c10d: `[rank1]:[E1003 …`.
-            (regex!(r"^\[rank(\d+)\]:[ ]?"), rank_tag),
-            // torchrun's tee: `[default0]:`, `[trainer3]:` (role and local rank), with no space behind.
-            (regex!(r"^\[[a-z_]+\d+\]:"), stream_tag),
-            // mpirun --tag-output: `[1,3]<stderr>:`, since Open MPI 5 `[job-4711@1,3]<stderr>: `.
-            (regex!(r"^\[\d+,(\d+)\]<(?:stderr|stdout)>:"), rank_tag),
-            (regex!(r"^\[[^\s@\]]+@\d+,(\d+)\]<(?:stderr|stdout)>: ?"), rank_tag),
-            // kubectl logs --prefix: `[pod/train-0/main] `.
-            (regex!(r"^\[pod/[^\s\]]+\] "), stream_tag),
-            (regex!(GLOG), glog),
-            (regex!(DATED), dated),
-            // dmesg -T: `[Sat Nov 21 09:53:46 2026] `.
-            (regex!(CTIME), ctime),
-            // Kernel ring buffer: seconds since boot.
-            (regex!(r"^\[ *(\d+\.\d{3,6})\] ?(?:\[ *[TC]\d+\] ?)?"), uptime),
-        ],
+/// Something that may stand in front of a line.
+struct Prefix {
+    /// Whether the line may start with it: a look at some bytes, which keeps most patterns from being tried.
+    may_be: fn(&[u8], &Origin) -> bool,
+    pattern: Regex,
+    apply: Apply,
+}
+
+/// All of them; the first that fits is the one.
+static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
+    let prefix = |pattern: &str, apply, may_be| Prefix {
+        may_be,
+        pattern: Regex::new(pattern).expect("a fixed pattern"),
+        apply,
+    };
+    vec![
+        // torch's exception hook and torchrun: `[rank0]: Traceback …`, glog of c10d: `[rank1]:[E1003 …`.
+        prefix(r"^\[rank(\d+)\]:[ ]?", rank_tag, |line, _| line.starts_with(b"[rank")),
+        // torchrun's tee: `[default0]:`, `[trainer3]:` (role and local rank), with no space behind.
+        prefix(r"^\[[a-z_]+\d+\]:", stream_tag, |line, _| {
+            in_bracket(line, |byte| byte.is_ascii_lowercase() || byte == b'_')
+        }),
+        // mpirun --tag-output: `[1,3]<stderr>:`, since Open MPI 5 `[job-4711@1,3]<stderr>: `.
+        prefix(r"^\[\d+,(\d+)\]<(?:stderr|stdout)>:", rank_tag, |line, _| {
+            in_bracket(line, |byte| byte.is_ascii_digit())
+        }),
+        prefix(
+            r"^\[[^\s@\]]+@\d+,(\d+)\]<(?:stderr|stdout)>: ?",
+            rank_tag,
+            |line, _| {
+                in_bracket(line, |byte| !byte.is_ascii_whitespace()) && memchr::memchr(b'@', start(line)).is_some()
+            },
+        ),
+        // kubectl logs --prefix: `[pod/train-0/main] `.
+        prefix(r"^\[pod/[^\s\]]+\] ", stream_tag, |line, _| line.starts_with(b"[pod/")),
+        prefix(GLOG, glog, |line, _| {
+            in_bracket(line, |byte| b"IWEF".contains(&byte)) || is_level(line) && byte(line, 1).is_ascii_digit()
+        }),
+        prefix(DATED, dated, |line, _| {
+            byte(line.strip_prefix(b"[").unwrap_or(line), 4) == b'-'
+        }),
+        // dmesg -T: `[Sat Nov 21 09:53:46 2026] `.
+        prefix(CTIME, ctime, |line, _| {
+            in_bracket(line, |byte| byte.is_ascii_uppercase())
+        }),
+        // Kernel ring buffer: seconds since boot.
+        prefix(r"^\[ *(\d+\.\d{3,6})\] ?(?:\[ *[TC]\d+\] ?)?", uptime, |line, _| {
+            in_bracket(line, |byte| byte.is_ascii_digit() || byte == b' ')
+        }),
         // Ray: `(RayTrainWorker pid=12, ip=10.0.0.1) `; vLLM: `(EngineCore_DP0 pid=12) `.
-        b'(' => vec![(
-            regex!(r"^\((?:[\w.:<>-]+ ?)?(?:rank=(?P<rank>\d+),? ?)?pid=(?P<pid>\d+)(?:, ip=[\d.]+)?\)[ ]?"),
+        prefix(
+            r"^\((?:[\w.:<>-]+ ?)?(?:rank=(?P<rank>\d+),? ?)?pid=(?P<pid>\d+)(?:, ip=[\d.]+)?\)[ ]?",
             worker_tag,
-        )],
-        b'I' | b'W' | b'E' | b'F' | b'D' | b'C' if first.is_ascii_uppercase() => vec![
-            (regex!(GLOG), glog),
-            // vLLM's formatter repeats this on every line of a traceback.
-            (
-                regex!(r"^(?:INFO|WARNING|ERROR|DEBUG|CRITICAL) (\d\d)-(\d\d) (\d\d:\d\d:\d\d) \[[^\]]+\] ?"),
-                month_day,
-            ),
-            (regex!(SYSLOG), syslog),
-        ],
-        b'A'..=b'Z' => vec![(regex!(SYSLOG), syslog)],
-        b'0'..=b'9' => vec![
-            (regex!(DATED), dated),
-            // srun --label: the task's number.
-            (regex!(r"^\d{1,5}: "), stream_tag),
-            // A clock that a log viewer puts before lines that have a rank's tag.
-            (regex!(r"^\d\d:\d\d:\d\d(?:[.,]\d{1,9})? (?P<rest>\[)"), nothing),
-            // /dev/kmsg: `pri,sequence,microseconds,flags;`.
-            (regex!(r"^\d+,\d+,(\d+),[^;]{1,20};"), kmsg),
-        ],
+            |line, _| line.starts_with(b"("),
+        ),
+        // vLLM's formatter repeats this on every line of a traceback.
+        prefix(
+            r"^(?:INFO|WARNING|ERROR|DEBUG|CRITICAL) (\d\d)-(\d\d) (\d\d:\d\d:\d\d) \[[^\]]+\] ?",
+            month_day,
+            |line, _| is_level(line) && byte(line, 1).is_ascii_uppercase(),
+        ),
+        prefix(SYSLOG, syslog, |line, _| {
+            byte(line, 0).is_ascii_uppercase() && byte(line, 3) == b' '
+        }),
+        // srun --label: the task's number.
+        prefix(r"^\d{1,5}: ", stream_tag, |line, _| is_numbered(line, b':')),
+        // A clock that a log viewer puts before lines that have a rank's tag.
+        prefix(r"^\d\d:\d\d:\d\d(?:[.,]\d{1,9})? (?P<rest>\[)", nothing, |line, _| {
+            is_numbered(line, b':') && byte(line, 5) == b':'
+        }),
+        // /dev/kmsg: `pri,sequence,microseconds,flags;`.
+        prefix(r"^\d+,\d+,(\d+),[^;]{1,20};", kmsg, |line, _| is_numbered(line, b',')),
         // dmesg -x: `kern  :warn  : `.
-        b'k' | b'u' | b'd' => vec![(regex!(r"^(?:kern|user|daemon) *:[a-z]+ *: ?"), kernel_facility)],
+        prefix(r"^(?:kern|user|daemon) *:[a-z]+ *: ?", kernel_facility, |line, _| {
+            matches!(byte(line, 0), b'k' | b'u' | b'd')
+        }),
         // What follows a date in Kubernetes' log files: `stderr F `.
-        b's' => vec![(regex!(r"^std(?:out|err) [FP] "), nothing)],
+        prefix(r"^std(?:out|err) [FP] ", nothing, |line, _| line.starts_with(b"std")),
         // Some loggers: `rank3: `.
-        b'r' => vec![(regex!(r"^rank[ _]?(\d{1,6}): "), rank_tag)],
+        prefix(r"^rank[ _]?(\d{1,6}): ", rank_tag, |line, _| line.starts_with(b"rank")),
         // srun --label pads the numbers to the width of the highest. Rust's backtraces have four columns.
-        b' ' => vec![(regex!(r"^(?: {1,2}\d| \d\d): "), stream_tag)],
-        _ => Vec::new(),
-    }
+        prefix(r"^(?: {1,2}\d| \d\d): ", stream_tag, |line, _| line.starts_with(b" ")),
+        // The host, as pdsh (and so `DeepSpeed`) puts it before every line, `worker-5: `; the container, as Docker Compose
+        // does, `trainer-1  | `. A name that ends in a number, so that it is not taken for `error: `. What the kernel writes
+        // starts with the name of a driver or of a device.
+        prefix(
+            r"^[a-z][a-z0-9_-]{0,62}\d(?:: | {1,16}\| )",
+            stream_tag,
+            |line, origin| byte(line, 0).is_ascii_lowercase() && !origin.kernel && !line.starts_with(b"nvidia-"),
+        ),
+    ]
+});
+
+fn byte(line: &[u8], at: usize) -> u8 {
+    line.get(at).copied().unwrap_or_default()
+}
+
+/// As much of a line as a tag may take.
+fn start(line: &[u8]) -> &[u8] {
+    line.get(..line.len().min(128)).unwrap_or_default()
+}
+
+/// Whether a line starts with a bracket, and then like this.
+fn in_bracket(line: &[u8], then: fn(u8) -> bool) -> bool {
+    byte(line, 0) == b'[' && then(byte(line, 1))
+}
+
+/// Whether a line starts with the first letter of a level.
+fn is_level(line: &[u8]) -> bool {
+    b"IWEFDC".contains(&byte(line, 0))
+}
+
+/// Whether a line starts with a number, and then this.
+fn is_numbered(line: &[u8], then: u8) -> bool {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0 && byte(line, digits) == then
 }
 
 /// `[E1003 18:37:01.832146912 File.cpp:607] `, `W1121 09:53:46.407000 29074 path/api.py:1028] `. c10 does not pad the
@@ -152,12 +207,6 @@ const GLOG: &str = r"^(?:\[?[IWEF](?P<month>\d{1,2})(?P<day>\d\d) (?P<clock>\d\d
 /// `[Sat Nov 21 09:53:46 2026] `.
 const CTIME: &str =
     r"^\[[A-Z][a-z]{2} (?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d) (?P<year>\d{4})\] ?";
-
-/// The host, as pdsh (and so `DeepSpeed`) puts it before every line, `worker-5: `; the container, as Docker Compose does,
-/// `trainer-1  | `. A name that ends in a number, so that it is not taken for `error: `.
-fn host_pattern() -> &'static Regex {
-    regex!(r"^[a-z][a-z0-9_-]{0,62}\d(?:: | {1,16}\| )")
-}
 
 /// ISO 8601 and Python logging: `2026-11-21 09:53:46,123 `, `[2026-11-21T09:53:46.123+00:00] `.
 const DATED: &str = r"^\[?(?P<date>\d{4}-\d\d-\d\d)[T_ ](?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(?P<zone>Z|[+-]\d\d:?\d\d))?\]?(?: -| \||,|:)? ?";

@@ -1,0 +1,222 @@
+//! Where the events stand that others may follow from, kept by what they are looked for by.
+
+use std::collections::HashMap;
+
+use super::places::{ByProcess, FirstTwo, Others, Places, Ranges};
+use crate::model::{Event, Place, What};
+
+/// A name of an artifact or a tool, by number.
+pub type Name = u32;
+
+#[derive(Debug, Default)]
+pub struct Names(HashMap<String, Name>);
+
+impl Names {
+    pub fn of(&mut self, name: &str) -> Name {
+        if let Some(known) = self.0.get(name) {
+            return *known;
+        }
+        let number = self.0.len() as Name;
+        self.0.insert(name.to_owned(), number);
+        number
+    }
+}
+
+/// What killed a CUDA context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Killer {
+    Error,
+    Assertion,
+    Exception,
+}
+
+/// Events that were judged already; first failures unless it says otherwise.
+#[derive(Debug, Default)]
+pub struct Before {
+    pub failures: Places<()>,
+    pub of_process: ByProcess<()>,
+    pub of_rank: Places<u32>,
+    pub of_pid: Places<u32>,
+    /// Without Xids; true for those without a rank.
+    pub not_xids: Places<bool>,
+    pub aborts: ByProcess<()>,
+    pub killers: ByProcess<Killer>,
+    pub sanitizers: ByProcess<Name>,
+    pub nccl_warnings: Places<u32>,
+    pub own_by_rank: FirstTwo,
+    pub own_by_pid: FirstTwo,
+    /// These whether or not they are first failures.
+    pub watchdogs: Places<()>,
+    pub elastic: Places<Name>,
+    pub elastic_lines: Ranges,
+    pub abort_lines: Ranges,
+    pub exceptions: Places<(Name, Option<u32>)>,
+    pub workers: Places<Option<u32>>,
+    pub oom_kills: Places<u32>,
+}
+
+/// All events of kinds that may be printed after what follows from them.
+#[derive(Debug, Default)]
+pub struct After {
+    pub elastic_roots: Places<()>,
+    pub elastic_words: Places<(Name, u32)>,
+    pub exceptions: Places<(Name, Option<u32>)>,
+    pub named_exceptions: Places<(Name, Option<u32>)>,
+    pub assertions: ByProcess<Name>,
+    pub oom_kills: Places<(Name, Option<u32>)>,
+    pub workers: Places<Name>,
+    pub own_by_rank: Others,
+    pub own_by_pid: Others,
+}
+
+impl Before {
+    /// Goes on to the next event.
+    pub fn pass(&mut self, index: usize, event: &Event, artifact: Name, names: &mut Names) {
+        let lines = lines(event);
+        match &event.what {
+            What::Watchdog(_) => self.watchdogs.add((), index),
+            What::PythonException(_) => self.exceptions.add((artifact, event.rank), index),
+            What::DataloaderWorker(worker) => self.workers.add(worker.pid, index),
+            What::ElasticFailure(_) => {
+                self.elastic.add(artifact, index);
+                if let Some(lines) = lines {
+                    self.elastic_lines.add(&event.artifact, index, lines);
+                }
+            }
+            What::NativeAbort(_) => {
+                if let Some(lines) = lines {
+                    self.abort_lines.add(&event.artifact, index, lines);
+                }
+            }
+            What::Kernel(kernel) if kernel.family == "oom-kill" => {
+                if let Some(pid) = event.pid {
+                    self.oom_kills.add(pid, index);
+                }
+            }
+            _ => {}
+        }
+        if event.primary {
+            self.pass_failure(index, event, names);
+        }
+    }
+
+    fn pass_failure(&mut self, index: usize, event: &Event, names: &mut Names) {
+        self.failures.add((), index);
+        self.of_process.add((), event, index);
+        let is_own = is_failure_of_its_own(event);
+        if let Some(rank) = event.rank {
+            self.of_rank.add(rank, index);
+            if is_own {
+                self.own_by_rank.add(rank, index);
+            }
+        }
+        if let Some(pid) = event.pid {
+            self.of_pid.add(pid, index);
+            if is_own {
+                self.own_by_pid.add(pid, index);
+            }
+        }
+        if !matches!(event.what, What::Xid(_)) {
+            self.not_xids.add(event.rank.is_none(), index);
+        }
+        match &event.what {
+            What::NativeAbort(_) => self.aborts.add((), event, index),
+            What::CudaError(error) if error.sticky => self.killers.add(Killer::Error, event, index),
+            What::DeviceAssert(_) => self.killers.add(Killer::Assertion, event, index),
+            What::GpuException(_) => self.killers.add(Killer::Exception, event, index),
+            What::Sanitizer(report) => self.sanitizers.add(names.of(&report.tool), event, index),
+            What::NcclWarning(_) => {
+                if let Some(pid) = event.pid {
+                    self.nccl_warnings.add(pid, index);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl After {
+    pub fn of(timeline: &[Event], artifacts: &[Name]) -> Self {
+        let mut all = Self::default();
+        for (index, (event, artifact)) in timeline.iter().zip(artifacts).enumerate() {
+            all.add(index, event, *artifact);
+        }
+        all.own_by_rank.finish();
+        all.own_by_pid.finish();
+        all
+    }
+
+    fn add(&mut self, index: usize, event: &Event, artifact: Name) {
+        match &event.what {
+            What::PythonException(exception) => {
+                self.exceptions.add((artifact, event.rank), index);
+                if !exception.exception.is_empty() {
+                    self.named_exceptions.add((artifact, event.rank), index);
+                }
+            }
+            What::ElasticFailure(failure) => {
+                if failure.root {
+                    self.elastic_roots.add((), index);
+                }
+                if let Some(pid) = event.pid.filter(|_| !failure.message.is_empty()) {
+                    self.elastic_words.add((artifact, pid), index);
+                }
+            }
+            What::DeviceAssert(_) => self.assertions.add(artifact, event, index),
+            What::DataloaderWorker(_) => self.workers.add(artifact, index),
+            What::Kernel(kernel) if kernel.family == "oom-kill" => self.oom_kills.add((artifact, event.pid), index),
+            _ => {}
+        }
+        if !event.survived && is_failure_of_its_own(event) {
+            if let Some(rank) = event.rank {
+                self.own_by_rank.add(rank, index);
+            }
+            if let Some(pid) = event.pid {
+                self.own_by_pid.add(pid, index);
+            }
+        }
+    }
+}
+
+/// The exceptions with which torchrun and `torch.multiprocessing.spawn` tell that a worker died.
+pub fn is_launcher(exception: &str) -> bool {
+    exception.ends_with("ChildFailedError") || exception.ends_with("ProcessExitedException")
+}
+
+/// How ends of connections report that the other end is gone.
+pub const LOST_PEER: [&str; 9] = [
+    "Connection closed by peer",
+    "Connection closed by remote peer",
+    "Connection reset by peer",
+    "Broken pipe",
+    "remote process exited",
+    "got 0 bytes",
+    "failed to recv",
+    "Watchdog caught collective operation timeout",
+    "NCCL communicator was aborted",
+];
+
+/// True for what does not itself tell of a peer.
+fn is_failure_of_its_own(event: &Event) -> bool {
+    let says_peer = |message: &str| LOST_PEER.iter().any(|words| message.contains(words));
+    match &event.what {
+        What::PythonException(exception) => {
+            !exception.ignored && !is_launcher(&exception.exception) && !says_peer(&exception.message)
+        }
+        What::NativeAbort(abort) => !says_peer(&abort.message),
+        What::ElasticFailure(failure) => failure.root || failure.signal.as_deref() != Some("SIGTERM"),
+        What::ProcessExit(exit) => {
+            exit.signal.as_deref().is_some_and(|signal| signal != "SIGTERM")
+                || exit.exit_code.is_some_and(|code| code > 0)
+        }
+        What::Watchdog(_) | What::NcclWarning(_) | What::NcclError(_) | What::Rendezvous(_) => false,
+        _ => true,
+    }
+}
+
+pub fn lines(event: &Event) -> Option<[u64; 2]> {
+    match &event.at {
+        Some(Place::Line(lines)) => Some(*lines),
+        _ => None,
+    }
+}
