@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 
-use crate::case::Outcome;
-use crate::cases::{self, Group, Size};
+use crate::case::{Case, Outcome};
+use crate::cases::{GROUPS, Size, Victim, repeats};
 use crate::load::{Load, Seen, quantile};
 use crate::server::{self, Server};
 use crate::states;
@@ -19,6 +19,8 @@ const HOSTILE: Duration = Duration::from_secs(300);
 const DOCUMENT: usize = 16 << 20;
 /// How much slower healthy requests may be at their 99th percentile.
 const SLOWER: f64 = 2.0;
+/// How much is added to the niceness of hostile clients.
+const HOSTILE_NICENESS: i32 = 10;
 /// Settings that let stalled clients show within the run.
 const SETTINGS: &str = "local_symbols = false\n[limits]\nreserved_disk_bytes = 4194304\n";
 
@@ -63,12 +65,8 @@ impl Plan {
     /// Does it all, telling how it goes.
     pub fn run(&self) -> anyhow::Result<Report> {
         let mut report = Report::default();
-        let groups: Vec<Group> = cases::all(self.size)
-            .into_iter()
-            .filter(|group| self.wants(group.name))
-            .collect();
-        if !groups.is_empty() {
-            self.requests(groups, &mut report)?;
+        if GROUPS.iter().any(|(name, _)| self.wants(name)) {
+            self.requests(&mut report)?;
         }
         for (name, state) in states::STATES.into_iter().filter(|(name, _)| self.wants(name)) {
             let folder = tempfile::tempdir()?;
@@ -82,9 +80,10 @@ impl Plan {
     }
 
     /// Hostile requests beside healthy ones, on one server.
-    fn requests(&self, groups: Vec<Group>, report: &mut Report) -> anyhow::Result<()> {
+    fn requests(&self, report: &mut Report) -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
         let mut server = Server::start(&self.binary, &folder.path().join("data"), SETTINGS)?;
+        let victim = victim(&server)?;
         let load = Load::start(server.address())?;
         std::thread::sleep(self.quiet);
         let quiet = load.stop();
@@ -92,10 +91,16 @@ impl Plan {
         say(report, format!("quiet: {}", healthy(&quiet)));
 
         let load = Load::start(server.address())?;
-        for group in groups {
-            attack(&mut server, &group, report)?;
-        }
-        let attacked = load.stop();
+        let hostile = || {
+            // Strangers have machines of their own: what they need of this one is not taken from healthy clients.
+            let _ = rustix::process::nice(HOSTILE_NICENESS);
+            self.attack_beside(&load, &mut server, &victim, report)
+        };
+        let mut attacked = std::thread::scope(|scope| {
+            let hostile = scope.spawn(hostile);
+            hostile.join().unwrap_or_else(|_| Err(anyhow!("the attack panicked")))
+        })?;
+        attacked.add(load.stop());
         say(report, format!("attacked: {}", healthy(&attacked)));
         if !attacked.refused.is_empty() {
             let shown = attacked.refused.iter().take(5).cloned().collect::<Vec<_>>();
@@ -115,21 +120,49 @@ impl Plan {
         left_over(&server, report);
         Ok(())
     }
+
+    /// Does what every group does, one after the other; what healthy clients saw meanwhile.
+    fn attack_beside(
+        &self,
+        load: &Load,
+        server: &mut Server,
+        victim: &Victim,
+        report: &mut Report,
+    ) -> anyhow::Result<Seen> {
+        let mut seen = Seen::default();
+        for (name, group) in GROUPS.into_iter().filter(|(name, _)| self.wants(name)) {
+            attack(server, name, &group(self.size, victim), report)?;
+            let during = load.latest();
+            say(report, format!("  beside them: {}", healthy(&during)));
+            seen.add(during);
+        }
+        Ok(seen)
+    }
+}
+
+/// A healthy report that hostile clients ask for, and one that has not come whole.
+fn victim(server: &Server) -> anyhow::Result<Victim> {
+    let artifact = "train.log".to_owned();
+    let log = "step 1 loss 2.31\n".repeat(500) + "ValueError: this one was here before\n";
+    let report = server.send(&artifact, log.as_bytes())?;
+    server.done(&report, HOSTILE)?;
+    let half = server.post(&repeats::declaration())?;
+    Ok(Victim { report, artifact, half })
 }
 
 /// Has the hostile clients of a group do what they do, one case after another.
-fn attack(server: &mut Server, group: &Group, report: &mut Report) -> anyhow::Result<()> {
+fn attack(server: &mut Server, group: &str, cases: &[Case], report: &mut Report) -> anyhow::Result<()> {
     let started = Instant::now();
     let mut reports = Vec::new();
     let mut slowest = (Duration::ZERO, String::new());
-    for case in &group.cases {
+    for case in cases {
         let outcome: Outcome = case.run(server.address());
         report.attacks += 1;
         if let Some(trouble) = outcome.wrong {
-            wrong(report, format!("{}: {}: {trouble}", group.name, outcome.name));
+            wrong(report, format!("{group}: {}: {trouble}", outcome.name));
         }
         if let Some(end) = server.ended() {
-            anyhow::bail!("{}: {}: {end}", group.name, outcome.name);
+            anyhow::bail!("{group}: {}: {end}", outcome.name);
         }
         if outcome.took > slowest.0 {
             slowest = (outcome.took, outcome.name.clone());
@@ -141,17 +174,16 @@ fn attack(server: &mut Server, group: &Group, report: &mut Report) -> anyhow::Re
             Ok(document) if document.to_string().len() > DOCUMENT => {
                 wrong(
                     report,
-                    format!("{}: {name}: its document has more than {DOCUMENT} bytes", group.name),
+                    format!("{group}: {name}: its document has more than {DOCUMENT} bytes"),
                 );
             }
             Ok(_) => {}
-            Err(error) => wrong(report, format!("{}: {name}: {error:#}", group.name)),
+            Err(error) => wrong(report, format!("{group}: {name}: {error:#}")),
         }
     }
     let line = format!(
-        "{}: {} cases in {:.1} s, slowest {:.1} s ({}), memory at most {} MiB",
-        group.name,
-        group.cases.len(),
+        "{group}: {} cases in {:.1} s, slowest {:.1} s ({}), memory at most {} MiB",
+        cases.len(),
         started.elapsed().as_secs_f64(),
         slowest.0.as_secs_f64(),
         slowest.1,

@@ -31,8 +31,8 @@ pub enum Expect {
 pub struct Case {
     /// What it is, in words.
     pub name: String,
-    /// What the client does.
-    pub steps: Vec<Step>,
+    /// What clients do: the first one the first of these, and so on, and then from the first again.
+    pub scripts: Vec<Vec<Step>>,
     /// How many clients do the same at one time.
     pub clients: usize,
     /// What may come of it.
@@ -69,9 +69,14 @@ impl Case {
 
     /// What a client does byte by byte.
     pub fn steps(name: impl Into<String>, steps: Vec<Step>) -> Self {
+        Self::scripts(name, vec![steps])
+    }
+
+    /// What several clients do, each something else, at one time.
+    pub fn scripts(name: impl Into<String>, scripts: Vec<Vec<Step>>) -> Self {
         Self {
             name: name.into(),
-            steps,
+            scripts,
             clients: 1,
             expect: Expect::Answered,
             patience: PATIENCE,
@@ -99,8 +104,10 @@ impl Case {
     /// Has the clients do what they do.
     pub fn run(&self, address: SocketAddr) -> Outcome {
         let answers: Vec<_> = std::thread::scope(|scope| {
-            let client = || scope.spawn(|| wire::play(address, &self.steps, self.patience));
-            let clients: Vec<_> = (0..self.clients).map(|_| client()).collect();
+            let scripts = self.scripts.iter().cycle().take(self.clients);
+            let clients: Vec<_> = scripts
+                .map(|steps| scope.spawn(|| wire::play(address, steps, self.patience)))
+                .collect();
             clients.into_iter().filter_map(|client| client.join().ok()).collect()
         });
         let mut outcome = Outcome {
@@ -126,7 +133,9 @@ impl Case {
             }
             (Expect::Nothing, _) | (Expect::Ended, None | Some(400)) => None,
             (_, None) => Some("the connection ended without an answer".to_owned()),
-            (expect, Some(status)) => wrong_status(expect, status).or_else(|| no_problem_document(answer, status)),
+            (expect, Some(status)) => wrong_status(expect, status)
+                .or_else(|| no_problem_document(answer, status))
+                .or_else(|| (status >= 400).then(|| leak(answer)).flatten()),
         };
         if self.expect == Expect::Done && wrong.is_none() {
             outcome.reports.extend(report_id(answer));
@@ -145,6 +154,16 @@ fn wrong_status(expect: Expect, status: u16) -> Option<String> {
         Expect::Answered | Expect::Ended | Expect::Nothing => true,
     };
     (!sound || !fits).then(|| format!("answered {status} where {expect:?} was expected"))
+}
+
+/// Parts of paths in the server's own folder: no answer tells how a server keeps what it has.
+const INSIDE: [&str; 5] = ["/staging/", "/blobs/", "/symbols/.", "whycrash.sqlite", "/index/"];
+
+/// What an answer tells of the server's inside.
+fn leak(answer: &Answer) -> Option<String> {
+    let body = String::from_utf8_lossy(&answer.body);
+    let told = INSIDE.into_iter().find(|inside| body.contains(inside));
+    told.map(|told| format!("the answer tells of {told:?}"))
 }
 
 /// What is missing from a refusal.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const PACE: Duration = Duration::from_millis(40);
 
 /// What healthy clients saw.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// How long each upload took until it was acknowledged.
     pub uploads: Vec<Duration>,
@@ -57,7 +57,12 @@ impl Load {
         Ok(Self { stop, seen, clients })
     }
 
-    /// Ends them; what they saw.
+    /// What they saw since this was asked last.
+    pub fn latest(&self) -> Seen {
+        std::mem::take(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Ends them; what they saw since then.
     pub fn stop(self) -> Seen {
         self.stop.store(true, Ordering::Relaxed);
         for client in self.clients {
@@ -65,6 +70,16 @@ impl Load {
             let _ = client.join();
         }
         std::mem::take(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Seen {
+    /// Adds what was seen later.
+    pub fn add(&mut self, later: Self) {
+        self.uploads.extend(later.uploads);
+        self.searches.extend(later.searches);
+        self.acknowledged.extend(later.acknowledged);
+        self.refused.extend(later.refused);
     }
 }
 

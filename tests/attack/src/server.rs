@@ -10,9 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use reqwest::blocking::Client;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// How often the server's memory is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -134,6 +136,19 @@ impl Server {
             bail!("{path}: {status}: {text}");
         }
         serde_json::from_str(&text).with_context(|| format!("{path} is no JSON"))
+    }
+
+    /// Sends a report of one artifact; its id.
+    pub fn send(&self, name: &str, data: &[u8]) -> anyhow::Result<String> {
+        self.post(&json!({"artifacts": [{"name": name, "data": STANDARD.encode(data)}]}))
+    }
+
+    /// Sends a report as JSON; its id.
+    pub fn post(&self, report: &Value) -> anyhow::Result<String> {
+        let reports = format!("http://{}/api/v1/reports", self.address);
+        let answer = self.client.post(reports).json(report).send()?.error_for_status()?;
+        let accepted: Value = answer.json()?;
+        Ok(accepted["id"].as_str().context("a report has an id")?.to_owned())
     }
 
     /// The state of a report, and what its failure says.

@@ -141,7 +141,13 @@ fn parse(bytes: &[u8]) -> Answer {
         .strip_prefix("http/1.")
         .and_then(|rest| rest.get(2..5)?.parse().ok());
     let chunked = head.contains("transfer-encoding: chunked");
-    let body = if chunked { unchunk(body) } else { body.to_vec() };
+    let length = header(&head, "content-length").and_then(|length| length.parse().ok());
+    let body = match length {
+        _ if chunked => unchunk(body),
+        // What comes behind is the answer to something else.
+        Some(length) if status != Some(100) => body.get(..length).unwrap_or(body).to_vec(),
+        _ => body.to_vec(),
+    };
     // The answer proper follows after "100 Continue".
     if status == Some(100) && !body.is_empty() {
         return parse(&body);

@@ -13,6 +13,8 @@ pub fn cases(size: Size) -> Vec<Case> {
     for path in ["/api/v1/reports", "/api/v1/minidump"] {
         cases.extend(broken(path, size));
         cases.push(packed_bomb(path, size));
+        cases.extend(odd(path, size));
+        cases.extend(boundaries(path, size));
     }
     cases.push(endless("/api/v1/reports", size));
     cases
@@ -84,6 +86,121 @@ fn broken(path: &str, size: Size) -> Vec<Case> {
         )
         .expect(Expect::Answered),
     ]
+}
+
+/// Parts that are forms themselves, packed, or named in every way there is.
+fn odd(path: &str, size: Size) -> Vec<Case> {
+    let many = size.pick(2_000, 50_000);
+    let with = |name: &str, body: String| {
+        let body = format!("{body}--x--\r\n");
+        form(format!("{path}: {name}"), path, body.as_bytes()).expect(Expect::Answered)
+    };
+    let headed = |headers: &str, data: &str| {
+        format!("--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.log\"\r\n{headers}\r\n{data}\r\n")
+    };
+    let nested = "Content-Type: multipart/mixed; boundary=x\r\n";
+    let mut cases = vec![
+        with(
+            "a form in a form",
+            headed(nested, &part("name=\"g\"; filename=\"b\"", "b")),
+        ),
+        with("forms in forms", headed(nested, "").repeat(many / 10)),
+        with(
+            "a part that says it is base64",
+            headed("Content-Transfer-Encoding: base64\r\n", "!!!!"),
+        ),
+        with(
+            "a part that says it is packed",
+            headed("Content-Encoding: gzip\r\n", "abc"),
+        ),
+        with("a part longer than it says", headed("Content-Length: 1\r\n", "abc")),
+        with(
+            "a part shorter than it says",
+            headed("Content-Length: 1000000\r\n", "abc"),
+        ),
+        with(
+            "a part with two lengths",
+            headed("Content-Length: 1\r\nContent-Length: 2\r\n", "abc"),
+        ),
+        with(
+            "a part with a length that is none",
+            headed("Content-Length: -1\r\n", "abc"),
+        ),
+        with(
+            "two dispositions",
+            headed("Content-Disposition: form-data; name=\"g\"\r\n", "a"),
+        ),
+        with("a folded header", headed("X: a\r\n b\r\n", "a")),
+        with("a header without a colon", headed("hello\r\n", "a")),
+        with("a type that is none", headed("Content-Type: \u{e9}/;;;=\r\n", "a")),
+        with(
+            "line ends of one kind",
+            "--x\nContent-Disposition: form-data; name=\"f\"\n\na\n".into(),
+        ),
+        with(
+            "files that are empty",
+            numbered(many, |n| part(&format!("name=\"f\"; filename=\"a{n}\""), "")),
+        ),
+        with("metadata in parts", part("name=\"metadata\"", "{}").repeat(many / 10)),
+        with("a field of every name", part("name=\"a\"", "b").repeat(300)),
+        with(
+            "text before the first part",
+            "y".repeat(size.pick(2, 64) << 20) + "\r\n" + &part("name=\"a\"", "b"),
+        ),
+        with(
+            "lines before the first part",
+            "--y\r\n".repeat(many * 10) + &part("name=\"a\"", "b"),
+        ),
+    ];
+    let names = [
+        "name*=utf-8''%e2%82%ac; filename*=utf-8''%e2%82%ac.log",
+        "name*=utf-8''%ff; filename*=utf-8''%00",
+        "name*=x''a; filename*=''",
+        "name=f; filename=a b c",
+        "name=\"f\"; filename=\"a\\\"b\"",
+        "name=\"f\"; filename=\"unclosed",
+        "name=\"f\"; filename=\"C:\\\\a\\\\b.log\"",
+        "name=\"f\"; filename=\"../../../../etc/passwd\"",
+        "name=\"f\"; filename=\"/dev/null\"",
+        "name=\"f\"; filename=\"a\"; filename=\"b\"",
+        "name=\"f\"; name=\"metadata\"; filename=\"a\"",
+        "name=\"\u{202e}\"; filename=\"\u{202e}gpj.exe\"",
+        "name=\"f\"; size=99999999999999999999; filename=\"a\"",
+    ];
+    cases.extend(names.map(|named| {
+        with(
+            &format!("a part with {named:.60}"),
+            part(named, "RuntimeError: named\n"),
+        )
+    }));
+    cases
+}
+
+/// Boundaries that are none, or end what they should not.
+fn boundaries(path: &str, size: Size) -> Vec<Case> {
+    let long = "b".repeat(size.pick(2, 30) << 10);
+    let boundaries = [
+        "",
+        "\"\"",
+        "\"",
+        " ",
+        "-",
+        "--",
+        "\"a b\"",
+        "a;b",
+        "a\u{e9}",
+        ".*",
+        "\"--x\"",
+        "x; boundary=y",
+        &long,
+    ];
+    let case = |boundary: &&str| {
+        let kind = format!("multipart/form-data; boundary={boundary}");
+        let body = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--{boundary}--\r\n");
+        let name = format!("{path}: the boundary {boundary:.20?}");
+        Case::request(name, "POST", path, &[("Content-Type", &kind)], body.as_bytes())
+    };
+    boundaries.iter().map(case).collect()
 }
 
 /// As Crashpad sends forms: packed. This one unpacks to a file of zeros without end.

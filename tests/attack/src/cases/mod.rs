@@ -1,11 +1,15 @@
 //! What strangers send, by what they aim at.
 
 mod access;
+mod addresses;
 mod artifacts;
 mod bodies;
+mod encodings;
 mod forms;
+mod headers;
 mod metadata;
 mod queries;
+pub mod repeats;
 mod stalls;
 mod symbols;
 mod uploads;
@@ -13,13 +17,22 @@ mod wires;
 
 use crate::case::Case;
 
-/// Cases that aim at one thing.
-#[derive(Debug)]
-pub struct Group {
-    /// What they aim at.
-    pub name: &'static str,
-    /// The cases.
-    pub cases: Vec<Case>,
+/// A report that is there: some cases ask for it in odd ways.
+#[derive(Clone, Debug)]
+pub struct Victim {
+    /// Its id.
+    pub report: String,
+    /// The name of its artifact, which is a log.
+    pub artifact: String,
+    /// A report whose artifact is declared and has not come.
+    pub half: String,
+}
+
+impl Victim {
+    /// Where its artifact is.
+    pub fn address(&self) -> String {
+        format!("/api/v1/reports/{}/artifacts/{}", self.report, self.artifact)
+    }
 }
 
 /// How large the cases are that can have any size.
@@ -41,51 +54,26 @@ impl Size {
     }
 }
 
-/// All cases.
-pub fn all(size: Size) -> Vec<Group> {
-    vec![
-        Group {
-            name: "metadata",
-            cases: metadata::cases(size),
-        },
-        Group {
-            name: "JSON bodies",
-            cases: bodies::cases(size),
-        },
-        Group {
-            name: "forms",
-            cases: forms::cases(size),
-        },
-        Group {
-            name: "uploads in chunks",
-            cases: uploads::cases(size),
-        },
-        Group {
-            name: "queries",
-            cases: queries::cases(),
-        },
-        Group {
-            name: "HTTP itself",
-            cases: wires::cases(size),
-        },
-        Group {
-            name: "access",
-            cases: access::cases(),
-        },
-        Group {
-            name: "symbols",
-            cases: symbols::cases(size),
-        },
-        Group {
-            name: "artifacts",
-            cases: artifacts::cases(size),
-        },
-        Group {
-            name: "clients that stall or vanish",
-            cases: stalls::cases(size),
-        },
-    ]
-}
+/// Makes the cases that aim at one thing.
+pub type Group = fn(Size, &Victim) -> Vec<Case>;
+
+/// All groups of cases, by what they aim at.
+pub const GROUPS: [(&str, Group); 14] = [
+    ("metadata", |size, _| metadata::cases(size)),
+    ("JSON bodies", |size, _| bodies::cases(size)),
+    ("forms", |size, _| forms::cases(size)),
+    ("uploads in chunks", |size, _| uploads::cases(size)),
+    ("queries", |_, _| queries::cases()),
+    ("HTTP itself", |size, _| wires::cases(size)),
+    ("addresses", |_, victim| addresses::cases(victim)),
+    ("headers", headers::cases),
+    ("packed bodies", |size, _| encodings::cases(size)),
+    ("the same again", repeats::cases),
+    ("access", |_, _| access::cases()),
+    ("symbols", |size, _| symbols::cases(size)),
+    ("artifacts", |size, _| artifacts::cases(size)),
+    ("clients that stall or vanish", |size, _| stalls::cases(size)),
+];
 
 /// A request that sends JSON.
 fn post_json(name: impl Into<String>, path: &str, body: &[u8]) -> Case {

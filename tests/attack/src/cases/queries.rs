@@ -44,6 +44,12 @@ pub fn cases() -> Vec<Case> {
     for sort in ["newest", "oldest", "", "relevance&sort=newest", "%00"] {
         cases.push(get(format!("sort {sort:?}"), format!("/api/v1/search?sort={sort}")));
     }
+    for text in combined() {
+        cases.push(get(
+            format!("query {text:.40?}"),
+            format!("/api/v1/search?q={}", encoded(&text)),
+        ));
+    }
     for path in ids() {
         cases.push(get(format!("address {path:.60}"), path).expect(Expect::Answered));
     }
@@ -150,6 +156,50 @@ fn texts() -> Vec<String> {
         "é".repeat(2048),
     ]);
     texts
+}
+
+/// Every operator with every other, and every field with every kind of value.
+fn combined() -> Vec<String> {
+    let operators = [
+        "-", "NOT ", "\"", "(", "+", "!", "~", "^2", "*", ":", "cause:", "-rank:", "host:\"", "\\",
+    ];
+    let pairs = operators
+        .iter()
+        .flat_map(|outer| operators.map(|inner| format!("{outer}{inner}a{outer}")));
+    let fields = [
+        "cause",
+        "signal",
+        "exception",
+        "host",
+        "job",
+        "rank",
+        "gpu",
+        "driver",
+        "torch",
+        "kind",
+        "plugin",
+        "signature",
+    ];
+    let values = [
+        "\"\"",
+        "*",
+        "\"a b\"*",
+        "-1",
+        "a:b",
+        "[0 TO 9]",
+        ">=1",
+        "\u{0}",
+        "\u{1F4A5}*",
+        "../x",
+        "\\",
+        "(a)",
+    ];
+    let asked = fields.iter().flat_map(|field| {
+        values
+            .into_iter()
+            .flat_map(move |value| [format!("{field}:{value}"), format!("-{field}:{value} {field}:{value}")])
+    });
+    pairs.chain(asked).collect()
 }
 
 /// Addresses with ids that are none.

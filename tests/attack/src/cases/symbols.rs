@@ -49,6 +49,7 @@ pub fn cases(size: Size) -> Vec<Case> {
         ),
     ];
     cases.extend(files.iter().map(|(name, data)| send(name, data)));
+    cases.extend(damaged(size).iter().map(|(name, data)| send_as_it_is(name, data)));
     let ids = [
         "",
         "0",
@@ -69,6 +70,62 @@ pub fn cases(size: Size) -> Vec<Case> {
         }
     }
     cases
+}
+
+/// A file as the command line sends it: the body itself.
+fn send_as_it_is(name: &str, data: &[u8]) -> Case {
+    let headers = [("Content-Type", "application/octet-stream")];
+    Case::request(format!("symbols: {name}"), "POST", PATH, &headers, data)
+}
+
+/// Files that start like symbols and are damaged in every way.
+fn damaged(size: Size) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    // Every number of the head, with the values at which arithmetic goes over.
+    for at in [16, 18, 20, 24, 32, 40, 48, 52, 54, 56, 58, 60, 62] {
+        for value in [0, 1, 0x7fff, 0xffff, u64::MAX >> 1, u64::MAX] {
+            files.push((
+                format!("an ELF head with {value:#x} at {at}"),
+                elf(&[(32, 64), (56, 1), (at, value)]),
+            ));
+        }
+    }
+    for length in [0, 3, 16, 63, 64, 65, 120] {
+        files.push((
+            format!("an ELF file of {length} bytes"),
+            elf(&[(32, 64), (56, 1)])[..length].to_vec(),
+        ));
+    }
+    let module = "MODULE Linux x86_64 5A865AB22664BC5E2A9FB3019E57AB3";
+    let many = size.pick(50_000, 1_000_000);
+    let lines = [
+        "FUNC ffffffffffffffff ffffffffffffffff 0 f\n",
+        "FUNC m 10 10\n",
+        "PUBLIC zz 0 f\n",
+        "STACK CFI INIT 0 ffffffffffffffff .cfa: $rsp 8 + .ra: .cfa -8 + ^\n",
+        "STACK WIN 4 0 0 0 0 0 0 0 0 1 $eip\n",
+        "FILE 99999999999999999999 a.c\n",
+        "INLINE 99999 1 1 1 0 1\nINLINE_ORIGIN 1 f\n",
+        "INFO CODE_ID zz\n",
+        "1000 10 4294967296 99999999\n",
+        "\u{0}\u{ff}\n",
+    ];
+    for (number, line) in lines.into_iter().enumerate() {
+        let text = format!("{module}{number:x}A a{number}.so\n{}", line.repeat(many / line.len()));
+        files.push((format!("a symbol file of {:?}", line.trim_end()), text.into_bytes()));
+    }
+    let starts: [(&str, &[u8]); 8] = [
+        ("Mach-O", b"\xcf\xfa\xed\xfe"),
+        ("a PE file", b"MZ\x90\0"),
+        ("an archive", b"!<arch>\n"),
+        ("a PDB", b"Microsoft C/C++ MSF 7.00\r\n"),
+        ("gzip", b"\x1f\x8b\x08"),
+        ("zstd", b"\x28\xb5\x2f\xfd"),
+        ("32 bits", b"\x7fELF\x01\x01\x01"),
+        ("another order", b"\x7fELF\x02\x02\x01"),
+    ];
+    files.extend(starts.map(|(name, start)| (format!("{name} and noise"), [start, &noise(50_000, 17)].concat())));
+    files
 }
 
 /// The head of an ELF file with numbers put in at some places.
