@@ -66,7 +66,7 @@ pub fn breakpad_symbols(artifacts: &Artifacts, data: &Path) -> Result<PathBuf> {
 }
 
 /// What a generator wrote under another name becomes the input when it is whole.
-fn once(path: PathBuf, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+pub fn once(path: PathBuf, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     if !path.exists() {
         eprintln!("making {} (once)", path.display());
         let partial = path.with_extension("partial");

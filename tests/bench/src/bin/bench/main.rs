@@ -5,6 +5,7 @@
 //! status 1 when a goal is missed or a row could not be measured.
 
 mod cost;
+mod failures;
 mod inputs;
 mod report;
 mod rows;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use whycrash_bench::{Artifacts, artifacts};
 
 use crate::cost::{Cost, Program};
+use crate::failures::FLOODS;
 use crate::{inputs, tools};
 
 /// A row stops early once it has taken this long and has at least [`LEAST_ROUNDS`].
@@ -346,25 +347,35 @@ fn recorder_race(folder: &Path, prefix: &str) -> Result<Race> {
     })
 }
 
-/// A long training log. What a search for a few of the phrases takes is the limit of what reading it can take.
+/// A long training log, and logs of nothing but failures. What a search for a few of the phrases takes is the limit of
+/// what reading can take.
 fn logs(data: &Path) -> Vec<Row<'_>> {
-    vec![Row::new("training log, ripgrep", Goal::BytesPerSecond(200e6), || {
-        let rg = tools::find("rg", "apt-get install ripgrep")?;
-        let log = inputs::training_log(data)?;
-        let phrases = [
-            "Traceback",
-            "CUDA out of memory",
-            "Segmentation fault",
-            "Watchdog caught",
-            "NVRM: Xid",
-        ];
-        let mut words: Vec<OsString> = vec![rg.into(), "-j1".into(), "-c".into()];
-        words.extend(phrases.into_iter().flat_map(|phrase| ["-e".into(), phrase.into()]));
-        words.push(log.clone().into());
-        Ok(Race {
-            input_bytes: size(std::slice::from_ref(&log))?,
-            ours: ours([log], &[])?,
-            theirs: Program::new(words),
-        })
-    })]
+    let mut rows = vec![Row::new("training log, ripgrep", Goal::BytesPerSecond(200e6), || {
+        log_race(inputs::training_log(data)?)
+    })];
+    rows.extend(
+        FLOODS
+            .iter()
+            .map(|flood| Row::new(flood.row, Goal::BytesPerSecond(60e6), || log_race(flood.make(data)?))),
+    );
+    rows
+}
+
+fn log_race(log: PathBuf) -> Result<Race> {
+    let rg = tools::find("rg", "apt-get install ripgrep")?;
+    let phrases = [
+        "Traceback",
+        "CUDA out of memory",
+        "Segmentation fault",
+        "Watchdog caught",
+        "NVRM: Xid",
+    ];
+    let mut words: Vec<OsString> = vec![rg.into(), "-j1".into(), "-c".into()];
+    words.extend(phrases.into_iter().flat_map(|phrase| ["-e".into(), phrase.into()]));
+    words.push(log.clone().into());
+    Ok(Race {
+        input_bytes: size(std::slice::from_ref(&log))?,
+        ours: ours([log], &[])?,
+        theirs: Program::new(words),
+    })
 }
