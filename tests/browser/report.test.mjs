@@ -54,6 +54,22 @@ describe('the ranks that hold the others up', () => {
     }));
 });
 
+test('a failure that was told again and again is one event that says how often, and leads to its last place', () =>
+  onPage(browser, server.url, {}, async (page) => {
+    const told = 700;
+    const log = 'RuntimeError: CUDA error: an illegal memory access was encountered\n'.repeat(told);
+    const { report, evidence } = await server.upload([['again.log', log]]);
+    const event = evidence.timeline.find((candidate) => candidate.count === told);
+    assert.ok(event, 'no event says how often it was told');
+    await page.goto(`/reports/${report.id}?at=event:${event.event}&v=1`);
+    const row = page.locator(`[data-place="event:${event.event}"]`);
+    await row.getByText(`× ${told}`).waitFor();
+    await row.getByRole('link', { name: 'last time' }).click();
+    const [last] = event.last_at.line;
+    assert.equal(last, told);
+    await page.locator(`[data-place="again.log:${last}"][aria-current="location"]`).waitFor();
+  }));
+
 test('a rank that is named leads to what it left itself', () =>
   onPage(browser, server.url, {}, async (page) => {
     const own = reports.joined.evidence.timeline.find((event) => event.rank === 2);

@@ -1,9 +1,10 @@
 /** A real whycrash-server on a free loopback port, with a data folder of its own. */
-import { spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const CORPUS = path.join(ROOT, 'tests/corpus');
@@ -19,16 +20,19 @@ export class Server {
   #port;
   url = '';
 
-  static async start() {
+  /** Starts a server with these settings, as in whycrash.toml. */
+  static async start(settings = '') {
     const server = new Server();
     server.#data = await mkdtemp(path.join(tmpdir(), 'whycrash-browser-'));
+    await writeFile(path.join(server.#data, 'whycrash.toml'), settings);
     await server.resume();
     return server;
   }
 
   /** Starts the process: the first time on any free port, and on the same one after a {@link halt}. */
   async resume() {
-    const args = ['--listen', `127.0.0.1:${this.#port ?? 0}`, '--data', this.#data];
+    const config = path.join(this.#data, 'whycrash.toml');
+    const args = ['--listen', `127.0.0.1:${this.#port ?? 0}`, '--data', this.#data, '--config', config];
     this.#process = spawn(BINARY, args, { cwd: this.#data, stdio: ['ignore', 'pipe', 'pipe'] });
     this.url = await listening(this.#process);
     this.#port = new URL(this.url).port;
@@ -44,6 +48,13 @@ export class Server {
   async stop() {
     await this.halt();
     await rm(this.#data, { recursive: true });
+  }
+
+  /** Makes a token with this scope; from the first on, every request needs one. */
+  async token(scope) {
+    const args = ['--data', this.#data, 'token', 'create', '--scope', scope];
+    const { stdout } = await promisify(execFile)(BINARY, args);
+    return stdout.trim();
   }
 
   /** Uploads a case of the labelled corpus and waits until it is read. Returns its document. */
