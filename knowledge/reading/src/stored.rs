@@ -4,14 +4,19 @@
 //! `evidence` only its first entries; each text has a part. So what is bulky is read only by who asks for it. Parts are
 //! JSON, texts as they are, all of them Zstandard (RFC 8878) with a checksum: a part that was torn is found out, and
 //! made anew from the artifacts.
+//!
+//! Most reports are a few kilobytes, which pack badly by themselves. So `evidence` is packed with [`SPECIMEN`] as its
+//! dictionary, and a text with `evidence`, which quotes it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tempfile::{SpooledData, SpooledTempFile};
 use whycrash_evidence::readers::Lines;
 use whycrash_evidence::{Evidence, Limits};
 
@@ -24,6 +29,11 @@ pub const READER_VERSION: u32 = 1;
 const SCHEMA: u32 = 1;
 /// Name of the part that every stored report has.
 pub const HEAD: &str = "evidence";
+/// Evidence of some reports, for the member names and words that all have. What is stored can be unpacked with this very
+/// text alone: it is never edited, and another one needs another name of the head part.
+const SPECIMEN: &[u8] = include_bytes!("specimen.jsonl");
+/// Bytes of the head that a text is packed with.
+const DICTIONARY_BYTES: usize = 64 << 10;
 /// Bytes, as JSON, up to which a list stays in the head as a whole.
 const WHOLE_BYTES: usize = 32 << 10;
 /// Bytes of a longer list's first entries that stay there.
@@ -125,10 +135,13 @@ impl Report {
             parts,
             evidence: self.evidence,
         };
-        write(folder, HEAD, |to| Ok(serde_json::to_writer(to, &head)?))?;
+        let head = serde_json::to_vec(&head)?;
+        write(folder, HEAD, SPECIMEN, |to| to.write_all(&head))?;
         for (number, text) in self.texts.iter().enumerate() {
             let mut from = text.lines()?.reader();
-            write(folder, &text_part(number), |to| io::copy(&mut from, to).map(drop))?;
+            write(folder, &text_part(number), dictionary(&head), |to| {
+                io::copy(&mut from, to).map(drop)
+            })?;
         }
         Ok(())
     }
@@ -138,13 +151,15 @@ impl Report {
     /// # Errors
     /// When a part is missing or damaged; texts are looked at only when somebody reads them.
     pub fn load(parts: &Parts) -> Result<Self, LoadError> {
+        let head = parts.bytes(HEAD)?;
         let Head {
             report,
             texts,
             parts: lists,
             mut evidence,
             ..
-        } = parts.head()?;
+        } = serde_json::from_slice(&head).map_err(damaged(HEAD))?;
+        let dictionary: Arc<[u8]> = dictionary(&head).into();
         let is_split = |name: &str| lists.contains_key(name);
         parts.fill(is_split("threads"), "threads", &mut evidence.threads)?;
         parts.fill(is_split("modules"), "modules", &mut evidence.modules)?;
@@ -157,7 +172,9 @@ impl Report {
         Ok(Self {
             head: report,
             evidence,
-            texts: texts.filter_map(|(number, text)| parts.text(number, text)).collect(),
+            texts: texts
+                .filter_map(|(number, text)| parts.text(number, text, &dictionary))
+                .collect(),
         })
     }
 }
@@ -218,15 +235,12 @@ impl Parts {
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Read + '_>, LoadError> {
-        let unpacked: io::Result<Box<dyn Read>> = match self.body(name)? {
+        let dictionary = if name == HEAD { SPECIMEN } else { &[] };
+        match self.body(name)? {
             // What was stored before there were parts is JSON as it is.
             Body::Memory(bytes) if bytes.starts_with(b"{") => Ok(Box::new(bytes.as_slice())),
-            Body::Memory(bytes) => zstd::Decoder::new(bytes.as_slice()).map(|decoder| Box::new(decoder) as _),
-            Body::File(path) => File::open(path)
-                .and_then(zstd::Decoder::new)
-                .map(|decoder| Box::new(decoder) as _),
-        };
-        unpacked.map_err(damaged(name))
+            body => unpack(body, dictionary).map_err(damaged(name)),
+        }
     }
 
     fn body(&self, name: &str) -> Result<&Body, LoadError> {
@@ -234,21 +248,36 @@ impl Parts {
     }
 
     /// A text; none for an artifact whose time was over.
-    fn text(&self, number: usize, text: StoredText) -> Option<Text> {
+    fn text(&self, number: usize, text: StoredText, dictionary: &Arc<[u8]>) -> Option<Text> {
         let body = self.0.get(&text_part(number))?.clone();
-        let open = move || match &body {
-            Body::Memory(bytes) => Lines::of_text(zstd::decode_all(bytes.as_slice())?, &unbounded()),
-            Body::File(path) => Lines::of_file(unpacked(path)?, &unbounded()),
+        let dictionary = Arc::clone(dictionary);
+        let open = move || {
+            // A small one stays in memory, any other goes to a file that nobody else sees.
+            let mut unpacked = SpooledTempFile::new(WHOLE_BYTES);
+            io::copy(&mut unpack(&body, &dictionary)?, &mut unpacked)?;
+            match unpacked.into_inner() {
+                SpooledData::InMemory(text) => Lines::of_text(text.into_inner(), &unbounded()),
+                SpooledData::OnDisk(file) => Lines::of_file(file, &unbounded()),
+            }
         };
         Some(Text::stored(text.artifact, text.lines, Box::new(open)))
     }
 }
 
-/// The text of a file that is a part, in a file that nobody else sees.
-fn unpacked(path: &Path) -> io::Result<File> {
-    let mut file = tempfile::tempfile()?;
-    zstd::stream::copy_decode(File::open(path)?, &mut file)?;
-    Ok(file)
+/// The bytes of a part as they were before they were packed.
+fn unpack<'a>(body: &'a Body, dictionary: &'a [u8]) -> io::Result<Box<dyn Read + 'a>> {
+    Ok(match body {
+        Body::Memory(bytes) => Box::new(zstd::Decoder::with_dictionary(bytes.as_slice(), dictionary)?),
+        Body::File(path) => {
+            let file = BufReader::new(File::open(path)?);
+            Box::new(zstd::Decoder::with_dictionary(file, dictionary)?)
+        }
+    })
+}
+
+/// The part of a head that texts are packed with.
+fn dictionary(head: &[u8]) -> &[u8] {
+    head.get(..DICTIONARY_BYTES).unwrap_or(head)
 }
 
 /// A text was cut to the readers' limits before it was stored.
@@ -281,7 +310,7 @@ fn split<T: Serialize>(
         }
     }
     if size > WHOLE_BYTES {
-        write(folder, name, |to| Ok(serde_json::to_writer(to, &list)?))?;
+        write(folder, name, &[], |to| Ok(serde_json::to_writer(to, &list)?))?;
         let entries = list.len();
         parts.insert(name.to_owned(), Part { entries, shown });
         list.truncate(shown);
@@ -289,8 +318,14 @@ fn split<T: Serialize>(
     Ok(())
 }
 
-fn write(folder: &Path, name: &str, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut encoder = zstd::Encoder::new(File::create_new(folder.join(name))?, LEVEL)?;
+fn write(
+    folder: &Path,
+    name: &str,
+    dictionary: &[u8],
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let file = File::create_new(folder.join(name))?;
+    let mut encoder = zstd::Encoder::with_dictionary(file, LEVEL, dictionary)?;
     encoder.include_checksum(true)?;
     let mut buffered = io::BufWriter::with_capacity(64 << 10, encoder);
     content(&mut buffered)?;

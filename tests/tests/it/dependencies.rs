@@ -19,7 +19,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "whycrash-hostile-plugins",
         &["whycrash-plugin-host", "whycrash-evidence"],
     ),
-    ("whycrash-bench", &["whycrash-evidence", "whycrash-symbols"]),
+    (
+        "whycrash-bench",
+        &["whycrash-evidence", "whycrash-symbols", "whycrash-plugin-host"],
+    ),
     (
         "whycrash-plugin-host",
         &[

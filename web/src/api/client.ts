@@ -1,7 +1,19 @@
 /** Requests to the server. Every failure is an {@link ApiError} that says what to do about it. */
 import { headers } from '../lib/access';
 import { safeJson } from '../lib/safetext';
-import type { Cause, Document, Evidence, Group, Lines, Plugin, Progress, RecentAnswer, SearchAnswer, Uploaded } from './types';
+import type {
+  Cause,
+  DiagnosisVersion,
+  Document,
+  Evidence,
+  Group,
+  Lines,
+  Plugin,
+  Progress,
+  RecentAnswer,
+  SearchAnswer,
+  Uploaded,
+} from './types';
 
 /** A request that did not work, in the words of the server's problem document (RFC 9457) where there is one. */
 export class ApiError extends Error {
@@ -44,6 +56,8 @@ export const api = {
   report: (id: string) => get<Document>(reportPath(id)),
   /** Lists of the evidence, whole. */
   part: (id: string, path: string) => get<Evidence>(`${reportPath(id)}/${path}`),
+  /** The versions of a report's diagnosis, the last one first. */
+  diagnoses: (id: string) => get<{ diagnoses?: DiagnosisVersion[] }>(`${reportPath(id)}/diagnoses`),
   remove,
   state: (id: string) => get<Progress>(`${reportPath(id)}/state`),
   lines: (id: string, name: string, from: number, to: number, signal: AbortSignal) => get<Lines>(linesPath(id, name, from, to), signal),

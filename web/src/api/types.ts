@@ -53,6 +53,15 @@ export interface Document extends Progress {
   parts?: { [list: string]: ListPart };
 }
 
+/** One version of what was concluded of a report. */
+export interface DiagnosisVersion {
+  version?: number;
+  /** When it was made (RFC 3339). */
+  made?: string;
+  /** Ids of the causes it found, best first. */
+  causes?: string[];
+}
+
 /** A list of which a document has the first entries. */
 export interface ListPart {
   /** How many there are. */

@@ -2,6 +2,7 @@
 
 mod answers;
 mod corpus;
+mod diagnosis;
 mod document;
 mod hostile;
 mod refused;
