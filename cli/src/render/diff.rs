@@ -52,22 +52,19 @@ fn ranked(cause: &Value) -> String {
 }
 
 fn changed(cause: &Value) -> String {
-    let pair = |member: &str| {
-        let of = |index: usize| {
-            cause
-                .get(member)
-                .and_then(|pair| pair.get(index))
-                .and_then(Value::as_f64)
-        };
+    let pair = |member: &str, shown: fn(&Value) -> String| {
+        let of = |index: usize| cause.get(member).and_then(|pair| pair.get(index)).map(shown);
         (of(0).unwrap_or_default(), of(1).unwrap_or_default())
     };
-    let (rank, confidence) = (pair("rank"), pair("confidence"));
+    let rank = pair("rank", |rank| (rank.as_u64().unwrap_or_default() + 1).to_string());
+    let confidence = pair("confidence", |value| {
+        format!("{:.2}", value.as_f64().unwrap_or_default())
+    });
     let mut what = Vec::new();
-    if rank.0 != rank.1 {
-        what.push(format!("number {} → {}", rank.0 + 1.0, rank.1 + 1.0));
-    }
-    if confidence.0 != confidence.1 {
-        what.push(format!("confidence {:.2} → {:.2}", confidence.0, confidence.1));
+    for (name, (before, after)) in [("number", rank), ("confidence", confidence)] {
+        if before != after {
+            what.push(format!("{name} {before} → {after}"));
+        }
     }
     if cause.get("reasons").and_then(Value::as_bool) == Some(true) {
         what.push("for other reasons".to_owned());

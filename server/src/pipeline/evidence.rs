@@ -16,7 +16,8 @@ const INLINE_BYTES: u64 = 64 << 10;
 pub struct Loaded {
     /// Its parts. One whose blob is gone is missing.
     pub parts: Parts,
-    _blobs: Vec<LocalBlob>,
+    /// Those that are blobs.
+    pub blobs: Vec<LocalBlob>,
 }
 
 /// Makes stored evidence readable.
@@ -30,7 +31,7 @@ pub async fn load(blobs: &dyn Blobs, evidence: StoredEvidence) -> Result<Loaded>
                     continue;
                 };
                 let path = blob.path.clone();
-                loaded._blobs.push(blob);
+                loaded.blobs.push(blob);
                 Body::File(path)
             }
         };

@@ -68,7 +68,7 @@ impl Worker {
         let renewal = self.keep_lease(job);
         let arrivals = self.processor.stores.arrivals.now();
         let found = self.processor.process(job);
-        let modules = self.modules(&found);
+        let modules = modules(&found);
         let settled = self.wait(self.settle_at_last(job, &found));
         renewal.abort();
         let outcome = match (&found, settled) {
@@ -92,13 +92,6 @@ impl Worker {
         }
         metrics::counter!("whycrash_jobs_total", "outcome" => outcome).increment(1);
         metrics::histogram!("whycrash_job_seconds").record(started.elapsed().as_secs_f64());
-    }
-
-    /// Which binaries the stacks that were read lead through.
-    fn modules(&self, found: &Found) -> Vec<ModuleUse> {
-        let outcome = found.as_ref().ok().and_then(Option::as_ref);
-        let evidence = outcome.and_then(|outcome| outcome.evidence.as_ref());
-        evidence.map(|(_, modules)| modules.clone()).unwrap_or_default()
     }
 
     fn jobs(&self) -> &dyn Jobs {
@@ -177,4 +170,11 @@ impl Worker {
         }
         stores.jobs.fail(job, &reason, None).await
     }
+}
+
+/// Which binaries the stacks that were read lead through.
+fn modules(found: &Found) -> Vec<ModuleUse> {
+    let outcome = found.as_ref().ok().and_then(Option::as_ref);
+    let evidence = outcome.and_then(|outcome| outcome.evidence.as_ref());
+    evidence.map(|(_, modules)| modules.clone()).unwrap_or_default()
 }

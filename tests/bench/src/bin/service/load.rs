@@ -63,7 +63,7 @@ fn log(number: usize) -> String {
         .map(|step| {
             format!(
                 "[{number}] step {step} | loss {:.4} | lr 3e-4 | 412 ms\n",
-                10.0 / (step + 1) as f64
+                10.0 / f64::from(step + 1)
             )
         })
         .collect();
