@@ -6,6 +6,7 @@ use regex_lite::Regex;
 use serde_json::Value;
 
 use crate::Flaw;
+use crate::glance::{Glance, Words};
 use crate::table::{Members, Scalar, Test};
 
 /// Bytes of a value that patterns look at: messages quote whole programs.
@@ -22,6 +23,8 @@ pub struct Condition {
     one_of: Vec<Scalar>,
     none_of: Vec<Scalar>,
     matches: Option<Regex>,
+    /// Words without which `matches` can not.
+    words: Option<Words>,
     lacks: Option<Regex>,
     from: Option<f64>,
     to: Option<f64>,
@@ -51,6 +54,7 @@ impl Condition {
             one_of: members.one_of.clone(),
             none_of: members.none_of.clone(),
             matches: pattern(&members.matches)?,
+            words: members.matches.as_deref().map(Words::of),
             lacks: pattern(&members.lacks)?,
             from: members.from,
             to: members.to,
@@ -85,6 +89,11 @@ impl Condition {
                 .matches
                 .as_ref()
                 .is_none_or(|pattern| catch(pattern, &text(value), caught))
+    }
+
+    /// Whether it may hold of a value that is part of what was glanced at.
+    pub(crate) fn may_hold(&self, glance: &Glance) -> bool {
+        self.words.as_ref().is_none_or(|words| words.may_be_in(glance))
     }
 
     /// Names of its pattern's groups.

@@ -18,6 +18,7 @@
 
 mod condition;
 mod frame;
+mod glance;
 mod rule;
 mod table;
 mod template;

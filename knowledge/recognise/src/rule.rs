@@ -1,5 +1,6 @@
 //! A table held against what happened.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex_lite::Regex;
@@ -7,6 +8,7 @@ use serde_json::Value;
 
 use crate::condition::{self, Caught, Condition};
 use crate::frame::{self, Framed, Sought};
+use crate::glance::{Glance, Words};
 use crate::table::{FramePattern, Pattern, Table, Test};
 use crate::{Flaw, template};
 
@@ -25,6 +27,18 @@ pub struct Happened {
     pub primary: bool,
     /// Whether the process went on after it.
     pub survived: bool,
+    /// What a glance at it shows, once somebody has looked.
+    pub seen: Seen,
+}
+
+/// What a glance at an event shows: its words, so that tables which need others are not tried.
+#[derive(Clone, Debug, Default)]
+pub struct Seen(OnceCell<Glance>);
+
+impl Happened {
+    fn glance(&self) -> &Glance {
+        self.seen.0.get_or_init(|| Glance::of(&self.text, &self.detail))
+    }
 }
 
 /// What surrounds an event: the rest of the report.
@@ -64,6 +78,8 @@ pub struct Match {
 struct Shape {
     kind: String,
     text: Option<Regex>,
+    /// Words without which `text` can not match.
+    words: Option<Words>,
     particulars: BTreeMap<String, Condition>,
 }
 
@@ -90,6 +106,7 @@ impl Shape {
             text: text
                 .map(|pattern| condition::compile(&format!("{key}text"), pattern))
                 .transpose()?,
+            words: text.map(Words::of),
             particulars: conditions(&format!("{key}where"), particulars)?,
         })
     }
@@ -105,6 +122,11 @@ impl Shape {
 
     fn fits(&self, event: &Happened, caught: &mut Caught) -> bool {
         event.kind == self.kind
+            && self.words.as_ref().is_none_or(|words| words.may_be_in(event.glance()))
+            && self
+                .particulars
+                .values()
+                .all(|condition| condition.may_hold(event.glance()))
             && self.particulars.iter().all(|(path, condition)| {
                 let value = at(&event.detail, path);
                 if let Some(value) = value.filter(|value| !value.is_null()) {

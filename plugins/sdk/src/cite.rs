@@ -39,7 +39,11 @@ pub fn frame(thread: &Thread, index: u32, frame: &Frame) -> Citation {
             thread: thread.id.clone(),
             index,
         }),
-        quote: frame.function.clone().unwrap_or_default(),
+        // Where the function has no name, its binary or its file is what stands there.
+        quote: [&frame.function, &frame.module, &frame.file]
+            .into_iter()
+            .find_map(Clone::clone)
+            .unwrap_or_default(),
     }
 }
 

@@ -40,10 +40,11 @@ impl Finding {
         self
     }
 
-    /// A place that proves it.
+    /// A place that proves it. One that says nothing, such as a frame of which only the address is known, proves nothing and is
+    /// left out.
     #[must_use]
     pub fn cite(mut self, citation: Citation) -> Self {
-        if !self.0.citations.contains(&citation) {
+        if !citation.quote.is_empty() && !self.0.citations.contains(&citation) {
             self.0.citations.push(citation);
         }
         self

@@ -50,7 +50,7 @@ fn event(kind: &str, detail: Value) -> Happened {
         detail,
         artifact: "train.log".to_owned(),
         primary: true,
-        survived: false,
+        ..Happened::default()
     }
 }
 

@@ -11,14 +11,13 @@ use whycrash_plugin::{Diagnosis, Event, Info, Needs, Plugin, Report};
 struct Distributed;
 
 /// Every cause it can name.
-const CAUSES: [&str; 25] = [
+const CAUSES: [&str; 24] = [
     "ddp-param-shape",
     "ddp-ready-twice",
     "ddp-unused-params",
     "dist-dead-peer",
     "dist-dtype-mismatch",
     "dist-gil-hang",
-    "dist-key-set-mismatch",
     "dist-monitored-barrier",
     "dist-multi-pg-order",
     "dist-op-mismatch",

@@ -56,17 +56,26 @@ impl<'r> Read<'r> {
         cited.map(|(index, frame)| walk.cite(*index, frame)).collect()
     }
 
-    /// The thread that an event names as its own; else the first that crashed.
+    /// The thread that an event names as its own; else the main one of a dump that a timer asked for, or the first that crashed.
     fn walk(&self, event: &Happened) -> Option<Walk<'r>> {
         let own = ["thread", "stack"]
             .iter()
             .find_map(|name| event.detail.get(name)?.as_str());
         let mut threads = self.report.walks().take(THREADS);
+        if told_by_timer(event) {
+            // All stacks were printed, the main thread's last.
+            return threads.filter(|walk| walk.thread.artifact == event.artifact).last();
+        }
         match own {
             Some(id) => threads.find(|walk| walk.thread.id == id && walk.thread.artifact == event.artifact),
             None => threads.next().filter(|walk| walk.thread.crashed),
         }
     }
+}
+
+fn told_by_timer(event: &Happened) -> bool {
+    let error = event.detail.get("error").and_then(Value::as_str);
+    event.kind == "fatal-python-error" && error.is_some_and(|error| error.starts_with("Timeout"))
 }
 
 /// Lines between two tracebacks of a chain.
@@ -148,5 +157,6 @@ fn happened(event: &Event) -> Happened {
         artifact: event.artifact.clone(),
         primary: event.primary,
         survived: event.survived,
+        ..Happened::default()
     }
 }

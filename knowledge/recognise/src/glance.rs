@@ -1,0 +1,271 @@
+//! A look at a text that tells which patterns can not match it, without matching them.
+//!
+//! Most patterns hold words that every match has. A text that lacks them needs no matching, and which runs of three letters a
+//! text has is known after one pass over it, for all patterns together.
+
+use serde_json::Value;
+
+/// Bits of a glance.
+const BITS: usize = 1 << 16;
+/// Letters that are looked at together.
+const RUN: usize = 3;
+
+/// Which runs of letters a text has, as far as that fits in so many bits. Case does not count.
+#[derive(Clone, Debug)]
+pub(crate) struct Glance(Vec<u64>);
+
+impl Glance {
+    pub(crate) fn of(text: &str, detail: &Value) -> Self {
+        let mut glance = Self(vec![0; BITS / 64]);
+        glance.add(text);
+        glance.add_all(detail);
+        glance
+    }
+
+    fn add_all(&mut self, value: &Value) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.add_all(item)),
+            Value::Object(members) => members.values().for_each(|member| self.add_all(member)),
+            Value::String(text) => self.add(text),
+            other => self.add(&other.to_string()),
+        }
+    }
+
+    fn add(&mut self, text: &str) {
+        for run in text.as_bytes().windows(RUN) {
+            let bit = bit(run);
+            self.0[bit / 64] |= 1 << (bit % 64);
+        }
+    }
+
+    fn may_have(&self, word: &[u8]) -> bool {
+        word.windows(RUN).all(|run| {
+            let bit = bit(run);
+            self.0[bit / 64] >> (bit % 64) & 1 == 1
+        })
+    }
+}
+
+fn bit(run: &[u8]) -> usize {
+    let folded = run.iter().fold(0_u32, |sum, byte| {
+        sum.wrapping_mul(0x0100_0193) ^ u32::from(byte.to_ascii_lowercase()).wrapping_mul(0x9e37_79b1)
+    });
+    (folded >> 16) as usize % BITS
+}
+
+/// Words of which every text that a pattern matches has at least one; `None` where nothing is certain.
+#[derive(Clone, Debug)]
+pub(crate) struct Words(Option<Vec<String>>);
+
+impl Words {
+    pub(crate) fn of(pattern: &str) -> Self {
+        let mut letters = pattern.chars().peekable();
+        let words = alternatives(&mut letters);
+        // What is left over was not understood.
+        Self(words.filter(|_| letters.peek().is_none()))
+    }
+
+    pub(crate) fn may_be_in(&self, glance: &Glance) -> bool {
+        let Some(words) = &self.0 else { return true };
+        words.iter().any(|word| glance.may_have(word.as_bytes()))
+    }
+}
+
+type Letters<'p> = std::iter::Peekable<std::str::Chars<'p>>;
+
+/// Alternatives up to the end of the group or of the pattern: the words of all of them.
+fn alternatives(letters: &mut Letters) -> Option<Vec<String>> {
+    let mut all = Some(Vec::new());
+    loop {
+        let words = sequence(letters);
+        all = all.zip(words).map(|(mut all, words)| {
+            all.extend(words);
+            all
+        });
+        if letters.peek() != Some(&'|') {
+            return all;
+        }
+        letters.next();
+    }
+}
+
+/// One alternative: the best words that it can not do without.
+fn sequence(letters: &mut Letters) -> Option<Vec<String>> {
+    let mut best: Option<Vec<String>> = None;
+    let mut run = String::new();
+    while let Some(letter) = letters.peek().copied() {
+        let piece = match letter {
+            '|' | ')' => break,
+            '(' => Piece::Group(group(letters)),
+            '[' => {
+                class(letters);
+                Piece::Any
+            }
+            '.' | '^' | '$' => {
+                letters.next();
+                Piece::Any
+            }
+            '\\' => {
+                letters.next();
+                match letters.next() {
+                    Some(escaped) if !escaped.is_ascii_alphanumeric() => Piece::Letter(escaped),
+                    // `\x27` and the like: a letter that is not worth reading.
+                    Some('x' | 'u') => {
+                        letters.next();
+                        letters.next();
+                        Piece::Any
+                    }
+                    _ => Piece::Any,
+                }
+            }
+            _ => {
+                letters.next();
+                Piece::Letter(letter)
+            }
+        };
+        let (may_be_absent, repeats) = quantifier(letters);
+        match piece {
+            Piece::Letter(letter) if !may_be_absent => {
+                run.push(letter);
+                if repeats {
+                    better(&mut best, vec![std::mem::take(&mut run)]);
+                }
+            }
+            piece => {
+                better(&mut best, vec![std::mem::take(&mut run)]);
+                if let (Piece::Group(Some(words)), false) = (piece, may_be_absent) {
+                    better(&mut best, words);
+                }
+            }
+        }
+    }
+    better(&mut best, vec![run]);
+    best
+}
+
+enum Piece {
+    Letter(char),
+    Group(Option<Vec<String>>),
+    Any,
+}
+
+/// Keeps the words of which the shortest is longest.
+fn better(best: &mut Option<Vec<String>>, words: Vec<String>) {
+    let shortest = |words: &[String]| words.iter().map(String::len).min().unwrap_or(0);
+    let known = best.as_deref().map_or(0, shortest);
+    if shortest(&words) >= RUN && shortest(&words) > known {
+        *best = Some(words);
+    }
+}
+
+fn group(letters: &mut Letters) -> Option<Vec<String>> {
+    letters.next();
+    if letters.peek() == Some(&'?') {
+        // `(?:`, `(?i)`, `(?<name>`: up to what ends the head.
+        for letter in letters.by_ref() {
+            match letter {
+                ')' => return None,
+                ':' | '>' => break,
+                _ => {}
+            }
+        }
+    }
+    let words = alternatives(letters);
+    letters.next();
+    words
+}
+
+fn class(letters: &mut Letters) {
+    letters.next();
+    if letters.peek() == Some(&'^') {
+        letters.next();
+    }
+    // A bracket that comes first is a member.
+    let mut is_first = true;
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => {
+                letters.next();
+            }
+            ']' if !is_first => return,
+            _ => {}
+        }
+        is_first = false;
+    }
+}
+
+/// Whether what stands before may be absent, and whether it may be there several times.
+fn quantifier(letters: &mut Letters) -> (bool, bool) {
+    let found = match letters.peek() {
+        Some('?' | '*') => {
+            letters.next();
+            (true, true)
+        }
+        Some('+') => {
+            letters.next();
+            (false, true)
+        }
+        Some('{') => {
+            letters.next();
+            let count: String = letters.by_ref().take_while(|letter| *letter != '}').collect();
+            (count.starts_with('0') || count.starts_with(','), true)
+        }
+        _ => return (false, false),
+    };
+    if letters.peek() == Some(&'?') {
+        letters.next();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Glance, Words};
+
+    fn words(pattern: &str) -> Option<Vec<String>> {
+        Words::of(pattern).0
+    }
+
+    #[test]
+    fn words_are_those_that_no_match_can_do_without() {
+        let some = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(words("no space left"), some(&["no space left"]));
+        assert_eq!(
+            words(r"\[Errno 28\]|No space left"),
+            some(&["[Errno 28]", "No space left"])
+        );
+        assert_eq!(
+            words(r"undefined symbol: (?<symbol>\w+)"),
+            some(&["undefined symbol: "])
+        );
+        assert_eq!(words("(?:first|second) of"), some(&["first", "second"]));
+        assert_eq!(words("colou?r of it"), some(&["r of it"]));
+        assert_eq!(words("(?i)timed? out"), some(&["time"]));
+        assert_eq!(words("a{0,3}abcd"), some(&["abcd"]));
+        for pattern in [r"\w+", "", "a|longer word", "x.y.z", "(?:long enough)?", "[Nn]o"] {
+            assert_eq!(words(pattern), None, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_glance_rules_out_only_what_is_not_there() {
+        let glance = Glance::of(
+            "RuntimeError: no kernel image",
+            &json!({"message": ["Address already in use"], "code": 209}),
+        );
+        for there in [
+            "no KERNEL image",
+            "already in use",
+            "209",
+            "absent words|in use",
+            r"\w+",
+        ] {
+            assert!(Words::of(there).may_be_in(&glance), "{there}");
+        }
+        for absent in ["out of memory", "image no kernel", r"(?:modules|devices) found"] {
+            assert!(!Words::of(absent).may_be_in(&glance), "{absent}");
+        }
+    }
+}
