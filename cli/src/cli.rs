@@ -42,15 +42,25 @@ enum Command {
     Delete(commands::delete::Args),
     Cause(commands::cause::Args),
     Symbols(commands::symbols::Args),
+    Spool(commands::spool::Args),
     Doctor(commands::doctor::Args),
     CoreHandler(commands::core_handler::Args),
     Completions(commands::completions::Args),
+    FinishReport(commands::finish_report::Args),
 }
 
 impl Cli {
     /// Does what was asked.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
-        let config = Config::load(self.config.as_deref())?;
+        let config = match (Config::load(self.config.as_deref()), &self.command) {
+            (Ok(config), _) => config,
+            // Nothing about us keeps a job from running, but for what was asked for on this very command line.
+            (Err(error), Command::Run(_) | Command::FinishReport(_)) if self.config.is_none() => {
+                tracing::warn!("{error:#}");
+                Config::default()
+            }
+            (Err(error), _) => return Err(error),
+        };
         match self.command {
             Command::Run(args) => commands::run::execute(&args, &config),
             Command::Diagnose(args) => commands::diagnose::execute(&args, &config),
@@ -65,6 +75,8 @@ impl Cli {
             Command::Doctor(args) => commands::doctor::execute(&args, &config),
             Command::CoreHandler(args) => commands::core_handler::execute(&args),
             Command::Completions(args) => commands::completions::execute(&args),
+            Command::Spool(args) => commands::spool::execute(&args, &config),
+            Command::FinishReport(args) => commands::finish_report::execute(&args),
         }
     }
 }

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Where a server listens when nobody says otherwise.
 const DEFAULT_SERVER: &str = "http://127.0.0.1:7311";
 
 /// `config.toml`. Every entry is optional.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Base URL of the server for `upload`, `search` and `show`, and where `run` uploads to when it is set here.
@@ -22,6 +22,10 @@ pub struct Config {
     pub plugins: Vec<PathBuf>,
     /// How often `run` samples GPU memory, such as `100ms`.
     pub gpu_interval: Option<String>,
+    /// How long after a crash `run` may wait before it ends as its job did, such as `10s`.
+    pub wait: Option<String>,
+    /// How long of that it may wait for the answer of a server, such as `3s`.
+    pub server_wait: Option<String>,
 }
 
 impl Config {

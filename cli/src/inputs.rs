@@ -130,7 +130,7 @@ fn distinct(files: Vec<(String, PathBuf)>) -> Vec<Artifact> {
 }
 
 /// The name itself, or `stem-2.extension` and so on: names that a server leaves as they are.
-fn free_name(name: &str, taken: &HashSet<String>) -> String {
+pub fn free_name(name: &str, taken: &HashSet<String>) -> String {
     let (stem, extension) = match name.rfind('.') {
         Some(dot) if dot > 0 => name.split_at(dot),
         _ => (name, ""),

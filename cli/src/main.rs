@@ -13,7 +13,9 @@ mod debuginfod;
 mod inputs;
 mod output;
 mod render;
+mod report;
 mod run;
+mod spool;
 
 use std::process::ExitCode;
 

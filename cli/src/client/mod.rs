@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use symbols::Kept;
-pub use upload::Progress;
+pub use upload::{Progress, Uploaded};
 
 use crate::config::Config;
 
@@ -45,6 +45,18 @@ pub enum Access {
     /// With a token that does not allow reading, such as one for sending alone.
     Sending,
 }
+
+/// A server's no, which stays one however often it is asked.
+#[derive(Debug)]
+pub struct Refused(String);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
 
 /// What the server says when it says no: a problem document (RFC 9457).
 #[derive(Debug, Default, Deserialize)]
@@ -156,6 +168,22 @@ impl Client {
         bail!("{} is busy and stays so: try again later", self.server)
     }
 
+    /// Sends a request once.
+    fn once(&self, request: impl FnOnce(&reqwest::blocking::Client) -> RequestBuilder) -> anyhow::Result<()> {
+        match self.authorized(request(&self.http)).send() {
+            Ok(answer) if answer.status().is_success() => Ok(()),
+            // What the server has is not what we think: its answer to where it has come says.
+            Ok(answer) if is_passing(answer.status()) || answer.status() == StatusCode::CONFLICT => {
+                if let Some(pause) = asked_pause(&answer) {
+                    std::thread::sleep(pause.min(LONGEST_PAUSE));
+                }
+                bail!("{} answered {}", self.server, answer.status())
+            }
+            Ok(answer) => Err(self.refusal(&Problem::of(answer))),
+            Err(error) => Err(self.unreachable(&error)),
+        }
+    }
+
     fn unreachable(&self, error: &reqwest::Error) -> anyhow::Error {
         let reason = innermost(error);
         anyhow::anyhow!(
@@ -174,7 +202,7 @@ impl Client {
         } else {
             format!(" ({})", problem.hint)
         };
-        anyhow::anyhow!("{} says: {said}{hint}", self.server)
+        Refused(format!("{} says: {said}{hint}", self.server)).into()
     }
 }
 

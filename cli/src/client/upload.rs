@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek as _, SeekFrom};
+use std::ops::Range;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -13,12 +14,18 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use whycrash_evidence::Artifact;
 
-use super::{Client, encode};
+use super::{Client, Refused, encode};
 
 /// Artifacts up to this many bytes travel with the report itself.
 const SMALL: u64 = 64 << 10;
-/// How long one artifact may take: a core dump of a big job has tens of GB.
+/// How long a file of symbols may take.
 pub(super) const TRANSFER: Duration = Duration::from_secs(24 * 60 * 60);
+/// Bytes of an artifact that are sent at once, and how long that may take: 140 kB/s at least.
+const PART: u64 = 16 << 20;
+const PART_TIME: Duration = Duration::from_secs(120);
+/// How often in a row it may fail, and how much longer the pause is each time.
+const FAILURES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(250);
 /// Read at once.
 const CHUNK: usize = 256 << 10;
 
@@ -66,12 +73,13 @@ struct Hashed<'a> {
 }
 
 impl Client {
-    /// Uploads a report. The same report twice is one report.
+    /// Uploads a report, and tells its address as soon as it has one. The same report twice is one report.
     pub fn upload(
         &self,
         artifacts: &[Artifact],
         metadata: &Map<String, Value>,
         progress: &impl Progress,
+        announce: &dyn Fn(&Uploaded) -> anyhow::Result<()>,
     ) -> anyhow::Result<Uploaded> {
         let hashed = artifacts
             .iter()
@@ -83,6 +91,11 @@ impl Client {
         let accepted: Accepted = answer
             .json()
             .with_context(|| format!("{} did not take the report", self.server()))?;
+        let uploaded = Uploaded {
+            id: accepted.id.clone(),
+            url: accepted.url.clone(),
+        };
+        announce(&uploaded)?;
         for wanted in &accepted.wants {
             let ours = hashed.iter().find(|hashed| hashed.sha256 == wanted.sha256);
             let ours = ours.with_context(|| {
@@ -98,31 +111,49 @@ impl Client {
             self.send(|http| http.post(self.address(&format!("reports/{}/complete", encode(&accepted.id)))))?;
         }
         progress.finish();
-        Ok(Uploaded {
-            id: accepted.id,
-            url: accepted.url,
-        })
+        Ok(uploaded)
     }
 
-    /// Sends an artifact; a broken connection is resumed where it broke.
+    /// Sends an artifact in chunks, each from where the server says that it has come: what breaks, stalls or is at odds
+    /// with what the server has is taken up again from there.
     fn put(&self, id: &str, name: &str, hashed: &Hashed<'_>, progress: &impl Progress) -> anyhow::Result<()> {
         let address = self.address(&format!("reports/{}/artifacts/{}", encode(id), encode(name)));
         let path = &hashed.artifact.path;
         let file = File::open(path).with_context(|| format!("can not read {}", path.display()))?;
-        self.send(|http| {
-            let offset = self.offset(&address).unwrap_or(0).min(hashed.bytes);
-            progress.begin(name, hashed.bytes - offset);
-            let request = http.put(&address).header("Upload-Offset", offset).timeout(TRANSFER);
-            // A file that can not be read any more is refused by the server: what it got is too short.
-            match file
-                .try_clone()
-                .and_then(|mut file| file.seek(SeekFrom::Start(offset)).map(|_| file))
-            {
-                Ok(file) => request.body(Body::sized(Counted::new(file, progress.clone()), hashed.bytes - offset)),
-                Err(_) => request,
+        let mut offset = self.offset(&address).unwrap_or(0).min(hashed.bytes);
+        progress.begin(name, hashed.bytes - offset);
+        let mut failures = 0;
+        loop {
+            let end = (offset + PART).min(hashed.bytes);
+            match self.put_part(&address, &file, offset..end, progress) {
+                Ok(()) if end == hashed.bytes => return Ok(()),
+                Ok(()) => (offset, failures) = (end, 0),
+                Err(error) if error.is::<Refused>() || failures == FAILURES => return Err(error),
+                Err(error) => {
+                    tracing::debug!("{error:#}");
+                    failures += 1;
+                    std::thread::sleep(PAUSE * failures);
+                    let here = self.offset(&address).unwrap_or(offset).min(hashed.bytes);
+                    failures = if here > offset { 0 } else { failures };
+                    offset = here;
+                }
             }
-        })?;
-        Ok(())
+        }
+    }
+
+    /// Sends a part of an artifact, once.
+    fn put_part(&self, address: &str, file: &File, part: Range<u64>, progress: &impl Progress) -> anyhow::Result<()> {
+        let mut file = file.try_clone().context("can not read the artifact again")?;
+        file.seek(SeekFrom::Start(part.start))
+            .context("can not read the artifact")?;
+        let bytes = part.end - part.start;
+        let body = Body::sized(Counted::new(file.take(bytes), progress.clone()), bytes);
+        self.once(|http| {
+            http.put(address)
+                .header("Upload-Offset", part.start)
+                .timeout(PART_TIME)
+                .body(body)
+        })
     }
 
     /// How many bytes of an artifact the server has.
@@ -168,19 +199,19 @@ fn hash<'a>(artifact: &'a Artifact, progress: &impl Progress) -> anyhow::Result<
     })
 }
 
-/// A file that tells how far it has been read.
-pub(super) struct Counted<P> {
-    file: File,
+/// Something that tells how far it has been read.
+pub(super) struct Counted<R, P> {
+    file: R,
     progress: P,
 }
 
-impl<P> Counted<P> {
-    pub(super) fn new(file: File, progress: P) -> Self {
+impl<R, P> Counted<R, P> {
+    pub(super) fn new(file: R, progress: P) -> Self {
         Self { file, progress }
     }
 }
 
-impl<P: Progress> Read for Counted<P> {
+impl<R: Read, P: Progress> Read for Counted<R, P> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let length = self.file.read(buffer)?;
         self.progress.advance(length as u64);

@@ -7,24 +7,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
 use super::Missing;
 use super::core_pattern::{self, Destination, Handler};
 
 /// What to look for.
-#[derive(Debug)]
-pub struct Search<'a> {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Search {
     /// Nothing older is of this run.
     pub since: SystemTime,
     /// The job.
     pub job: u32,
     /// Every process of the run that was seen, the job included.
-    pub processes: &'a BTreeSet<u32>,
+    pub processes: BTreeSet<u32>,
     /// Where they were working.
-    pub folders: &'a BTreeSet<PathBuf>,
+    pub folders: BTreeSet<PathBuf>,
+    /// The process group of the run.
+    pub group: u32,
     /// Whether the kernel said that it dumped the job.
     pub dumped: bool,
     /// Whether the job died of a signal whose default is to dump core.
     pub expected: bool,
+    /// Whether there would be no core dump without us: then it is ours to take away.
+    pub ours: bool,
 }
 
 /// A core dump that was found.
@@ -36,7 +42,19 @@ pub struct Found {
     pub pid: Option<u32>,
 }
 
-impl Search<'_> {
+impl Search {
+    /// Takes away files that the kernel wrote into the job's folders, which it would not have without us.
+    pub fn clear_away(&self) {
+        if !self.ours {
+            return;
+        }
+        if let Some(Destination::File(pattern)) = Destination::of_this_machine() {
+            for core in self.by_pattern(&pattern) {
+                let _ = std::fs::remove_file(core.path);
+            }
+        }
+    }
+
     /// The run's core dumps, and why the job's own is not among them where one was to be expected. `scratch` is
     /// where a handler's copy is put.
     pub fn run(&self, scratch: &Path) -> (Vec<Found>, Option<Missing>) {
@@ -98,9 +116,7 @@ impl Search<'_> {
 
     /// Workers that came and went unseen are known by the process group they share with us.
     fn owns(&self, owner: &Owner) -> bool {
-        self.knows(owner.pid)
-            || self.knows(owner.parent)
-            || owner.group == rustix::process::getpgrp().as_raw_nonzero().get() as u32
+        self.knows(owner.pid) || self.knows(owner.parent) || owner.group == self.group
     }
 
     fn knows(&self, pid: u32) -> bool {

@@ -1,16 +1,16 @@
 //! What could not be got, said so that the next crash leaves more.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Something that a report lacks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
     /// What, such as `core dump`.
     pub what: String,
     /// Why it could not be got.
     pub why: String,
     /// What to do so that it can, when something can be done.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mend: Option<String>,
 }
 

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 use whycrash_plugin_host::{Diagnoser, PluginInfo, Settings};
 
 use crate::client::{Access, Client};
-use crate::collect::{self, Destination, Handler, host};
+use crate::collect::{self, Destination, Gpus, Handler, host};
 use crate::config::{self, Config};
 use crate::inputs::{self, Knowledge};
 use crate::output::{self, Format};
@@ -82,6 +83,8 @@ impl Check {
 
 /// Looks at everything. Fails only when diagnosing would.
 pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
+    // First, while there is no other thread: it forks.
+    let gpus = gpus();
     let checks = vec![
         plugins(&args.knowledge, config),
         state_folder(),
@@ -91,7 +94,7 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         shared_memory(),
         ptrace(),
         kernel_log(),
-        gpus(),
+        gpus,
         symbols(&args.knowledge, config),
         server(args.server.as_deref(), config),
     ];
@@ -254,9 +257,12 @@ fn kernel_log() -> Check {
 
 fn gpus() -> Check {
     const NAME: &str = "GPUs";
-    match collect::load_gpu_library() {
-        Ok(nvml) => {
-            let facts = collect::gpu_facts(&nvml);
+    /// A driver that works answers in a second or two.
+    const PATIENCE: Duration = Duration::from_secs(10);
+    let mut gpus = Gpus::watch(PATIENCE);
+    gpus.wait(PATIENCE);
+    match gpus.facts() {
+        Ok(facts) => {
             let names = facts
                 .get("devices")
                 .and_then(|devices| devices.as_array())
@@ -272,7 +278,11 @@ fn gpus() -> Check {
                 format!("driver {driver}, {} devices: {}", names.len(), names.join(", ")),
             )
         }
-        Err(missing) => Check::limited(NAME, missing.why, missing.mend.unwrap_or_default()),
+        Err(missing) => Check::limited(
+            NAME,
+            missing.why,
+            missing.mend.unwrap_or_else(|| "see what nvidia-smi says".to_owned()),
+        ),
     }
 }
 

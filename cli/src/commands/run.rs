@@ -1,20 +1,20 @@
 //! `whycrash run`: run a job, and say why when it crashes.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use whycrash_plugin_host::Input;
 
-use crate::client::Client;
-use crate::collect::Collector;
-use crate::config::{self, Config};
-use crate::inputs::{self, Knowledge};
-use crate::output::{self, Bar, Clean};
+use crate::collect::{Marks, Watch};
+use crate::config::Config;
+use crate::inputs::Knowledge;
+use crate::output;
 use crate::render;
-use crate::run::{Job, Over};
+use crate::report::{self, Options};
+use crate::run::{Arming, Job};
 
 /// Run a job; when it crashes, keep what it leaves and say why
 ///
@@ -22,7 +22,7 @@ use crate::run::{Job, Over};
 /// kept and nothing is printed.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// How often to sample GPU memory, such as 100ms or 1s [default: 100ms]
+    /// How often to sample GPU memory, such as 100ms or 1s, or off [default: 100ms]
     #[arg(long, value_name = "TIME", env = "WHYCRASH_GPU_INTERVAL", hide_env = true)]
     gpu_interval: Option<String>,
     /// Upload the report of a crash to this server
@@ -34,6 +34,22 @@ pub struct Args {
     /// Leave standard output and error alone and do not record them: for full-screen programs
     #[arg(long)]
     no_output: bool,
+    /// Leave the limit on core dumps alone: without this, a job that dumps none does
+    #[arg(long, env = "WHYCRASH_NO_CORE", hide_env = true)]
+    no_core: bool,
+    /// Keep what a crash leaves, and say nothing about it
+    #[arg(long, env = "WHYCRASH_NO_DIAGNOSIS", hide_env = true)]
+    no_diagnosis: bool,
+    /// Say nothing: once what the job left is gathered, the rest is done in the background
+    #[arg(long, env = "WHYCRASH_QUIET", hide_env = true)]
+    quiet: bool,
+    /// How long after a crash the job's exit status may be held up at most, or off; what is not done then goes on in
+    /// the background [default: 10s]
+    #[arg(long, value_name = "TIME", env = "WHYCRASH_WAIT", hide_env = true)]
+    wait: Option<String>,
+    /// How long of that the answer of a server is waited for, or off [default: 3s]
+    #[arg(long, value_name = "TIME", env = "WHYCRASH_SERVER_WAIT", hide_env = true)]
+    server_wait: Option<String>,
     /// Write the uploaded report's id and address to this file as JSON
     #[arg(long, value_name = "FILE")]
     report_to: Option<PathBuf>,
@@ -51,129 +67,73 @@ pub struct Args {
 
 /// Runs the job and ends as it did.
 pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
-    let interval = args
-        .gpu_interval
-        .as_deref()
-        .or(config.gpu_interval.as_deref())
-        .unwrap_or("100ms");
-    let interval = duration(interval)?;
-    let job = match Job::start(&args.command, !args.no_output)? {
+    let gpu_interval = setting(args.gpu_interval.as_deref(), config.gpu_interval.as_deref(), "100ms")?;
+    let wait = setting(args.wait.as_deref(), config.wait.as_deref(), "10s")?;
+    let server_wait = setting(args.server_wait.as_deref(), config.server_wait.as_deref(), "3s")?;
+    let arming = Arming {
+        output: !args.no_output,
+        core: !args.no_core,
+    };
+    let marks = Marks::take();
+    let job = match Job::start(&args.command, &variables(), arming) {
         Ok(job) => job,
         Err(error) => return Ok(not_started(&args.command, &error)),
     };
-    let collector = Collector::start(&args.command, &job, interval);
-    let mut over = job.wait()?;
-    if !over.is_crash() {
-        over.drain();
-    } else if let Err(error) = report(collector, &mut over, args, config) {
-        output::tell(&render::error(&error.context("whycrash can not report the crash")));
-    }
-    over.ending.imitate()
+    let mut watch = Watch::over(&args.command, job.pid(), job.core_is_ours, marks, gpu_interval);
+    let over = job.wait(&mut watch);
+    let ending = over.ending;
+    let options = Options {
+        output: args.output.clone(),
+        server: args.server.clone(),
+        report_to: args.report_to.clone(),
+        symbols: args.knowledge.symbols.clone(),
+        plugins: args.knowledge.plugins.clone(),
+        diagnose: !args.no_diagnosis,
+        quiet: args.quiet,
+        width: output::error_width(),
+        server_wait: server_wait.unwrap_or_default(),
+    };
+    // Whatever happens from here on, the job's status is told.
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        if let Err(error) = report::end(over, watch, options, config, wait.unwrap_or_default()) {
+            output::tell(&render::error(&error.context("whycrash can not report the crash")));
+        }
+    }));
+    drop(ended);
+    ending.imitate()
 }
 
-/// Keeps what the job left, says why it crashed and uploads it where that is wanted.
-fn report(collector: Collector, over: &mut Over, args: &Args, config: &Config) -> anyhow::Result<()> {
-    let folder = Folder::create(args.output.as_deref())?;
-    collector.gather(over, folder.path())?;
-    let input = inputs::from_paths(&[folder.path().to_owned()])?;
-    let document = args.knowledge.diagnoser(config)?.diagnose(&input);
-    let folder = folder.settle(&document.report.id)?;
-    let input = inputs::from_paths(std::slice::from_ref(&folder))?;
-    let width = output::error_width();
-    let mut text = Clean::default();
-    text.end_line();
-    text.push(render::document(&document, &render::Files::of(&input.artifacts), width));
-    text.end_line();
-    text.push(render::kept(&folder));
-    output::tell(&text);
-    match args.server.as_deref().or(config.server.as_deref()) {
-        Some(server) => upload(server, &input, args, config),
-        None => Ok(()),
-    }
-}
-
-/// Standard output is the job's, so the report's id and address go to standard error, and to a file for programs.
-fn upload(server: &str, input: &Input, args: &Args, config: &Config) -> anyhow::Result<()> {
-    let uploaded = Client::new(Some(server), config)?.upload(&input.artifacts, &input.metadata, &Bar::new())?;
-    let json = serde_json::to_string(&uploaded).context("the report's address has no JSON form")?;
-    if let Some(file) = &args.report_to {
-        std::fs::write(file, format!("{json}\n")).with_context(|| format!("can not write {}", file.display()))?;
-    }
-    output::tell(&Clean::json(&json));
-    Ok(())
+/// What a job's environment gains, where it is not set.
+fn variables() -> Vec<(OsString, OsString)> {
+    vec![("PYTHONFAULTHANDLER".into(), "1".into())]
 }
 
 /// As a shell says it: 127 for a program that is not there, 126 for one that can not be run.
-fn not_started(command: &[OsString], error: &std::io::Error) -> ExitCode {
+fn not_started(command: &[OsString], error: &anyhow::Error) -> ExitCode {
     let program = command
         .first()
         .map(|program| program.to_string_lossy())
         .unwrap_or_default();
-    output::tell(&render::error(&anyhow::anyhow!("can not run {program}: {error}")));
-    ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound {
+    output::tell(&render::error(&anyhow::anyhow!("can not run {program}: {error:#}")));
+    let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    ExitCode::from(if kind == Some(std::io::ErrorKind::NotFound) {
         127
     } else {
         126
     })
 }
 
-/// `100ms`, `1s`, `2m`: a positive time.
-fn duration(text: &str) -> anyhow::Result<Duration> {
+/// A time by flag, settings or default; none for `off`.
+fn setting(flag: Option<&str>, configured: Option<&str>, default: &str) -> anyhow::Result<Option<Duration>> {
+    let text = flag.or(configured).unwrap_or(default);
+    if text == "off" {
+        return Ok(None);
+    }
     let parsed: Option<jiff::SignedDuration> = text.parse().ok();
     let positive = parsed
         .and_then(|duration| Duration::try_from(duration).ok())
         .filter(|duration| !duration.is_zero());
-    positive.with_context(|| format!("{text:?} is no time between two samples: say something like 100ms or 1s"))
-}
-
-/// Where a report is put together.
-#[derive(Debug)]
-enum Folder {
-    /// The one that was asked for.
-    Given(PathBuf),
-    /// One of ours, which gets its report's name when that is known.
-    Ours { partial: PathBuf, reports: PathBuf },
-}
-
-impl Folder {
-    /// A folder with nothing in it. A given one that has something in it keeps it: then the report gets a folder in
-    /// there.
-    fn create(given: Option<&Path>) -> anyhow::Result<Self> {
-        let reports = match given {
-            Some(folder) if is_free(folder) => {
-                std::fs::create_dir_all(folder)
-                    .with_context(|| format!("can not make the folder {}", folder.display()))?;
-                return Ok(Self::Given(folder.to_owned()));
-            }
-            Some(folder) => folder.to_owned(),
-            None => config::state_folder().context("no home folder to keep the report in: give one with --output")?,
-        };
-        let partial = reports.join(format!(".partial-{}", std::process::id()));
-        std::fs::create_dir_all(&partial).with_context(|| format!("can not make the folder {}", partial.display()))?;
-        Ok(Self::Ours { partial, reports })
-    }
-
-    fn path(&self) -> &Path {
-        match self {
-            Self::Given(folder) => folder,
-            Self::Ours { partial, .. } => partial,
-        }
-    }
-
-    /// Gives our folder its report's name.
-    fn settle(self, id: &str) -> anyhow::Result<PathBuf> {
-        match self {
-            Self::Given(folder) => Ok(folder),
-            Self::Ours { partial, reports } => {
-                let folder = reports.join(id);
-                std::fs::rename(&partial, &folder)
-                    .with_context(|| format!("can not keep the report in {}", folder.display()))?;
-                Ok(folder)
-            }
-        }
-    }
-}
-
-fn is_free(folder: &Path) -> bool {
-    std::fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none())
+    positive
+        .map(Some)
+        .with_context(|| format!("{text:?} is no time: say something like 100ms or 1s, or off"))
 }

@@ -52,6 +52,27 @@ pub fn tell(text: &Clean) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
+/// Passes on to standard error what another process of this program told. It was made harmless there.
+pub fn pass_on(told: &[u8]) {
+    let _ = anstream::stderr().write_all(told);
+}
+
+/// Lets go of standard error, so that whoever listens there need not wait any longer.
+pub fn be_silent() {
+    if let Ok(nothing) = std::fs::File::options().write(true).open("/dev/null") {
+        let _ = nix::unistd::dup2_stderr(nothing);
+    }
+}
+
+/// The same after a while.
+pub fn be_silent_after(time: std::time::Duration) {
+    let let_go = move || {
+        std::thread::sleep(time);
+        be_silent();
+    };
+    let _ = std::thread::Builder::new().spawn(let_go);
+}
+
 /// Columns to lay text out in on standard output.
 pub fn width() -> usize {
     width_of(&std::io::stdout())
@@ -77,5 +98,7 @@ pub fn log_to_stderr() {
         .with_ansi(false)
         .with_writer(|| PrintableLog::of_lines(std::io::stderr()))
         .with_target(false)
+        // Nobody may be there to read it, and standard error is where it would be said.
+        .log_internal_errors(false)
         .init();
 }

@@ -1,34 +1,30 @@
 //! The job's life, from its start to its end.
 
 use std::ffi::OsString;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use nix::sys::signal::{
-    SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, kill, raise, sigaction, sigprocmask,
-};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
-use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions, getpid, getrlimit, setrlimit, wait};
+use serde_json::{Value, json};
 
+use super::ending::Ending;
+use super::inherited;
 use super::recorder::Recorder;
-use super::signals::Signals;
+use super::signal::Signal;
+use super::signals::{Original, Received, Signals};
 use super::streams::{Direct, Output, Streams};
 
-/// How a job ended.
+/// What a job gets that it would not have without us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// By itself, with this code.
-    Exited(i32),
-    /// By a signal.
-    Killed {
-        /// Which.
-        signal: Signal,
-        /// Whether the kernel says that it dumped core.
-        core: bool,
-    },
+pub struct Arming {
+    /// Its output is recorded.
+    pub output: bool,
+    /// Its soft limit on core dumps, where that is 0, is raised to the hard one.
+    pub core: bool,
 }
 
 /// A signal that somebody sent to the job or to us while it ran.
@@ -44,15 +40,24 @@ pub struct Sent {
     pub at: jiff::Timestamp,
 }
 
+/// Something that goes on beside the wait for the job's end.
+pub trait Beside {
+    /// What it waits for.
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
+    /// How long it has nothing to do unless one of these is ready.
+    fn pause(&self) -> Duration;
+    /// Does what there is to do, shortly.
+    fn attend(&mut self);
+}
+
 /// A job that runs.
 #[derive(Debug)]
 pub struct Job {
-    /// Its process id.
-    pub pid: u32,
-    /// Soft limit on the size of core dumps that it would have had without us, in bytes; none for unlimited.
-    pub core_limit: Option<u64>,
+    process: Pid,
+    /// Whether the job dumps core only because of us.
+    pub core_is_ours: bool,
     signals: Signals,
-    recorder: Recorder,
+    recorder: Option<Recorder>,
     direct: Vec<Direct>,
 }
 
@@ -63,122 +68,160 @@ pub struct Over {
     pub ending: Ending,
     /// The signals that were sent while it ran.
     pub sent: Vec<Sent>,
-    recorder: Recorder,
-    direct: Vec<Direct>,
+    /// Signals that come from now on.
+    pub signals: Signals,
+    /// What the job printed to files, from where on.
+    pub direct: Vec<Direct>,
+    recorder: Option<Recorder>,
 }
 
 impl Job {
-    /// Starts a job. To be called while there is no other thread, and before files are opened.
-    ///
-    /// Its environment gains `PYTHONFAULTHANDLER=1` where that variable is not set, and its soft limit on core dumps
-    /// is raised to the hard one. Nothing else differs from what it would be without us.
-    pub fn start(command: &[OsString], record_output: bool) -> anyhow::Result<Result<Self, std::io::Error>> {
+    /// Starts a job, with these variables where they are not set. To be called while there is no other thread, and
+    /// before files are opened that the job would inherit. Where the machine has no room for both the job and us, we
+    /// become the job.
+    pub fn start(command: &[OsString], variables: &[(OsString, OsString)], arming: Arming) -> anyhow::Result<Self> {
         let job_only = super::meant_for_the_job();
         let signals = Signals::hold_back().context("can not hold signals back for the job")?;
-        let streams = if record_output {
-            Streams::arrange()?
+        let mut streams = if arming.output {
+            Streams::arrange()
         } else {
             Streams::default()
         };
-        let Streams {
-            out,
-            err,
-            relays,
-            direct,
-        } = streams;
         // As long as the recorder held the job's ends of the streams, it would never see them end.
-        let ends = [&out, &err].into_iter().flatten().map(AsRawFd::as_raw_fd);
+        let ends = [&streams.out, &streams.err]
+            .into_iter()
+            .flatten()
+            .map(AsRawFd::as_raw_fd);
         let not_its_own: Vec<_> = job_only.iter().copied().chain(ends).collect();
-        let recorder = Recorder::start(relays, &signals, &not_its_own)?;
-        let core_limit = getrlimit(Resource::Core);
-
-        let (program, arguments) = command.split_first().context("no command to run")?;
-        let mut spawn = Command::new(program);
-        spawn.args(arguments);
-        out.map(|end| spawn.stdout(end));
-        err.map(|end| spawn.stderr(end));
-        if std::env::var_os("PYTHONFAULTHANDLER").is_none() {
-            spawn.env("PYTHONFAULTHANDLER", "1");
+        let relays = std::mem::take(&mut streams.relays);
+        let recorder = Recorder::start(relays, &signals, &not_its_own)
+            .inspect_err(|error| tracing::warn!("the job's output is not recorded: {error:#}"))
+            .ok();
+        if recorder.is_none() {
+            streams = streams.inherit();
         }
-        let (mask, child_action) = signals.original();
-        // SAFETY: between fork and exec, `prepare` only makes system calls.
-        unsafe { spawn.pre_exec(move || prepare(&mask, child_action, core_limit)) };
+        let limit = getrlimit(Resource::Core);
+        let core_is_ours = arming.core && limit.current == Some(0) && limit.maximum != Some(0);
+        let start = Start {
+            signals: signals.original(),
+            parent: getpid(),
+            core_limit: core_is_ours.then_some(Rlimit {
+                current: limit.maximum,
+                maximum: limit.maximum,
+            }),
+        };
+        let mut spawn = prepared(command, variables)?;
+        streams.out.map(|end| spawn.stdout(end));
+        streams.err.map(|end| spawn.stderr(end));
+        // SAFETY: between fork and exec, this only makes system calls.
+        unsafe { spawn.pre_exec(move || start.prepare()) };
         let child = match spawn.spawn() {
             Ok(child) => child,
-            Err(error) => return Ok(Err(error)),
+            Err(error) if is_full(&error) => {
+                drop(spawn);
+                recorder.into_iter().for_each(Recorder::end);
+                return Err(become_it(command, &signals).into());
+            }
+            Err(error) => return Err(error.into()),
         };
         drop(spawn);
         super::let_go(&job_only);
         super::close_input();
         Output::Out.close();
-        Ok(Ok(Self {
-            pid: child.id(),
-            core_limit: core_limit.current,
+        Ok(Self {
+            process: Pid::from_child(&child),
+            core_is_ours,
             signals,
             recorder,
-            direct,
-        }))
-    }
-
-    /// Waits for the job's end, passing signals on and stopping when it stops.
-    pub fn wait(mut self) -> anyhow::Result<Over> {
-        let mut sent = Vec::new();
-        let ending = loop {
-            let received = self.signals.next().context("can not wait for the job")?;
-            if received.signal == Signal::SIGCHLD {
-                if let Some(ending) = self.look()? {
-                    break ending;
-                }
-                continue;
-            }
-            let to_all = self.recorder.witnessed(received.signal);
-            if !to_all {
-                // The job may have ended just now: its SIGCHLD is next.
-                let _ = kill(self.process(), received.signal);
-            }
-            if !matches!(received.signal, Signal::SIGWINCH | Signal::SIGCONT) {
-                let (sender, at) = (received.sender, jiff::Timestamp::now());
-                sent.push(Sent {
-                    signal: received.signal,
-                    sender,
-                    sender_name: process_name(sender),
-                    at,
-                });
-            }
-        };
-        let Self {
-            signals,
-            recorder,
-            direct,
-            ..
-        } = self;
-        // From here on, whoever wants us to end wants the job's status.
-        std::thread::spawn(move || leave_when_told(&signals, ending));
-        Ok(Over {
-            ending,
-            sent,
-            recorder,
-            direct,
+            direct: streams.direct,
         })
     }
 
-    /// What became of the job, if anything did.
-    fn look(&self) -> anyhow::Result<Option<Ending>> {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.as_raw_nonzero().get() as u32
+    }
+
+    /// Waits for the job's end, passing signals on and stopping when it stops.
+    pub fn wait(mut self, beside: &mut impl Beside) -> Over {
+        let mut sent = Vec::new();
+        let ending = loop {
+            self.sleep(beside);
+            while let Some(received) = self.signals.next() {
+                sent.extend(self.receive(received));
+            }
+            if let Some(ending) = self.look() {
+                break ending;
+            }
+            beside.attend();
+        };
+        Over {
+            ending,
+            sent,
+            signals: self.signals,
+            direct: self.direct,
+            recorder: self.recorder,
+        }
+    }
+
+    /// Sleeps until there is something to do.
+    fn sleep(&self, beside: &impl Beside) {
+        let others = beside.descriptors();
+        let all = std::iter::once(self.signals.as_fd()).chain(others);
+        let mut ready: Vec<_> = all.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        let pause = PollTimeout::try_from(beside.pause()).unwrap_or(PollTimeout::MAX);
+        // Woken too early, we look once more than is needed.
+        let _ = poll(&mut ready, pause);
+    }
+
+    /// Passes a signal on, unless the job got it too; what is worth telling about it.
+    fn receive(&mut self, received: Received) -> Option<Sent> {
+        let Received { signal, sender, .. } = received;
+        if received.is_our_own() || (signal == Signal::CHLD && !received.is_sent()) {
+            return None;
+        }
+        let to_all = self
+            .recorder
+            .as_mut()
+            .is_some_and(|recorder| recorder.witnessed(signal));
+        if !to_all {
+            received.pass_on(self.process);
+        }
+        let told = ![Signal::WINCH, Signal::CONT, Signal::CHLD].contains(&signal);
+        told.then(|| Sent {
+            signal,
+            sender,
+            sender_name: process_name(sender),
+            at: jiff::Timestamp::now(),
+        })
+    }
+
+    /// What became of the job, if anything did. Others that end here were left to us by the kernel.
+    fn look(&mut self) -> Option<Ending> {
         loop {
-            match waitpid(self.process(), Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
-                Ok(WaitStatus::Exited(_, code)) => return Ok(Some(Ending::Exited(code))),
-                Ok(WaitStatus::Signaled(_, signal, core)) => return Ok(Some(Ending::Killed { signal, core })),
-                // Our parent waits for us, not for the job: for it to see the job stop, we have to stop.
-                Ok(WaitStatus::Stopped(_, signal)) => stop_of(signal).context("can not stop with the job")?,
-                Ok(_) => return Ok(None),
-                Err(nix::Error::EINTR) => {}
-                Err(error) => return Err(error).context("can not wait for the job"),
+            match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+                Ok(Some((process, status))) if process == self.process => {
+                    if let Some(ending) = Ending::of(status) {
+                        return Some(ending);
+                    }
+                    // Our parent waits for us, not for the job: for it to see the job stop, we have to stop.
+                    if let Some(signal) = status.stopping_signal() {
+                        self.stop_of(signal);
+                    }
+                }
+                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                Ok(None) => return None,
+                // Nobody is left to wait for: that the job ended is all there is to know.
+                Err(_) => return Some(Ending::Exited(1)),
             }
         }
     }
 
-    fn process(&self) -> Pid {
-        Pid::from_raw(self.pid as i32)
+    fn stop_of(&mut self, signal: i32) {
+        match &mut self.recorder {
+            Some(recorder) => recorder.beside_stop(self.process, || stop_of(signal)),
+            None => stop_of(signal),
+        }
     }
 }
 
@@ -186,135 +229,105 @@ impl Over {
     /// Whether there is anything to report: not when all went well, when a person pressed Ctrl-C, or when the reader
     /// of the job's output had enough.
     pub fn is_crash(&self) -> bool {
-        let interrupted = self.sent.iter().any(|sent| sent.signal == Signal::SIGINT);
-        match self.ending {
-            Ending::Exited(code) => code != 0 && !interrupted,
-            Ending::Killed {
-                signal: Signal::SIGINT, ..
-            } => !interrupted,
-            Ending::Killed { signal, .. } => signal != Signal::SIGPIPE,
+        let interrupted = self.sent.iter().any(|sent| sent.signal == Signal::INT);
+        match self.ending.signal() {
+            None => self.ending != Ending::Exited(0) && !interrupted,
+            Some(Signal::INT) => !interrupted,
+            Some(signal) => signal != Signal::PIPE,
         }
     }
 
     /// Waits until all that the job printed has reached its reader.
     pub fn drain(&mut self) {
-        if let Err(error) = self.recorder.drain() {
+        if let Some(Err(error)) = self.recorder.as_mut().map(Recorder::drain) {
             tracing::warn!("{error:#}");
         }
     }
 
-    /// What the job printed to terminals and pipes.
+    /// What the job printed to terminals and pipes; an error where that was not recorded.
     pub fn transcript(&mut self) -> anyhow::Result<Vec<u8>> {
-        self.recorder.transcript()
-    }
-
-    /// What the job printed to files, by the name each is known by.
-    pub fn files(&mut self) -> impl Iterator<Item = (&'static str, std::io::Result<Vec<u8>>)> {
-        /// As much of a file as of a transcript, roughly: the end is what tells.
-        const LIMIT: u64 = 9 << 20;
-        self.direct.iter_mut().map(|direct| {
-            let name = if direct.stream == Output::Out {
-                "stdout.log"
-            } else {
-                "stderr.log"
-            };
-            (name, direct.written(LIMIT))
-        })
+        let recorder = self.recorder.as_mut();
+        recorder
+            .context("there was no room for a process that records it")?
+            .transcript()
     }
 }
 
 impl Sent {
     /// As the context tells it.
-    pub fn to_json(&self) -> serde_json::Value {
-        let sender = serde_json::json!({"pid": self.sender, "name": self.sender_name});
-        serde_json::json!({"signal": self.signal.as_str(), "at": self.at.to_string(), "sender": sender})
+    pub fn to_json(&self) -> Value {
+        let sender = json!({"pid": self.sender, "name": self.sender_name});
+        json!({"signal": self.signal.name(), "at": self.at.to_string(), "sender": sender})
     }
 }
 
-impl Ending {
-    /// Name of the signal, or the exit code.
-    pub fn named(self) -> (Option<&'static str>, Option<i32>) {
-        match self {
-            Self::Exited(code) => (None, Some(code)),
-            Self::Killed { signal, .. } => (Some(signal.as_str()), None),
+/// What is done in the job's process before it is the job.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    signals: Original,
+    parent: Pid,
+    /// The limit on core dumps to set, if any.
+    core_limit: Option<Rlimit>,
+}
+
+impl Start {
+    /// Gives the job what whoever started us had set up, and core dumps. Safe between fork and exec.
+    fn prepare(self) -> std::io::Result<()> {
+        if let Some(limit) = self.core_limit {
+            // A limit that can not be raised costs a core dump, never the job.
+            let _ = setrlimit(Resource::Core, limit);
+        }
+        inherited::die_with(self.parent);
+        inherited::restore();
+        self.signals.restore().map_err(std::io::Error::from)
+    }
+}
+
+/// The job's command, with variables that are not set yet.
+fn prepared(command: &[OsString], variables: &[(OsString, OsString)]) -> anyhow::Result<Command> {
+    let (program, arguments) = command.split_first().context("no command to run")?;
+    let mut prepared = Command::new(program);
+    prepared.args(arguments);
+    for (name, value) in variables {
+        if std::env::var_os(name).is_none() {
+            prepared.env(name, value);
         }
     }
-
-    /// Whether the kernel dumps core for such an end: signal(7).
-    pub fn dumps_core(self) -> bool {
-        use Signal::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ};
-        let dumping = [
-            SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, SIGSYS, SIGTRAP, SIGXCPU, SIGXFSZ,
-        ];
-        matches!(self, Self::Killed { signal, .. } if dumping.contains(&signal))
-    }
-
-    /// Ends this process the way the job ended, for whoever waits for us.
-    pub fn imitate(self) -> ! {
-        match self {
-            Self::Exited(code) => std::process::exit(code),
-            Self::Killed { signal, .. } => {
-                let _ = die_of(signal);
-                // Not reached unless the signal could not kill us; this is a shell's way of saying it.
-                std::process::exit(128 + signal as i32)
-            }
-        }
-    }
+    Ok(prepared)
 }
 
-/// What the job gets between fork and exec: the signal state of whoever started us, and core dumps.
-fn prepare(mask: &SigSet, child_action: SigHandler, core_limit: Rlimit) -> std::io::Result<()> {
-    // A limit that can not be raised costs a core dump, never the job.
-    let _ = setrlimit(
-        Resource::Core,
-        Rlimit {
-            current: core_limit.maximum,
-            maximum: core_limit.maximum,
-        },
-    );
-    Signals::restore(mask, child_action).map_err(std::io::Error::from)
+/// Becomes the job; returns only if that is not possible either.
+fn become_it(command: &[OsString], signals: &Signals) -> std::io::Error {
+    let Ok(mut job) = prepared(command, &[]) else {
+        return std::io::ErrorKind::InvalidInput.into();
+    };
+    let original = signals.original();
+    let restore = move || {
+        inherited::restore();
+        original.restore().map_err(std::io::Error::from)
+    };
+    // SAFETY: this only makes system calls.
+    unsafe { job.pre_exec(restore) }.exec()
 }
 
-/// Ends the process when it is told to, without waiting for a diagnosis.
-fn leave_when_told(signals: &Signals, ending: Ending) {
-    while let Ok(received) = signals.next() {
-        if matches!(
-            received.signal,
-            Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT
-        ) {
-            ending.imitate();
-        }
-    }
-}
-
-/// Dies of a signal, without a core dump of our own: neither to a file nor to a handler.
-fn die_of(signal: Signal) -> anyhow::Result<()> {
-    setrlimit(
-        Resource::Core,
-        Rlimit {
-            current: Some(0),
-            maximum: getrlimit(Resource::Core).maximum,
-        },
-    )?;
-    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    if !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP) {
-        let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
-        // SAFETY: the default action runs no code of ours.
-        unsafe { sigaction(signal, &default) }?;
-    }
-    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
-    raise(signal)?;
-    Ok(())
+/// Whether a process could not be made for lack of room: a limit on their number, or memory.
+fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM))
 }
 
 /// Stops this process the way the job was stopped, until it is told to go on. The terminal may have sent us the same
 /// signal: ours waits beside it while both are held back, one of them stops us, and going on drops the other (signal(7)).
 /// Raised after the other was let through, it would stop us a second time.
-fn stop_of(signal: Signal) -> nix::Result<()> {
-    let held_back: SigSet = [signal].into_iter().collect();
-    raise(signal)?;
-    held_back.thread_unblock()?;
-    held_back.thread_block()
+fn stop_of(signal: i32) {
+    // SAFETY: the set is filled before it is read, and lives longer than the calls.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, signal);
+        libc::raise(signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+    }
 }
 
 /// The name of a process that may be gone.

@@ -1,15 +1,24 @@
 //! Running a job so that it does not notice, and keeping what is left of it when it crashes.
 
+mod ending;
+mod flood;
+mod inherited;
 mod job;
 mod recorder;
+mod relay;
+mod signal;
 mod signals;
 mod streams;
 mod transcript;
 
 use std::os::fd::{BorrowedFd, RawFd};
 
-pub use job::{Ending, Job, Over, Sent};
+pub use ending::Ending;
+pub use job::{Arming, Beside, Job, Over, Sent};
 use rustix::io::FdFlags;
+pub use signal::Signal;
+pub use signals::Signals;
+pub use streams::Direct;
 
 /// Descriptors beyond the standard three that whoever started us meant for the job.
 ///
@@ -46,4 +55,16 @@ fn close_input() {
     if let Ok(nothing) = std::fs::File::open("/dev/null") {
         let _ = nix::unistd::dup2_stdin(&nothing);
     }
+}
+
+/// Makes this process, which was just forked, one that has nothing to do with the job: without its streams, and gone
+/// when its parent is.
+pub fn serve_the_parent() {
+    if let Some(parent) = rustix::process::getppid() {
+        inherited::die_with(parent);
+    }
+    close_input();
+    [streams::Output::Out, streams::Output::Err]
+        .into_iter()
+        .for_each(streams::Output::close);
 }

@@ -5,22 +5,22 @@
 //! process group that acts on no signal and tells which ones it got.
 
 use std::io::{Read as _, Write as _};
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, RawFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::Signal;
 use nix::unistd::{ForkResult, fork};
+use rustix::process::{Pid, WaitOptions, getppid, waitpid};
 
+use super::relay::{Channel, Shared, lock};
+use super::signal::Signal;
 use super::signals::Signals;
-use super::streams::{Output, Relay, copy_size};
+use super::streams::{Output, Relay};
 use super::transcript::Transcript;
 
-/// Read at once: what a pipe holds.
-const CHUNK: usize = 64 << 10;
 /// How long a signal's witness may take. A signal to a group reaches all its members in one system call.
 const WITNESS: Duration = Duration::from_millis(20);
 /// A note this old belongs to another signal of the same number.
@@ -28,66 +28,120 @@ const STALE: Duration = Duration::from_millis(200);
 /// How long output may take to be passed on after the job's end. A reader that has stopped reading, or a process
 /// left behind that prints without end, must not hold us up.
 const DRAIN: Duration = Duration::from_secs(2);
+/// How long the recorder may take to be ready, and to say what it witnessed.
+const START: Duration = Duration::from_secs(5);
+/// How often the recorder looks whether the job goes on while we are stopped.
+const STOPPED: Duration = Duration::from_millis(50);
 
-/// Messages to the recorder.
+/// Messages to the recorder. The one about a stop is followed by the job's number.
 const ASK_DRAIN: u8 = b'd';
 const ASK_TRANSCRIPT: u8 = b't';
+const TELL_STOP: u8 = b's';
+const TELL_GO_ON: u8 = b'g';
 /// Messages from it. Numbers below are signals.
 const DRAINED: u8 = 0x80;
 const TRANSCRIPT: u8 = 0x81;
+const READY: u8 = 0x82;
 
 /// Our end of the link to the recorder.
 #[derive(Debug)]
 pub struct Recorder {
+    process: Pid,
     link: UnixStream,
     notes: Vec<(Signal, Instant)>,
 }
 
 impl Recorder {
     /// Starts the recorder. To be called while there is no other thread. It lets go of `not_its_own`, the
-    /// descriptors that are for the job alone.
+    /// descriptors that are for the job alone. Fails where the machine has no room for it.
     pub fn start(relays: Vec<Relay>, signals: &Signals, not_its_own: &[RawFd]) -> anyhow::Result<Self> {
         let (ours, theirs) = UnixStream::pair().context("can not make a link to the recorder")?;
         // SAFETY: no other thread exists, so the new process may go on like any.
         match unsafe { fork() }.context("can not start the recorder")? {
-            ForkResult::Parent { .. } => Ok(Self {
-                link: ours,
-                notes: Vec::new(),
-            }),
+            ForkResult::Parent { child } => {
+                drop((theirs, relays));
+                let process = Pid::from_raw(child.as_raw()).context("the recorder has no number")?;
+                let mut recorder = Self {
+                    process,
+                    link: ours,
+                    notes: Vec::new(),
+                };
+                match recorder.wait_for(READY, START) {
+                    Ok(()) => Ok(recorder),
+                    Err(error) => {
+                        recorder.end();
+                        Err(error)
+                    }
+                }
+            }
             ForkResult::Child => {
                 drop(ours);
                 super::let_go(not_its_own);
                 serve(theirs, relays, signals);
-                std::process::exit(0)
+                // SAFETY: this ends the process; what would be run on the way out is our parent's to run.
+                unsafe { libc::_exit(0) }
             }
         }
     }
 
-    /// Whether the signal that just reached us reached the whole process group.
+    /// Has it end, and waits for that: as if it had not been.
+    pub fn end(self) {
+        drop(self.link);
+        while let Err(rustix::io::Errno::INTR) = waitpid(Some(self.process), WaitOptions::empty()) {}
+    }
+
+    /// Whether the signal that just reached us reached the whole process group. On a busy machine the witness may not
+    /// have come to its turn: as long as it has something to do, it is waited for.
     pub fn witnessed(&mut self, signal: Signal) -> bool {
-        let deadline = Instant::now() + WITNESS;
+        let end = Instant::now() + START;
+        let mut idle = false;
         loop {
-            self.notes.retain(|(_, at)| at.elapsed() < STALE);
-            if let Some(index) = self.notes.iter().position(|(noted, _)| *noted == signal) {
-                self.notes.remove(index);
+            while let Some(message) = self.message(Instant::now() + WITNESS) {
+                self.note(message);
+                if self.has_noted(signal) {
+                    return true;
+                }
+            }
+            if self.has_noted(signal) {
                 return true;
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            let mut byte = [0];
-            // A timeout of zero would be none at all.
-            if left.is_zero()
-                || self.link.set_read_timeout(Some(left)).is_err()
-                || self.link.read_exact(&mut byte).is_err()
-            {
+            if idle || Instant::now() > end {
                 return false;
             }
-            self.note(byte[0]);
+            idle = self.is_idle();
         }
+    }
+
+    /// Whether a note of the signal is there, which is then used up.
+    fn has_noted(&mut self, signal: Signal) -> bool {
+        self.notes.retain(|(_, at)| at.elapsed() < STALE);
+        let index = self.notes.iter().position(|(noted, _)| *noted == signal);
+        index.map(|index| self.notes.remove(index)).is_some()
+    }
+
+    /// Whether the recorder sleeps, and no signal waits for it.
+    fn is_idle(&self) -> bool {
+        let status = format!("/proc/{}/status", self.process.as_raw_nonzero());
+        let status = std::fs::read_to_string(status).unwrap_or_default();
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let waits = field("ShdPnd:").is_some_and(|mask| mask.bytes().any(|digit| digit != b'0'));
+        !waits && field("State:").is_none_or(|state| !state.starts_with('R'))
+    }
+
+    /// The next message, unless none comes in time.
+    fn message(&mut self, deadline: Instant) -> Option<u8> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        // A timeout of zero would be none at all.
+        if left.is_zero() || self.link.set_read_timeout(Some(left)).is_err() {
+            return None;
+        }
+        let mut byte = [0];
+        self.link.read_exact(&mut byte).is_ok().then_some(byte[0])
     }
 
     fn note(&mut self, message: u8) {
-        if let Ok(signal) = Signal::try_from(i32::from(message)) {
-            self.notes.push((signal, Instant::now()));
+        if message < DRAINED {
+            self.notes.push((Signal::of(i32::from(message)), Instant::now()));
         }
     }
 
@@ -106,56 +160,61 @@ impl Recorder {
         Ok(bytes)
     }
 
+    /// Stops this process with the job by what `stop` does. The job may be told to go on behind our back: then the
+    /// recorder tells us.
+    pub fn beside_stop<T>(&mut self, job: Pid, stop: impl FnOnce() -> T) -> T {
+        let mut message = vec![TELL_STOP];
+        message.extend(job.as_raw_nonzero().get().to_le_bytes());
+        let _ = self.link.write_all(&message);
+        let stopped = stop();
+        let _ = self.link.write_all(&[TELL_GO_ON]);
+        stopped
+    }
+
     fn ask(&mut self, question: u8, answer: u8) -> anyhow::Result<()> {
-        self.link.set_read_timeout(Some(DRAIN * 2))?;
         self.link.write_all(&[question])?;
+        self.wait_for(answer, DRAIN * 2)
+    }
+
+    fn wait_for(&mut self, answer: u8, patience: Duration) -> anyhow::Result<()> {
+        let deadline = Instant::now() + patience;
         loop {
-            let mut byte = [0];
-            self.link
-                .read_exact(&mut byte)
-                .context("the recorder is gone, and the job's output with it")?;
-            if byte[0] == answer {
+            let message = self
+                .message(deadline)
+                .context("the recorder of the job's output is gone")?;
+            if message == answer {
                 return Ok(());
             }
-            self.note(byte[0]);
+            self.note(message);
         }
     }
 }
 
-/// What the recorder's threads share.
-type Shared = Arc<Mutex<Option<Transcript>>>;
-
 /// The recorder's life: until the job and everything it left behind have closed their output, and we are gone.
 fn serve(mut link: UnixStream, relays: Vec<Relay>, signals: &Signals) {
-    let needed = |output: Output| relays.iter().any(|relay| relay.to == output);
+    let transcript: Shared = Arc::new(Mutex::new(Some(Transcript::default())));
+    let channels: Vec<_> = relays.into_iter().map(|relay| Arc::new(Channel::new(relay))).collect();
+    let needed = |output: Output| channels.iter().any(|channel| channel.output() == output);
     [Output::Out, Output::Err]
         .into_iter()
         .filter(|output| !needed(*output))
         .for_each(Output::close);
     super::close_input();
-    let transcript: Shared = Arc::new(Mutex::new(Some(Transcript::default())));
-    let channels: Vec<_> = relays.into_iter().map(|relay| Arc::new(Channel::new(relay))).collect();
-    let threads: Vec<_> = channels
-        .iter()
-        .map(|channel| {
-            let (channel, transcript) = (Arc::clone(channel), Arc::clone(&transcript));
-            std::thread::spawn(move || channel.pass_on(&transcript))
-        })
-        .collect();
-    while let Some(question) = next_question(&mut link, &channels, signals) {
-        let deadline = Instant::now() + DRAIN;
-        channels.iter().for_each(|channel| channel.drain(deadline));
-        let answered = match question {
-            ASK_TRANSCRIPT => {
-                let kept = lock(&transcript).take().unwrap_or_default().finish();
-                let mut answer = vec![TRANSCRIPT];
-                answer.extend((kept.len() as u64).to_le_bytes());
-                answer.extend(kept);
-                link.write_all(&answer)
-            }
-            _ => link.write_all(&[DRAINED]),
+    let mut threads = Vec::new();
+    for channel in &channels {
+        let (channel, transcript) = (Arc::clone(channel), Arc::clone(&transcript));
+        let thread = std::thread::Builder::new().stack_size(256 << 10);
+        // No room for a thread: without us the job's output goes where it should.
+        let Ok(thread) = thread.spawn(move || channel.pass_on(&transcript)) else {
+            return;
         };
-        if answered.is_err() {
+        threads.push(thread);
+    }
+    if link.write_all(&[READY]).is_err() {
+        return;
+    }
+    while let Some(question) = next_question(&mut link, &channels, signals) {
+        if answer(question, &mut link, &channels, &transcript).is_err() {
             break;
         }
     }
@@ -164,6 +223,51 @@ fn serve(mut link: UnixStream, relays: Vec<Relay>, signals: &Signals) {
     for thread in threads {
         let _ = thread.join();
     }
+}
+
+fn answer(question: u8, link: &mut UnixStream, channels: &[Arc<Channel>], transcript: &Shared) -> std::io::Result<()> {
+    match question {
+        TELL_STOP => return watch_over(link),
+        TELL_GO_ON => return Ok(()),
+        _ => {}
+    }
+    let deadline = Instant::now() + DRAIN;
+    channels.iter().for_each(|channel| channel.drain(deadline));
+    match question {
+        ASK_TRANSCRIPT => {
+            channels.iter().for_each(|channel| channel.settle(transcript));
+            let kept = lock(transcript).take().unwrap_or_default().finish();
+            let mut answer = vec![TRANSCRIPT];
+            answer.extend((kept.len() as u64).to_le_bytes());
+            answer.extend(kept);
+            link.write_all(&answer)
+        }
+        _ => link.write_all(&[DRAINED]),
+    }
+}
+
+/// While our parent is stopped with the job, wakes it when the job goes on or ends.
+fn watch_over(link: &mut UnixStream) -> std::io::Result<()> {
+    let mut number = [0; 4];
+    link.read_exact(&mut number)?;
+    let job = i32::from_le_bytes(number);
+    loop {
+        let mut asked = [PollFd::new(link.as_fd(), PollFlags::POLLIN)];
+        let pause = PollTimeout::try_from(STOPPED).unwrap_or(PollTimeout::ZERO);
+        if !matches!(poll(&mut asked, pause), Ok(0) | Err(nix::Error::EINTR)) {
+            return Ok(());
+        }
+        let goes_on = state(job) != Some('T');
+        if let Some(parent) = getppid().filter(|parent| goes_on && state(parent.as_raw_nonzero().get()) == Some('T')) {
+            let _ = rustix::process::kill_process(parent, rustix::process::Signal::CONT);
+        }
+    }
+}
+
+/// The third field of `/proc/PID/stat`: `T` for a stopped process.
+fn state(process: i32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
 }
 
 /// Tells of signals until a question comes; none when the asker is gone.
@@ -178,120 +282,18 @@ fn next_question(link: &mut UnixStream, channels: &[Arc<Channel>], signals: &Sig
             Err(_) => return None,
         }
         let [signalled, asked] = ready.map(|fd| fd.any().unwrap_or(false));
-        if signalled {
-            let signal = signals.next().ok()?.signal;
-            if signal == Signal::SIGWINCH {
+        while let Some(received) = signals.next().filter(|_| signalled) {
+            if received.is_our_own() {
+                continue;
+            }
+            if received.signal == Signal::WINCH {
                 channels.iter().for_each(|channel| channel.resize());
             }
-            link.write_all(&[signal as u8]).ok()?;
+            link.write_all(&[received.signal.number() as u8]).ok()?;
         }
         if asked {
             let mut question = [0];
             return link.read_exact(&mut question).ok().map(|()| question[0]);
         }
     }
-}
-
-/// One relay at work.
-#[derive(Debug)]
-struct Channel {
-    to: Output,
-    terminal: bool,
-    /// Locked from before a chunk is read until it has been written: whoever holds this and finds nothing to read
-    /// knows that all has arrived. None once the stream has ended.
-    source: Mutex<Option<Arc<OwnedFd>>>,
-}
-
-impl Channel {
-    fn new(relay: Relay) -> Self {
-        Self {
-            to: relay.to,
-            terminal: relay.terminal,
-            source: Mutex::new(Some(Arc::new(relay.source))),
-        }
-    }
-
-    /// Passes on and records until the stream ends at either side. Then both sides are closed: the job gets its
-    /// `SIGPIPE` when nobody reads any more, and a reader its end of file when nobody writes any more.
-    fn pass_on(&self, transcript: &Shared) {
-        let Some(source) = lock(&self.source).clone() else {
-            return;
-        };
-        let mut chunk = vec![0; CHUNK];
-        while wait_for(source.as_fd(), PollFlags::POLLIN, PollTimeout::NONE) {
-            let _passing = lock(&self.source);
-            let length = match rustix::io::read(&source, &mut chunk) {
-                Ok(0) => break,
-                Ok(length) => length,
-                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => continue,
-                // A pseudo-terminal that nobody has open any more answers EIO.
-                Err(_) => break,
-            };
-            let bytes = chunk.get(..length).unwrap_or_default();
-            if let Some(transcript) = lock(transcript).as_mut() {
-                transcript.push(bytes);
-            }
-            if write_all(self.to.descriptor(), bytes).is_err() {
-                break;
-            }
-        }
-        lock(&self.source).take();
-        self.to.close();
-    }
-
-    /// Waits until what the source holds has been passed on, or the deadline.
-    fn drain(&self, deadline: Instant) {
-        while Instant::now() < deadline {
-            let passed_on = match self.source.try_lock() {
-                Ok(source) => source
-                    .as_ref()
-                    .is_none_or(|source| !wait_for(source.as_fd(), PollFlags::POLLIN, PollTimeout::ZERO)),
-                Err(_) => false,
-            };
-            if passed_on {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-
-    /// Follows the real terminal's size. The job may have asked for it before we did: it is told once more.
-    fn resize(&self) {
-        let source = lock(&self.source).clone();
-        let changed = source.is_some_and(|source| self.terminal && copy_size(self.to.descriptor(), source.as_fd()));
-        if changed {
-            let _ = nix::sys::signal::killpg(nix::unistd::getpgrp(), Signal::SIGWINCH);
-        }
-    }
-}
-
-/// A panic of another thread leaves a transcript that is still worth having.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// True when the descriptor is ready, or has come to its end.
-fn wait_for(descriptor: BorrowedFd<'_>, what: PollFlags, timeout: PollTimeout) -> bool {
-    loop {
-        match poll(&mut [PollFd::new(descriptor, what)], timeout) {
-            Ok(ready) => return ready > 0,
-            Err(nix::Error::EINTR) => {}
-            Err(_) => return false,
-        }
-    }
-}
-
-/// Writes everything. Whoever gave us the descriptor may have made it non-blocking.
-fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> rustix::io::Result<()> {
-    while !bytes.is_empty() {
-        match rustix::io::write(to, bytes) {
-            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::AGAIN) => {
-                wait_for(to, PollFlags::POLLOUT, PollTimeout::NONE);
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }

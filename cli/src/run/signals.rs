@@ -6,35 +6,25 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction, sigprocmask};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, sigaction, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::process::Pid;
 
-/// Every signal that has another default than to be ignored, can be caught, and is not raised by a fault of the
-/// receiving process itself.
-const FOR_THE_JOB: &[Signal] = &[
-    Signal::SIGHUP,
-    Signal::SIGINT,
-    Signal::SIGQUIT,
-    Signal::SIGTERM,
-    Signal::SIGUSR1,
-    Signal::SIGUSR2,
-    Signal::SIGALRM,
-    Signal::SIGVTALRM,
-    Signal::SIGPROF,
-    Signal::SIGIO,
-    Signal::SIGPWR,
-    Signal::SIGWINCH,
-    Signal::SIGCONT,
-    Signal::SIGTSTP,
-    Signal::SIGTTIN,
-];
+use super::signal::Signal;
 
-/// Signals held back from this process and read from a descriptor instead.
+/// All signals that can be, held back from this process and read from a descriptor instead. A fault of our own ends us
+/// all the same: the kernel does not hold those back.
 #[derive(Debug)]
 pub struct Signals {
     descriptor: SignalFd,
-    original_mask: SigSet,
-    original_child_action: SigHandler,
+    original: Original,
+}
+
+/// What whoever started us had set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Original {
+    mask: SigSet,
+    child_action: SigHandler,
 }
 
 /// A signal that came.
@@ -44,6 +34,10 @@ pub struct Received {
     pub signal: Signal,
     /// The process that sent it; 0 for the kernel.
     pub sender: u32,
+    /// How it was sent: `si_code` of sigaction(2).
+    code: i32,
+    /// What sigqueue(3) sent with it.
+    value: u64,
 }
 
 impl Signals {
@@ -53,44 +47,37 @@ impl Signals {
         let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
         // Whoever started us may ignore SIGCHLD, and then there would be nothing to wait for.
         // SAFETY: the default action runs no code of ours.
-        let before = unsafe { sigaction(Signal::SIGCHLD, &default) }?;
-        let mut held: SigSet = FOR_THE_JOB.iter().copied().collect();
-        held.add(Signal::SIGCHLD);
-        let mut original_mask = SigSet::empty();
-        sigprocmask(SigmaskHow::SIG_BLOCK, Some(&held), Some(&mut original_mask))?;
-        let descriptor = SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC)?;
-        Ok(Self {
-            descriptor,
-            original_mask,
-            original_child_action: before.handler(),
-        })
+        let before = unsafe { sigaction(nix::sys::signal::Signal::SIGCHLD, &default) }?;
+        let held = SigSet::all();
+        let mut mask = SigSet::empty();
+        sigprocmask(SigmaskHow::SIG_BLOCK, Some(&held), Some(&mut mask))?;
+        let descriptor = SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        let original = Original {
+            mask,
+            child_action: before.handler(),
+        };
+        Ok(Self { descriptor, original })
     }
 
-    /// Puts back what the caller of this program had set up. Safe between fork and exec.
-    pub fn restore(mask: &SigSet, child_action: SigHandler) -> nix::Result<()> {
-        let action = SigAction::new(child_action, SaFlags::empty(), SigSet::empty());
-        // SAFETY: the action is the default or "ignore": a program starts with no other.
-        unsafe { sigaction(Signal::SIGCHLD, &action) }?;
-        sigprocmask(SigmaskHow::SIG_SETMASK, Some(mask), None)
+    /// What was set up before.
+    pub fn original(&self) -> Original {
+        self.original
     }
 
-    /// What [`Self::restore`] needs.
-    pub fn original(&self) -> (SigSet, SigHandler) {
-        (self.original_mask, self.original_child_action)
-    }
-
-    /// Waits for the next signal.
-    pub fn next(&self) -> nix::Result<Received> {
+    /// The next signal, if one came.
+    pub fn next(&self) -> Option<Received> {
         loop {
-            let Some(info) = self.descriptor.read_signal()? else {
-                continue;
+            let info = match self.descriptor.read_signal() {
+                Ok(info) => info?,
+                Err(nix::Error::EINTR) => continue,
+                Err(_) => return None,
             };
-            if let Ok(signal) = Signal::try_from(info.ssi_signo as i32) {
-                return Ok(Received {
-                    signal,
-                    sender: info.ssi_pid,
-                });
-            }
+            return Some(Received {
+                signal: Signal::of(info.ssi_signo as i32),
+                sender: info.ssi_pid,
+                code: info.ssi_code,
+                value: info.ssi_ptr,
+            });
         }
     }
 }
@@ -98,5 +85,44 @@ impl Signals {
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
+    }
+}
+
+impl Original {
+    /// Puts it back. Safe between fork and exec.
+    pub fn restore(&self) -> nix::Result<()> {
+        let action = SigAction::new(self.child_action, SaFlags::empty(), SigSet::empty());
+        // SAFETY: the action is the default or "ignore": a program starts with no other.
+        unsafe { sigaction(nix::sys::signal::Signal::SIGCHLD, &action) }?;
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.mask), None)
+    }
+}
+
+impl Received {
+    /// Whether it tells of something that we did ourselves, such as a write to a pipe that nobody reads: blocked
+    /// signals wait even where they are ignored.
+    pub fn is_our_own(&self) -> bool {
+        self.sender == std::process::id()
+    }
+
+    /// Whether a process sent it, not the kernel.
+    pub fn is_sent(&self) -> bool {
+        self.code <= 0
+    }
+
+    /// Sends it on, with the value that came with it.
+    pub fn pass_on(&self, to: Pid) {
+        let (process, signal) = (to.as_raw_nonzero().get(), self.signal.number());
+        // The process may have ended just now: its SIGCHLD is next.
+        if self.code == libc::SI_QUEUE {
+            let value = libc::sigval {
+                sival_ptr: std::ptr::with_exposed_provenance_mut(self.value as usize),
+            };
+            // SAFETY: the value is a number to us and to the kernel.
+            unsafe { libc::sigqueue(process, signal, value) };
+        } else {
+            // SAFETY: this takes two numbers.
+            unsafe { libc::kill(process, signal) };
+        }
     }
 }

@@ -6,21 +6,23 @@
 //! - A **terminal** is replaced by a pseudo-terminal of the same size and settings, so that the job still sees one
 //!   (colours, line buffering, progress bars). Only the stream is replaced: the controlling terminal, standard input
 //!   and the process group stay, so that reading keys, Ctrl-C, Ctrl-Z and `/dev/tty` work through the kernel as ever.
-//!   Its output processing is off: the real terminal does that, once. The one thing this does not carry over is a change of terminal modes made
-//!   *through standard output*, as full-screen programs do; those want `--no-output`.
-//! - Anything else (a pipe, a socket, `/dev/null`) is replaced by a **pipe**. When the far end goes away, ours is
+//!   Its output processing is off: the real terminal does that, once. The one thing this does not carry over is a
+//!   change of terminal modes made *through standard output*, as full-screen programs do; those want `--no-output`.
+//! - A **pipe** is replaced by a pipe, and a **local stream socket** by such a pair. When the far end goes away, ours is
 //!   closed too, so that the job gets its `SIGPIPE`.
+//! - Anything else is the job's own and is not recorded: a stream that is closed, `/dev/null`, `/dev/full`, a
+//!   connection over the network, what can not be written, and what there are no means to replace.
 //!
 //! Two streams that are one and the same (`2>&1`) get one replacement, which keeps their order. Standard input is
 //! always inherited.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::unix::net::{SocketAddr, UnixStream};
 
 use anyhow::Context as _;
 use nix::pty::openpty;
-use rustix::fs::{FileType, SeekFrom};
+use rustix::fs::{FileType, OFlags, SeekFrom};
 use rustix::io::FdFlags;
 use rustix::termios::{OptionalActions, OutputModes};
 
@@ -28,20 +30,16 @@ use rustix::termios::{OptionalActions, OutputModes};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Standard output.
-    Out,
+    Out = 1,
     /// Standard error.
-    Err,
+    Err = 2,
 }
 
 impl Output {
     /// The descriptor as this process has it.
     pub fn descriptor(self) -> BorrowedFd<'static> {
-        let number = match self {
-            Self::Out => 1,
-            Self::Err => 2,
-        };
         // SAFETY: the standard streams stay open for as long as the process lives; they are only ever replaced.
-        unsafe { BorrowedFd::borrow_raw(number) }
+        unsafe { BorrowedFd::borrow_raw(self as i32) }
     }
 
     /// Lets go of the stream, so that a reader of it sees its end once the job has closed it too.
@@ -63,19 +61,30 @@ pub struct Relay {
     pub source: OwnedFd,
     /// Where what comes from it belongs.
     pub to: Output,
-    /// True for a pseudo-terminal, whose size follows that of the real one.
-    pub terminal: bool,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What a stream is replaced by, and so what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A pseudo-terminal, whose size follows that of the real one.
+    Terminal,
+    /// A pipe.
+    Pipe,
+    /// A pair of connected sockets.
+    Socket,
 }
 
 /// A regular file that the job writes to by itself.
 #[derive(Debug)]
 pub struct Direct {
     /// Which stream.
-    pub stream: Output,
+    stream: Output,
     /// The file, opened for reading.
-    file: File,
+    pub file: File,
     /// Where the job's part of it begins.
-    from: u64,
+    pub from: u64,
 }
 
 /// The arrangement for one run.
@@ -93,30 +102,74 @@ pub struct Streams {
 
 impl Streams {
     /// Decides for both streams by what they are.
-    pub fn arrange() -> anyhow::Result<Self> {
+    pub fn arrange() -> Self {
         let mut streams = Self::default();
-        streams.out = streams.arrange_one(Output::Out)?;
-        streams.err = match (&streams.out, shared()) {
-            (Some(out), true) => Some(out.try_clone().context("can not share the job's output")?),
-            (None, true) => None,
-            (_, false) => streams.arrange_one(Output::Err)?,
+        streams.out = streams.arrange_one(Output::Out);
+        let shared = is_shared();
+        streams.err = match &streams.out {
+            Some(out) if shared => out.try_clone().ok(),
+            None if shared => None,
+            _ => streams.arrange_one(Output::Err),
         };
-        Ok(streams)
+        streams
     }
 
-    fn arrange_one(&mut self, stream: Output) -> anyhow::Result<Option<OwnedFd>> {
-        if is_file(stream) {
-            self.direct.extend(Direct::open(stream));
-            return Ok(None);
+    /// Leaves both streams alone, but reads files all the same.
+    pub fn inherit(mut self) -> Self {
+        (self.out, self.err) = (None, None);
+        self.relays.clear();
+        self
+    }
+
+    /// None where the job gets the stream itself.
+    fn arrange_one(&mut self, stream: Output) -> Option<OwnedFd> {
+        if super::inherited::is_closed(stream as usize) || !is_writable(stream) {
+            return None;
         }
-        let terminal = is_terminal(stream);
-        let (source, job) = if terminal { pseudo_terminal(stream)? } else { pipe()? };
-        self.relays.push(Relay {
-            source,
-            to: stream,
-            terminal,
-        });
-        Ok(Some(job))
+        let kind = match file_type(stream)? {
+            FileType::RegularFile => {
+                self.direct.extend(Direct::open(stream));
+                return None;
+            }
+            FileType::CharacterDevice if is_terminal(stream) => Kind::Terminal,
+            FileType::Fifo => Kind::Pipe,
+            FileType::Socket if is_local(stream) => Kind::Socket,
+            _ => return None,
+        };
+        match kind.ends(stream) {
+            Ok((source, job)) => {
+                self.relays.push(Relay {
+                    source,
+                    to: stream,
+                    kind,
+                });
+                Some(job)
+            }
+            Err(error) => {
+                tracing::warn!("the job's output is not recorded: {error:#}");
+                None
+            }
+        }
+    }
+}
+
+impl Kind {
+    /// Our end and the job's, which has what the stream that it stands for was set to.
+    fn ends(self, like: Output) -> anyhow::Result<(OwnedFd, OwnedFd)> {
+        let (ours, job) = match self {
+            Self::Terminal => pseudo_terminal(like)?,
+            Self::Pipe => rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+                .context("can not make a pipe for the job's output")?,
+            Self::Socket => {
+                let (ours, job) = UnixStream::pair().context("can not make sockets for the job's output")?;
+                (ours.into(), job.into())
+            }
+        };
+        let flags = rustix::fs::fcntl_getfl(like.descriptor())?;
+        if flags.contains(OFlags::NONBLOCK) {
+            rustix::fs::fcntl_setfl(&job, rustix::fs::fcntl_getfl(&job)? | OFlags::NONBLOCK)?;
+        }
+        Ok((ours, job))
     }
 }
 
@@ -125,35 +178,29 @@ impl Direct {
     fn open(stream: Output) -> Option<Self> {
         use std::os::fd::AsRawFd as _;
         let descriptor = stream.descriptor();
-        let appends = rustix::fs::fcntl_getfl(descriptor)
-            .ok()?
-            .contains(rustix::fs::OFlags::APPEND);
+        let appends = rustix::fs::fcntl_getfl(descriptor).ok()?.contains(OFlags::APPEND);
         let from = match appends {
             true => rustix::fs::fstat(descriptor).ok()?.st_size as u64,
             false => rustix::fs::seek(descriptor, SeekFrom::Current(0)).ok()?,
         };
-        let path = PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()));
-        Some(Self {
-            stream,
-            file: File::open(path).ok()?,
-            from,
-        })
+        let file = File::open(format!("/proc/self/fd/{}", descriptor.as_raw_fd())).ok()?;
+        Some(Self { stream, file, from })
     }
 
-    /// What the job wrote; `limit` bytes at most, the last ones.
-    pub fn written(&mut self, limit: u64) -> std::io::Result<Vec<u8>> {
-        use std::io::{Read as _, Seek as _};
-        let end = self.file.metadata()?.len();
-        self.file
-            .seek(std::io::SeekFrom::Start(self.from.max(end.saturating_sub(limit))))?;
-        let mut bytes = Vec::new();
-        self.file.by_ref().take(limit).read_to_end(&mut bytes)?;
-        Ok(bytes)
+    /// The name of the artifact that is made of it.
+    pub fn name(&self) -> &'static str {
+        match self.stream {
+            Output::Out => "stdout.log",
+            Output::Err => "stderr.log",
+        }
     }
 }
 
 /// True when both streams are one and the same thing: then one arrangement serves both, and keeps their order.
-fn shared() -> bool {
+fn is_shared() -> bool {
+    if super::inherited::is_closed(1) || super::inherited::is_closed(2) {
+        return false;
+    }
     let identity = |stream: Output| {
         let about = rustix::fs::fstat(stream.descriptor()).ok()?;
         Some((about.st_dev, about.st_ino, about.st_rdev))
@@ -165,14 +212,22 @@ fn is_terminal(stream: Output) -> bool {
     rustix::termios::isatty(stream.descriptor())
 }
 
-fn is_file(stream: Output) -> bool {
-    rustix::fs::fstat(stream.descriptor())
-        .is_ok_and(|about| FileType::from_raw_mode(about.st_mode) == FileType::RegularFile)
+fn is_writable(stream: Output) -> bool {
+    rustix::fs::fcntl_getfl(stream.descriptor()).is_ok_and(|flags| flags & OFlags::ACCMODE != OFlags::RDONLY)
 }
 
-/// Our end and the job's.
-fn pipe() -> anyhow::Result<(OwnedFd, OwnedFd)> {
-    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).context("can not make a pipe for the job's output")
+fn file_type(stream: Output) -> Option<FileType> {
+    let about = rustix::fs::fstat(stream.descriptor()).ok()?;
+    Some(FileType::from_raw_mode(about.st_mode))
+}
+
+/// Whether a socket is a connection of streams within this machine.
+fn is_local(stream: Output) -> bool {
+    let Ok(copy) = stream.descriptor().try_clone_to_owned() else {
+        return false;
+    };
+    let connected: std::io::Result<SocketAddr> = UnixStream::from(copy).peer_addr();
+    connected.is_ok()
 }
 
 /// Our end and the job's of a terminal like the one `like` is.

@@ -15,6 +15,11 @@ pub struct Transcript {
     dropped: u64,
 }
 
+/// Where bytes are missing.
+fn gap(bytes: u64) -> String {
+    format!("\n[whycrash: {bytes} bytes of output left out here]\n")
+}
+
 impl Transcript {
     /// Adds what was printed.
     pub fn push(&mut self, bytes: &[u8]) {
@@ -23,14 +28,22 @@ impl Transcript {
         let excess = (self.tail.len() + rest.len()).saturating_sub(TAIL);
         self.dropped += excess as u64;
         self.tail.drain(..excess.min(self.tail.len()));
-        self.tail.extend(rest.iter().skip(rest.len().saturating_sub(TAIL)));
+        self.tail
+            .extend(rest.get(rest.len().saturating_sub(TAIL)..).unwrap_or_default());
+    }
+
+    /// Notes that so many bytes were printed here that nobody has.
+    pub fn skip(&mut self, bytes: u64) {
+        if bytes > 0 {
+            self.push(gap(bytes).as_bytes());
+        }
     }
 
     /// Everything kept, with a line that says how much is not.
     pub fn finish(self) -> Vec<u8> {
         let mut bytes = self.head;
         if self.dropped > 0 {
-            bytes.extend(format!("\n[whycrash: {} bytes of output left out here]\n", self.dropped).bytes());
+            bytes.extend(gap(self.dropped).bytes());
         }
         bytes.extend(self.tail);
         bytes

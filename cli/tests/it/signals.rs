@@ -78,14 +78,38 @@ fn a_signal_that_kills_the_job_is_how_we_end() {
 }
 
 #[test]
-fn the_job_outlives_us() {
+fn what_kills_us_outright_kills_the_job() {
     let home = Home::new();
-    let (mut child, mut output) = start(&home, &sh("echo ready; sleep 0.3; echo still here"));
+    let job = sh("echo ready; echo $$ > pid; exec sleep 60");
+    let (mut child, mut output) = start(&home, &job);
+    while !home.work().join("pid").exists() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     child.kill().expect("SIGKILL");
     child.wait().expect("it ends");
     let mut rest = String::new();
+    output.read_to_string(&mut rest).expect("text: the stream ends");
+    assert_eq!(rest, "");
+}
+
+#[test]
+fn a_job_that_is_continued_behind_our_back_takes_us_along() {
+    let home = Home::new();
+    let (mut child, mut output) = start(&home, &sh("echo ready; echo $$ > pid; kill -STOP $$; echo went on"));
+    let state = |pid: &str| -> Option<char> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    };
+    let us = child.id().to_string();
+    while state(&us) != Some('T') {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let job = std::fs::read_to_string(home.work().join("pid")).expect("a number");
+    kill(Pid::from_raw(job.trim().parse().expect("a number")), Signal::SIGCONT).expect("it can be sent");
+    let mut rest = String::new();
     output.read_to_string(&mut rest).expect("text");
-    assert_eq!(rest, "still here\n");
+    assert_eq!(rest, "went on\n");
+    assert!(child.wait().expect("it ends").success());
 }
 
 #[test]

@@ -59,6 +59,8 @@ impl Home {
             }
         }
         command.env("HOME", self.folder.path()).env("TZ", "UTC");
+        // A busy machine may take its time: what is tested is what comes out.
+        command.env("WHYCRASH_WAIT", "120s");
         command
     }
 

@@ -1,0 +1,232 @@
+//! GPUs over time, as a process of its own hears them from the driver. A driver that hangs or crashes costs the record,
+//! and nothing else.
+
+mod nvml;
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::{ForkResult, Pid, fork, setpgid};
+use rustix::pipe::{PipeFlags, pipe_with};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Missing;
+
+/// Changes remembered of each device, the last ones.
+const CHANGES: usize = 20_000;
+/// A line of the other process is never longer.
+const LINE: usize = 1 << 20;
+
+/// What the other process tells, a line each.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Line {
+    /// Driver, CUDA version and devices.
+    Facts(Value),
+    /// There is nothing to be had.
+    Missing(Missing),
+    /// The memory used on a device has changed.
+    Used {
+        device: usize,
+        at: u64,
+        used: u64,
+        total: u64,
+    },
+    /// A device does not answer any more.
+    Failed { device: usize, at: u64, why: String },
+}
+
+/// One device over time.
+#[derive(Debug, Default)]
+struct Device {
+    /// Milliseconds since the job's start, and bytes used on the device by everybody. Only changes are kept: between
+    /// two, nothing changed.
+    changes: VecDeque<(u64, u64)>,
+    peak: u64,
+    total: u64,
+    failures: Vec<(u64, String)>,
+}
+
+/// What is known about the GPUs of this machine, growing while the job runs.
+#[derive(Debug)]
+pub struct Gpus {
+    /// None once the other process is gone.
+    lines: Option<File>,
+    unread: Vec<u8>,
+    facts: Option<Result<Value, Missing>>,
+    devices: Vec<Device>,
+}
+
+impl Gpus {
+    /// Starts looking at them. To be called while there is no other thread.
+    pub fn watch(interval: Duration) -> Self {
+        let lines = start(interval);
+        let facts = lines
+            .as_ref()
+            .err()
+            .map(|error| Err(Missing::for_good("GPUs", format!("{error:#}"))));
+        Self {
+            lines: lines.ok(),
+            unread: Vec::new(),
+            facts,
+            devices: Vec::new(),
+        }
+    }
+
+    /// Waits for the facts, if need be.
+    pub fn wait(&mut self, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        while self.facts.is_none() && self.lines.is_some() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let pause = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let mut ready: Vec<_> = self
+                .descriptor()
+                .map(|lines| PollFd::new(lines, PollFlags::POLLIN))
+                .into_iter()
+                .collect();
+            let _ = poll(&mut ready, pause);
+            drop(ready);
+            self.attend();
+        }
+    }
+
+    /// What becomes readable when there is something new.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.lines.as_ref().map(|lines| lines.as_fd())
+    }
+
+    /// Takes in what is new.
+    pub fn attend(&mut self) {
+        let Some(lines) = &mut self.lines else { return };
+        let mut chunk = [0; 16 << 10];
+        loop {
+            match lines.read(&mut chunk) {
+                Ok(length) if length > 0 => self.unread.extend_from_slice(chunk.get(..length).unwrap_or_default()),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                _ => {
+                    self.lines = None;
+                    break;
+                }
+            }
+        }
+        while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.unread.drain(..=end).collect();
+            if let Ok(line) = serde_json::from_slice(&line) {
+                self.take(line);
+            }
+        }
+        if self.unread.len() > LINE {
+            self.unread.clear();
+        }
+    }
+
+    /// Facts about driver and devices.
+    pub fn facts(&self) -> Result<Value, Missing> {
+        let why = if self.lines.is_some() {
+            "the driver's management library has not answered yet: the job was short, or the driver hangs"
+        } else {
+            "the driver's management library ended the process that asked it"
+        };
+        let none = || Err(Missing::for_good("GPUs", why));
+        self.facts.clone().unwrap_or_else(none)
+    }
+
+    /// Memory use over time, per device.
+    pub fn timeline(&self) -> Value {
+        let device = |(index, device): (usize, &Device)| {
+            let failures: Vec<Value> = device
+                .failures
+                .iter()
+                .map(|(at, why)| json!({"at": at, "why": why}))
+                .collect();
+            json!({"device": index, "uuid": self.uuid(index), "total": device.total, "peak_used": device.peak,
+                "used": device.changes, "failures": failures})
+        };
+        self.devices.iter().enumerate().map(device).collect()
+    }
+
+    fn uuid(&self, index: usize) -> Value {
+        let facts = self.facts.as_ref().and_then(|facts| facts.as_ref().ok());
+        facts.map_or(Value::Null, |facts| facts["devices"][index]["uuid"].clone())
+    }
+
+    fn take(&mut self, line: Line) {
+        match line {
+            Line::Facts(facts) => self.facts = Some(Ok(facts)),
+            Line::Missing(missing) => self.facts = Some(Err(missing)),
+            Line::Used {
+                device,
+                at,
+                used,
+                total,
+            } => {
+                if let Some(device) = self.device(device) {
+                    device.total = total;
+                    device.add(at, used);
+                }
+            }
+            Line::Failed { device, at, why } => {
+                if let Some(device) = self.device(device) {
+                    device.fail(at, why);
+                }
+            }
+        }
+    }
+
+    fn device(&mut self, index: usize) -> Option<&mut Device> {
+        /// No machine has more.
+        const DEVICES: usize = 256;
+        if index >= self.devices.len() {
+            self.devices.resize_with(index.min(DEVICES) + 1, Device::default);
+        }
+        self.devices.get_mut(index)
+    }
+}
+
+impl Device {
+    fn add(&mut self, at: u64, used: u64) {
+        self.peak = self.peak.max(used);
+        if self.changes.len() == CHANGES {
+            self.changes.pop_front();
+        }
+        self.changes.push_back((at, used));
+    }
+
+    fn fail(&mut self, at: u64, why: String) {
+        /// A device that comes and goes is told of so often.
+        const FAILURES: usize = 100;
+        if self.failures.len() < FAILURES {
+            self.failures.push((at, why));
+        }
+    }
+}
+
+/// The end of a pipe that the new process tells over.
+fn start(interval: Duration) -> anyhow::Result<File> {
+    let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).context("can not make a pipe")?;
+    // SAFETY: no other thread exists, so the new process may go on like any.
+    match unsafe { fork() }.context("no room for a process that asks the driver")? {
+        ForkResult::Parent { .. } => {
+            rustix::fs::fcntl_setfl(&ours, rustix::fs::OFlags::NONBLOCK)?;
+            Ok(ours.into())
+        }
+        ForkResult::Child => {
+            drop(ours);
+            let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
+            crate::run::serve_the_parent();
+            nvml::serve(theirs.into(), interval);
+            // SAFETY: this ends the process; what would be run on the way out is our parent's to run.
+            unsafe { libc::_exit(0) }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The end of a run, in the process that everybody waits for.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::handover::{Handover, Options, Piece};
+use crate::collect::{Missing, Watch};
+use crate::config::Config;
+use crate::output::{self, Clean};
+use crate::run::{Direct, Ending, Over, Signal, Signals};
+
+/// Before its time is up, this much is left to end in order.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// Has a report made of a crash, for at most so long; of anything else, nothing.
+pub fn end(mut over: Over, watch: Watch, options: Options, config: &Config, bound: Duration) -> anyhow::Result<()> {
+    let deadline = Instant::now() + bound;
+    if !over.is_crash() {
+        over.drain();
+        leave_by(over.signals, over.ending, deadline);
+        watch.search(over.ending).clear_away();
+        return Ok(());
+    }
+    let output = pieces_of_output(&mut over);
+    let seen = watch.finish(&over);
+    leave_by(over.signals, over.ending, deadline);
+    let mut unavailable = seen.unavailable;
+    let mut pieces = Vec::new();
+    let kernel_log = seen.kernel_log.as_deref().unwrap_or_default();
+    for piece in output.into_iter().chain([piece("kernel.log", kernel_log.as_bytes())]) {
+        match piece {
+            Ok(piece) => pieces.extend(piece),
+            Err(missing) => unavailable.push(missing),
+        }
+    }
+    let handover = Handover {
+        context: seen.context,
+        unavailable,
+        search: seen.search,
+        pieces,
+        options,
+        config: config.clone(),
+    };
+    match spawn(&handover) {
+        Ok(said) => show(said, handover.options.quiet, deadline),
+        // No room for another process: then it is made here, for as long as there is time.
+        Err(_) => super::finish(handover),
+    }
+}
+
+/// What the job printed, by the names of the artifacts.
+fn pieces_of_output(over: &mut Over) -> Vec<Result<Option<Piece>, Missing>> {
+    let transcript = match over.transcript() {
+        Ok(bytes) => piece("output.log", &bytes),
+        Err(error) => Err(Missing::for_good("output", format!("{error:#}"))),
+    };
+    let files = over.direct.drain(..).map(|direct| {
+        let name = direct.name();
+        let Direct { file, from, .. } = direct;
+        Piece::of_file(name, file, from)
+            .map(Some)
+            .map_err(|error| Missing::for_good(name, format!("can not read it back: {error}")))
+    });
+    std::iter::once(transcript).chain(files).collect()
+}
+
+fn piece(name: &str, bytes: &[u8]) -> Result<Option<Piece>, Missing> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    Piece::of_bytes(name, bytes)
+        .map(Some)
+        .map_err(|error| Missing::for_good(name, format!("no memory to hand it over: {error}")))
+}
+
+/// Ends this process the way the job ended when the time is up, or when it is told to end, whatever else it does.
+fn leave_by(signals: Signals, ending: Ending, deadline: Instant) {
+    let watch = move || {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let pause = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let _ = poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], pause);
+            let told = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
+            let leave = std::iter::from_fn(|| signals.next()).any(|received| told.contains(&received.signal));
+            if leave || left.is_zero() {
+                ending.imitate();
+            }
+        }
+    };
+    // Where there is no room for a thread, the other process alone keeps us waiting, and it has a bound too.
+    let _ = std::thread::Builder::new().stack_size(128 << 10).spawn(watch);
+}
+
+/// Starts the process that makes the report; the end of the pipe that it speaks into.
+fn spawn(handover: &Handover) -> anyhow::Result<OwnedFd> {
+    let (said, speaks) = pipe_with(PipeFlags::CLOEXEC).context("no pipe to listen on")?;
+    let mut finisher = Command::new("/proc/self/exe");
+    finisher
+        .arg("finish-report")
+        .stdin(handover.write()?)
+        .stdout(Stdio::null())
+        .stderr(File::from(speaks));
+    // SAFETY: between fork and exec, this only makes a system call.
+    unsafe { finisher.pre_exec(|| rustix::process::setsid().map(drop).map_err(std::io::Error::from)) };
+    finisher
+        .spawn()
+        .context("can not start the process that makes the report")?;
+    Ok(said)
+}
+
+/// Shows what the other process says, unless nothing is to be said, until it closes its end or the time is up.
+fn show(said: OwnedFd, quiet: bool, deadline: Instant) -> anyhow::Result<()> {
+    let mut said = File::from(said);
+    let mut chunk = vec![0; 64 << 10];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now() + LAST_WORDS);
+        let pause = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+        match poll(&mut [PollFd::new(said.as_fd(), PollFlags::POLLIN)], pause) {
+            Ok(0) if quiet => return Ok(()),
+            Ok(0) => {
+                output::tell(&Clean::from(
+                    "whycrash goes on making the report of this crash; `whycrash spool list` shows what became of it",
+                ));
+                return Ok(());
+            }
+            Ok(_) => {}
+            Err(nix::Error::EINTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        match said.read(&mut chunk)? {
+            0 => return Ok(()),
+            _ if quiet => {}
+            length => {
+                output::pass_on(chunk.get(..length).unwrap_or_default());
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Making the report, in a process that nobody waits for longer than they want to.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde_json::{Map, Value, json};
+use whycrash_evidence::Artifact;
+use whycrash_plugin_host::{Document, Input};
+
+use super::artifacts::{Artifacts, Keep};
+use super::folder::{self, Folder};
+use super::handover::{Handover, Options};
+use crate::collect::{Missing, leftovers};
+use crate::config::{self, Config};
+use crate::inputs::Knowledge;
+use crate::output::{self, Clean};
+use crate::{render, spool};
+
+/// Keeps what the job left, says why it crashed and uploads it where that is wanted.
+pub fn finish(handover: Handover) -> anyhow::Result<()> {
+    let Handover {
+        context,
+        mut unavailable,
+        search,
+        pieces,
+        options,
+        config,
+    } = handover;
+    let (folder, problems) = Folder::create(options.output.as_deref());
+    let mut artifacts = Artifacts::new(folder);
+    for piece in pieces {
+        match piece.bytes() {
+            Ok(bytes) if bytes.is_empty() => {}
+            Ok(bytes) => artifacts.put(&piece.name, &bytes),
+            Err(error) => unavailable.push(Missing::for_good(&piece.name, format!("can not read it back: {error}"))),
+        }
+    }
+    let scratch = artifacts.folder().map_or_else(std::env::temp_dir, Path::to_owned);
+    let (cores, missing) = search.run(&scratch);
+    unavailable.extend(missing);
+    for core in cores {
+        let own = core.pid == Some(search.job);
+        let name = if own {
+            "core".to_owned()
+        } else {
+            format!("core.{}", core.pid.unwrap_or_default())
+        };
+        artifacts.take(&core.path, &name, if search.ours { Keep::Move } else { Keep::Copy });
+    }
+    for file in leftovers::find(search.since, search.folders.iter()) {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        artifacts.take(&file, &name, Keep::Copy);
+    }
+    unavailable.append(&mut artifacts.problems);
+    artifacts.put("context.json", &context_text(context, &unavailable));
+    if options.quiet {
+        output::be_silent();
+    }
+    let document = said_of(&artifacts.all(), &options, &config);
+    let id = match &document {
+        Some(document) => document.report.id.clone(),
+        None => folder::unique_name(),
+    };
+    let (artifacts, kept, _until_the_end) = artifacts.settle(&id);
+    tell(document.as_ref(), &artifacts, &kept, &problems, options.width);
+    if let Some(state) = config::state_folder() {
+        folder::adopt(&state);
+    }
+    match options.server.clone().or_else(|| config.server.clone()) {
+        Some(server) => upload(server, &artifacts, kept.ok(), &options, &config),
+        None => Ok(()),
+    }
+}
+
+fn context_text(mut context: Map<String, Value>, unavailable: &[Missing]) -> Vec<u8> {
+    context.insert("unavailable".to_owned(), json!(unavailable));
+    let mut text = serde_json::to_vec_pretty(&context).unwrap_or_default();
+    text.push(b'\n');
+    text
+}
+
+/// What is to be said about it; none where that is not wanted, or not possible.
+fn said_of(artifacts: &[Artifact], options: &Options, config: &Config) -> Option<Document> {
+    if !options.diagnose {
+        return None;
+    }
+    let knowledge = Knowledge {
+        symbols: options.symbols.clone(),
+        plugins: options.plugins.clone(),
+    };
+    let input = Input {
+        artifacts: artifacts.to_vec(),
+        ..Input::default()
+    };
+    let diagnose = || anyhow::Ok(knowledge.diagnoser(config)?.diagnose(&input));
+    match catch_unwind(AssertUnwindSafe(diagnose)) {
+        Ok(Ok(document)) => Some(document),
+        Ok(Err(error)) => {
+            output::tell(&render::error(&error.context("whycrash can not say why")));
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+fn tell(
+    document: Option<&Document>,
+    artifacts: &[Artifact],
+    kept: &std::io::Result<PathBuf>,
+    problems: &[String],
+    width: usize,
+) {
+    let mut text = Clean::default();
+    if let Some(document) = document {
+        text.end_line();
+        text.push(render::document(document, &render::Files::of(artifacts), width));
+        text.end_line();
+    }
+    for problem in problems {
+        text.push(problem);
+        text.end_line();
+    }
+    match kept {
+        Ok(folder) => text.push(render::kept(folder)),
+        Err(error) => text.push(format!("the report could not be kept: {error}")),
+    }
+    output::tell(&text);
+}
+
+/// From the spool, so that nothing that happens now loses it; from where it is, if it could not be kept.
+fn upload(
+    server: String,
+    artifacts: &[Artifact],
+    kept: Option<PathBuf>,
+    options: &Options,
+    config: &Config,
+) -> anyhow::Result<()> {
+    output::be_silent_after(options.server_wait);
+    let announce = |uploaded: &crate::client::Uploaded| {
+        let json = serde_json::to_string(uploaded).context("the report's address has no JSON form")?;
+        if let Some(file) = &options.report_to {
+            std::fs::write(file, format!("{json}\n")).with_context(|| format!("can not write {}", file.display()))?;
+        }
+        output::tell(&Clean::json(&json));
+        Ok(())
+    };
+    spool::send(server, artifacts, kept, config, &announce)
+}

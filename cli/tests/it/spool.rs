@@ -1,0 +1,168 @@
+//! Reports wait for servers, and jobs do not.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Home, Request, Server, errors, sh};
+
+const ID: &str = "0123456789abcdef0123456789abcdef";
+
+/// Wants what came without its bytes.
+fn accept(request: &Request) -> Answer {
+    let report: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    let artifacts = report["artifacts"].as_array().cloned().unwrap_or_default();
+    let wants: Vec<Value> = artifacts
+        .into_iter()
+        .filter(|artifact| artifact["data"].is_null())
+        .collect();
+    let answer = json!({"id": ID, "url": "http://example.org/r", "wants": wants});
+    Answer(201, "", answer.to_string())
+}
+
+fn waiting(home: &Home) -> Vec<Value> {
+    let output = home
+        .whycrash(&["spool", "list", "--format", "json"])
+        .output()
+        .expect("it runs");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn a_report_waits_until_its_server_is_there() {
+    let home = Home::new();
+    let up = Arc::new(AtomicBool::new(false));
+    let is_up = Arc::clone(&up);
+    let server = Server::start(move |request| match is_up.load(Ordering::Relaxed) {
+        true => accept(request),
+        false => Answer(503, "Retry-After: 1\r\n", "{}".to_owned()),
+    });
+    let mut command = home.whycrash(&["run", "--quiet", "--no-diagnosis", "--server", &server.address, "--"]);
+    assert_eq!(
+        command.args(sh("echo words; exit 4")).status().expect("it runs").code(),
+        Some(4)
+    );
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while waiting(&home).is_empty() {
+        assert!(Instant::now() < deadline, "nothing waits");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let entries = waiting(&home);
+    assert_eq!(entries[0]["server"], server.address, "{entries:?}");
+    up.store(true, Ordering::Relaxed);
+    while !waiting(&home).is_empty() {
+        assert!(Instant::now() < deadline, "it still waits");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(server.lines().iter().any(|line| line == "POST /api/v1/reports"));
+}
+
+#[test]
+fn what_a_killed_upload_left_is_sent_by_a_flush() {
+    let home = Home::new();
+    let folder = home.file("report/train.log", "it failed\n");
+    let server = Server::start(accept);
+    let entry = json!({"folder": folder.parent(), "server": server.address, "since": "2026-01-01T00:00:00Z",
+        "attempts": 3, "error": "gone"});
+    home.file("../.local/state/whycrash/spool/one.json", entry.to_string());
+    home.file("../.local/state/whycrash/spool/two.partial", "half of an ent");
+    let output = home
+        .whycrash(&["spool", "flush", "--format", "json"])
+        .output()
+        .expect("it runs");
+    assert!(output.status.success(), "{}", errors(&output));
+    let flushed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(
+        flushed,
+        json!({"sent": [{"id": ID, "url": "http://example.org/r"}], "waiting": []})
+    );
+    assert_eq!(waiting(&home), Vec::<Value>::new());
+}
+
+#[test]
+fn a_server_at_odds_about_an_artifact_is_asked_where_it_stands() {
+    let home = Home::new();
+    home.file("core", vec![7; 300_000]);
+    let refused = AtomicU32::new(0);
+    let server = Server::start(move |request| match request.line.split(' ').next() {
+        Some("HEAD") if refused.load(Ordering::Relaxed) == 0 => Answer(204, "Upload-Offset: 0\r\n", String::new()),
+        Some("HEAD") => Answer(204, "Upload-Offset: 200000\r\n", String::new()),
+        Some("PUT") if refused.fetch_add(1, Ordering::Relaxed) == 0 => {
+            Answer(409, "", json!({"code": "wrong-offset"}).to_string())
+        }
+        Some("POST") if request.line.ends_with("/reports") => accept(request),
+        _ => Answer(200, "", "{}".to_owned()),
+    });
+    let output = home
+        .whycrash(&["upload", "--server", &server.address, "core"])
+        .output()
+        .expect("it runs");
+    assert!(output.status.success(), "{}", errors(&output));
+    let requests = server.requests();
+    let parts: Vec<usize> = requests
+        .iter()
+        .filter(|request| request.line.starts_with("PUT"))
+        .map(|request| request.body.len())
+        .collect();
+    assert_eq!(parts, [300_000, 100_000]);
+}
+
+#[test]
+fn a_server_that_says_nothing_holds_the_job_up_for_no_longer_than_was_said() {
+    let home = Home::new();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}", silent.local_addr().expect("an address"));
+    let time = |arguments: &[&str]| {
+        let start = Instant::now();
+        let mut command = home.whycrash(&["run", "--no-diagnosis"]);
+        let status = command.args(arguments).args(["--", "false"]).status().expect("it runs");
+        assert_eq!(status.code(), Some(1));
+        start.elapsed()
+    };
+    let without = time(&[]);
+    let with = time(&["--server", &address, "--server-wait", "500ms"]);
+    assert!(
+        with < without * 20 + Duration::from_secs(10),
+        "{with:?} and without a server {without:?}"
+    );
+}
+
+#[test]
+fn two_containers_with_one_home_both_keep_their_reports() {
+    let home = Home::new();
+    let jobs: Vec<_> = (0..6)
+        .map(|number| {
+            let script = format!("echo words of {number}; exit 3");
+            let mut command = home.whycrash(&["run", "--quiet", "--no-diagnosis", "--output", "shared", "--"]);
+            command.args(sh(&script)).spawn().expect("it runs")
+        })
+        .collect();
+    for mut job in jobs {
+        assert_eq!(job.wait().expect("it ends").code(), Some(3));
+    }
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let kept = || {
+        walk(&home.work().join("shared"))
+            .iter()
+            .filter(|path| path.ends_with("context.json") && !path.contains(".partial-"))
+            .count()
+    };
+    while kept() < 6 {
+        assert!(Instant::now() < deadline, "{:?}", walk(&home.work().join("shared")));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// All files below a folder.
+fn walk(folder: &std::path::Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.path() {
+            path if path.is_dir() => found.extend(walk(&path)),
+            path => found.push(path.display().to_string()),
+        }
+    }
+    found
+}

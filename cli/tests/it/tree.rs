@@ -1,0 +1,90 @@
+//! Jobs of many processes: who failed first, and how.
+
+use serde_json::{Value, json};
+
+use crate::support::{Home, python, sh};
+
+/// The failures that a report tells of, without what differs from run to run.
+fn failures(home: &Home) -> Vec<(Value, Value, Value)> {
+    let context = home.context();
+    let failures = context["failures"].as_array().cloned().unwrap_or_default();
+    let told = |failure: &Value| {
+        (
+            failure["rank"].clone(),
+            failure["signal"].clone(),
+            failure["code"].clone(),
+        )
+    };
+    failures.iter().map(told).collect()
+}
+
+#[test]
+fn each_worker_that_dies_is_told_of_in_order() {
+    let home = Home::new();
+    // A launcher as torchrun is one: it starts ranks, and ends the others when one has failed.
+    home.run(&python(
+        "
+import os, signal, subprocess, sys, time
+wait = 'import time; time.sleep(60)'
+fail = 'import os, time; time.sleep(0.6); os.kill(os.getpid(), 11)'
+ranks = [subprocess.Popen([sys.executable, '-c', fail if rank == 2 else wait], env={**os.environ, 'RANK': str(rank)})
+         for rank in range(4)]
+ranks[2].wait()
+for rank in (0, 1, 3):
+    ranks[rank].terminate()
+    ranks[rank].wait()
+    time.sleep(0.1)
+sys.exit(1)
+",
+    ));
+    let term = |rank: u32| (json!(rank), json!("SIGTERM"), Value::Null);
+    let expected = [(json!(2), json!("SIGSEGV"), Value::Null), term(0), term(1), term(3)];
+    assert_eq!(failures(&home), expected);
+}
+
+#[test]
+fn a_worker_whose_parent_is_gone_is_told_of_too() {
+    let home = Home::new();
+    home.run(&sh(
+        "sh -c 'RANK=7 sh -c \"sleep 0.6; exit 9\" & sleep 0.3' ; sleep 1; exit 1",
+    ));
+    assert!(
+        failures(&home).contains(&(json!(7), Value::Null, json!(9))) || !kernel_tells_of_orphans(),
+        "{:?}",
+        home.context()["failures"]
+    );
+}
+
+/// Linux 6.15 and newer.
+fn kernel_tells_of_orphans() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
+    (numbers.next(), numbers.next()) >= (Some(6), Some(15))
+}
+
+#[test]
+fn a_machine_without_room_for_another_process_still_runs_the_job() {
+    let home = Home::new();
+    let program = "
+import os, resource, sys
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+os.execv(sys.argv[1], sys.argv[1:])
+";
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let mut command = home.isolated("python3");
+    command.args([
+        "-c",
+        program,
+        env!("CARGO_BIN_EXE_whycrash"),
+        "run",
+        "--",
+        "/bin/echo",
+        "it runs",
+    ]);
+    let output = command.output().expect("python3 runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "it runs\n", "{output:?}");
+    assert!(output.status.success());
+}

@@ -1,0 +1,221 @@
+//! Signals: of the job's own, from outside to us, to the job, and to all.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Output, Stdio};
+
+use super::{Attempt, Left, Report, compare_all, exit_of, reported, way};
+
+/// Every signal that ends a process, and some that do not.
+const ENDING: [i32; 30] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 24, 25, 26, 27, 29, 30, 31, 34, 35, 40, 49, 50, 63, 64,
+];
+
+#[test]
+fn a_job_that_signals_itself_ends_the_same() {
+    let scripts: Vec<String> = ENDING
+        .iter()
+        .chain(&[17, 18, 23, 28])
+        .map(|signal| format!("exec $RUN bash -c 'kill -{signal} $$; echo still here'"))
+        .collect();
+    let ways: Vec<_> = scripts
+        .into_iter()
+        .map(|script| {
+            let report = if script.contains("-13 ") {
+                Report::None
+            } else {
+                Report::AsStatus
+            };
+            reported(script.leak(), report)
+        })
+        .collect();
+    compare_all(&ways);
+}
+
+/// To whom a signal goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum To {
+    /// The process that was started: the job, or us.
+    Started,
+    /// The job.
+    Job,
+    /// The process group of both.
+    Group,
+}
+
+/// Starts a job that waits, sends it a signal, and says what is left.
+fn signalled(attempt: &Attempt, job: &str, signal: i32, to: To) -> Left {
+    let mut command = attempt.job(&["python3", "-c", job]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    output.read_line(&mut line).expect("a line");
+    let process = match to {
+        To::Started => child.id() as i32,
+        To::Job => line.trim().parse().expect("the job's number"),
+        To::Group => -(child.id() as i32),
+    };
+    // SAFETY: this takes two numbers.
+    assert_eq!(unsafe { libc::kill(process, signal) }, 0, "{signal} to {to:?}");
+    let status = child.wait().expect("it ends");
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    output.read_to_end(&mut stdout).expect("text");
+    child
+        .stderr
+        .take()
+        .expect("a pipe")
+        .read_to_end(&mut stderr)
+        .expect("text");
+    attempt.left(Output { status, stdout, stderr }, 0)
+}
+
+fn compare_signalled(job: &str, signal: i32, to: To, reported: impl Fn(&Left) -> Report) {
+    let bare = signalled(&Attempt::bare(), job, signal, to);
+    let attempt = Attempt::run("--quiet --no-diagnosis");
+    let under = signalled(&attempt, job, signal, to);
+    let what = format!("signal {signal} to {to:?}: {job}");
+    assert_eq!(under, bare, "{what}");
+    // Killed with us, it leaves nobody to tell.
+    let killed = signal == libc::SIGKILL && to != To::Job;
+    let expected = if killed {
+        None
+    } else {
+        exit_of(reported(&bare), bare.status)
+    };
+    assert_eq!(
+        attempt.context().map(|context| context["exit"].clone()),
+        expected,
+        "{what}"
+    );
+}
+
+/// Says its number, and waits.
+const WAITS: &str = "import os, signal, time
+signal.signal(signal.SIGINT, signal.SIG_DFL); signal.signal(signal.SIGPIPE, signal.SIG_DFL); signal.signal(25, signal.SIG_DFL)
+print(os.getpid(), flush=True)
+time.sleep(60)";
+
+fn unless_a_person_did(signal: i32, to: To) -> Report {
+    let interrupted = signal == libc::SIGINT && to != To::Job;
+    if interrupted || signal == libc::SIGPIPE {
+        Report::None
+    } else {
+        Report::AsStatus
+    }
+}
+
+#[test]
+fn a_signal_to_us_is_the_jobs() {
+    for signal in ENDING {
+        compare_signalled(WAITS, signal, To::Started, |_| unless_a_person_did(signal, To::Started));
+    }
+}
+
+#[test]
+fn a_signal_to_the_job_ends_it() {
+    for signal in ENDING {
+        compare_signalled(WAITS, signal, To::Job, |_| unless_a_person_did(signal, To::Job));
+    }
+}
+
+#[test]
+fn a_signal_to_the_group_reaches_the_job_once() {
+    for signal in [1, 2, 6, 9, 11, 12, 15, 34, 64] {
+        compare_signalled(WAITS, signal, To::Group, |_| unless_a_person_did(signal, To::Group));
+    }
+}
+
+#[test]
+fn a_job_that_handles_a_signal_gets_it_once() {
+    for to in [To::Started, To::Job, To::Group] {
+        for signal in [1, 2, 3, 10, 12, 15, 17, 18, 23, 28, 34, 40, 64] {
+            let job = format!(
+                "import os, signal, sys, time
+got = []
+signal.signal({signal}, lambda *_: got.append(1))
+print(os.getpid(), flush=True)
+end = time.monotonic() + 0.2
+while time.monotonic() < end: time.sleep(0.01)
+print('got', len(got))
+sys.exit(len(got))"
+            );
+            let report = |_: &Left| {
+                if signal == 2 && to != To::Job {
+                    Report::None
+                } else {
+                    Report::AsStatus
+                }
+            };
+            compare_signalled(&job, signal, to, report);
+        }
+    }
+}
+
+#[test]
+fn what_was_ignored_or_blocked_is_so_for_the_job() {
+    const SHOW: &str = "grep -E '^(SigBlk|SigIgn|SigCgt|ShdPnd)' /proc/self/status; exit 3";
+    compare_all(&[
+        way("exec $RUN sh -c \"grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status; exit 3\""),
+        way("trap '' PIPE; exec $RUN grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status"),
+        way("trap '' HUP; exec $RUN grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status"),
+        way("trap '' CHLD; exec $RUN grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status"),
+        way("trap '' INT QUIT TERM; exec $RUN grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status"),
+        way("trap '' USR1 34 64; exec $RUN grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status"),
+        way("exec nohup $RUN sh -c 'kill -HUP $$; echo still here; exit 4' 2>/dev/null"),
+        way("exec nohup $RUN sh -c 'kill -SEGV $$' 2>/dev/null"),
+        way("trap '' TERM; exec $RUN sh -c 'kill $$; echo still here; exit 4'"),
+        way("trap '' SEGV; exec $RUN sh -c 'kill -SEGV $$; echo still here; exit 4'"),
+    ]);
+    for block in [
+        "signal.SIGUSR1",
+        "signal.SIGTERM",
+        "signal.SIGCHLD",
+        "signal.SIGRTMIN + 3",
+        "signal.SIGPIPE",
+    ] {
+        let program = format!(
+            "import os, signal, sys\nsignal.pthread_sigmask(signal.SIG_BLOCK, [{block}])\nos.execvp(sys.argv[1], sys.argv[1:])"
+        );
+        let [bare, under] = [Attempt::bare(), Attempt::run("--quiet --no-diagnosis")].map(|attempt| {
+            let mut python = attempt.command("python3");
+            python
+                .args(["-c", &program])
+                .args(attempt.prefix())
+                .args(["sh", "-c", SHOW]);
+            let output = python.output().expect("python3 runs");
+            attempt.left(output, 0)
+        });
+        assert_eq!(under, bare, "{block}");
+    }
+}
+
+#[test]
+fn a_value_sent_with_a_signal_arrives() {
+    const JOB: &str = "import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])
+print(os.getpid(), flush=True)
+info = signal.sigwaitinfo([signal.SIGRTMIN])
+print(info.si_signo - signal.SIGRTMIN, info.si_code, flush=True)";
+    let [bare, under] = [Attempt::bare(), Attempt::run("--quiet")].map(|attempt| {
+        let mut child = attempt
+            .job(&["python3", "-c", JOB])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        output.read_line(&mut line).expect("a line");
+        let value = libc::sigval {
+            sival_ptr: std::ptr::without_provenance_mut(4711),
+        };
+        // SAFETY: the value is a number to everybody.
+        assert_eq!(unsafe { libc::sigqueue(child.id() as i32, libc::SIGRTMIN(), value) }, 0);
+        line.clear();
+        output.read_to_string(&mut line).expect("text");
+        (child.wait().expect("it ends"), line)
+    });
+    assert_eq!(under, bare);
+}

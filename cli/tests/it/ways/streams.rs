@@ -1,0 +1,155 @@
+//! Standard streams of every kind, in every state.
+
+use super::{Report, compare_all, reported, way};
+
+#[test]
+fn exit_codes_come_out_the_same() {
+    compare_all(&[
+        way("exec $RUN true"),
+        way("exec $RUN false"),
+        way("exec $RUN sh -c 'exit 2'"),
+        way("exec $RUN sh -c 'exit 42'"),
+        way("exec $RUN sh -c 'exit 126'"),
+        way("exec $RUN sh -c 'exit 127'"),
+        way("exec $RUN sh -c 'exit 128'"),
+        way("exec $RUN sh -c 'exit 130'"),
+        way("exec $RUN sh -c 'exit 137'"),
+        way("exec $RUN sh -c 'exit 139'"),
+        way("exec $RUN sh -c 'exit 255'"),
+        way("exec $RUN sh -c 'echo out; echo err >&2; exit 3'"),
+        way("exec $RUN python3 -c 'raise SystemExit(\"words\")'"),
+        way("exec $RUN python3 -c 'import os; os._exit(77)'"),
+        way("exec $RUN python3 -c 'raise ValueError(5)'"),
+        way("exec $RUN python3 -c 'import threading; threading.Thread(target=lambda: 1/0).start()'"),
+        way("exec $RUN bash -c 'set -e; false; echo not reached'"),
+    ]);
+}
+
+#[test]
+fn closed_streams_stay_closed() {
+    compare_all(&[
+        way("exec $RUN sh -c 'echo out' >&-"),
+        way("exec $RUN sh -c 'echo out; exit 5' >&-"),
+        way("exec $RUN sh -c 'echo err >&2; echo $?; exit 5' 2>&-"),
+        way("exec $RUN sh -c 'echo err >&2; echo out; exit 5' >&- 2>&-"),
+        way("exec $RUN sh -c 'read line; echo $?; exit 4' <&-"),
+        way("exec $RUN sh -c 'cat; exit 9' <&- >&- 2>&-"),
+        way("exec $RUN ls /proc/self/fd <&-"),
+        way("exec $RUN ls /proc/self/fd 2>&-"),
+        way("exec $RUN python3 -c 'import sys; print(sys.stdin, sys.stderr); sys.exit(3)' <&- 2>&-"),
+        way("exec $RUN python3 -c 'print(1)' >&-"),
+        way("exec $RUN sh -c 'kill -SEGV $$' >&- 2>&-"),
+        way("exec $RUN sh -c 'kill -SEGV $$' <&- >&- 2>&-"),
+    ]);
+}
+
+#[test]
+fn devices_are_the_jobs_own() {
+    compare_all(&[
+        way("exec $RUN sh -c 'echo out; exit 5' > /dev/full"),
+        way("exec $RUN sh -c 'echo err >&2; exit 5' 2> /dev/full"),
+        way("exec $RUN python3 -c 'print(1)' > /dev/full"),
+        way("exec $RUN python3 -c 'raise ValueError' 2> /dev/full"),
+        way("exec $RUN sh -c 'kill -ABRT $$' > /dev/full 2>&1"),
+        way("exec $RUN sh -c 'echo lost; exit 6' > /dev/null 2>&1"),
+        way("exec $RUN stat -L -c '%F %t' /proc/self/fd/2 2> /dev/null"),
+        way("exec $RUN stat -L -c '%F %t' /proc/self/fd/0 < /dev/zero"),
+        way("exec $RUN python3 -c 'import os, sys; sys.stderr.write(str(os.fstat(1)[:3])); sys.exit(1)' > /dev/zero"),
+        way("exec $RUN dd if=/dev/zero bs=1M count=64 status=none > /dev/null"),
+    ]);
+}
+
+#[test]
+fn files_are_the_jobs_own() {
+    compare_all(&[
+        way("exec $RUN sh -c 'echo out; echo err >&2; exit 7' > out.txt 2> err.txt"),
+        way("echo before > log; exec $RUN sh -c 'echo out; echo err >&2; exit 7' >> log 2>&1"),
+        way("exec $RUN sh -c 'echo 12345; exit 7' 1<> log"),
+        way("echo data > in; exec $RUN sh -c 'cat; exit 7' < in"),
+        way("echo one > in; echo two >> in; (head -c 4; exec $RUN sh -c 'cat; exit 7') < in"),
+        way("exec $RUN sh -c 'echo out; exit 7' 1< /dev/null"),
+        way("ulimit -f 8; exec $RUN dd if=/dev/zero of=big bs=1024 count=64 status=none"),
+        way("ulimit -f 8; exec $RUN sh -c 'dd if=/dev/zero bs=1024 count=64 status=none; exit 3' > big"),
+        way("exec $RUN sh -c 'rm log; echo to nowhere; exit 3' > log"),
+        way("exec $RUN sh -c 'echo long text; : > log; exit 3' > log"),
+    ]);
+}
+
+#[test]
+fn pipes_pass_everything_and_end_when_they_should() {
+    compare_all(&[
+        reported("$RUN yes | head -1; echo ${PIPESTATUS[0]}", Report::None),
+        reported(
+            "$RUN sh -c 'sleep 0.2; echo late; echo $? >&2; exit 3' | true; echo ${PIPESTATUS[0]}",
+            Report::None,
+        ),
+        reported(
+            "trap '' PIPE; $RUN sh -c 'sleep 0.2; echo late; exit 3' | true; echo ${PIPESTATUS[0]}",
+            Report::Code(3),
+        ),
+        reported(
+            "trap '' PIPE; $RUN yes | head -1; echo ${PIPESTATUS[0]}",
+            Report::Code(1),
+        ),
+        reported("$RUN seq 200000 | md5sum", Report::None),
+        reported("$RUN seq 2000000 | tail -1", Report::None),
+        reported("$RUN head -c 300000000 /dev/zero | md5sum", Report::None),
+        reported("$RUN sh -c 'seq 100000; exit 9' | (sleep 0.3; md5sum)", Report::Code(9)),
+        reported(
+            "$RUN sh -c 'echo out; echo err >&2; kill -SEGV $$' 2>&1 | cat",
+            Report::Signal("SIGSEGV"),
+        ),
+        reported(
+            "$RUN sh -c 'i=0; while [ $i -lt 100 ]; do echo o$i; echo e$i >&2; i=$((i+1)); done' 2>&1 | md5sum",
+            Report::None,
+        ),
+        reported("echo input | $RUN sh -c 'cat; exit 8'; echo $?", Report::Code(8)),
+        reported("seq 100000 | $RUN head -1; echo ${PIPESTATUS[0]}", Report::None),
+        reported(
+            "$RUN sh -c 'exec >&-; sleep 0.1; exit 2' | cat; echo end",
+            Report::Code(2),
+        ),
+        reported(
+            "mkfifo f; (cat f; rm f) & $RUN sh -c 'echo through; exit 2' > f; wait",
+            Report::Code(2),
+        ),
+        reported("$RUN sh -c '(sleep 0.3; echo late) & echo early' | cat", Report::None),
+        reported("x=$($RUN sh -c 'echo caught; exit 6'); echo \"$x $?\"", Report::Code(6)),
+    ]);
+}
+
+#[test]
+fn a_stream_is_of_the_kind_that_it_was() {
+    const KIND: &str = "import os, stat, sys, fcntl
+m = os.fstat(1).st_mode
+sys.stderr.write(f'{stat.S_ISFIFO(m)} {stat.S_ISSOCK(m)} {stat.S_ISREG(m)} {os.isatty(1)} {fcntl.fcntl(1, fcntl.F_GETFL) & os.O_NONBLOCK}\\n')
+sys.exit(5)";
+    for give in [
+        "r, w = os.pipe()",
+        "a, b = socket.socketpair(); w = b.fileno()",
+        "r, w = os.pipe(); os.set_blocking(w, False)",
+        "s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); c = socket.create_connection(s.getsockname()); w = c.fileno()",
+        "w = os.open('/dev/null', os.O_RDWR)",
+    ] {
+        let program = format!(
+            "import os, socket, subprocess, sys\n{give}\nsys.exit(subprocess.run(sys.argv[1:], stdout=w).returncode)"
+        );
+        let said = ["", "--quiet --no-diagnosis"].map(|options| {
+            let attempt = if options.is_empty() {
+                super::Attempt::bare()
+            } else {
+                super::Attempt::run(options)
+            };
+            let mut python = attempt.command("python3");
+            python
+                .args(["-c", &program])
+                .args(attempt.prefix())
+                .args(["python3", "-c", KIND]);
+            let output = python.output().expect("python3 runs");
+            attempt.left(output, 0)
+        });
+        let [bare, under] = said;
+        assert_eq!(under, bare, "{give}");
+        assert!(bare.stderr.contains("e "), "{give}: {}", bare.stderr);
+    }
+}
