@@ -10,7 +10,7 @@ use crate::glance::{Glance, Words};
 use crate::table::{Members, Scalar, Test};
 
 /// Bytes of a value that patterns look at: messages quote whole programs.
-const LOOKED_AT: usize = 8 << 10;
+const LOOKED_AT: usize = 2 << 10;
 /// Bytes of a pattern.
 const PATTERN: usize = 2 << 10;
 

@@ -220,6 +220,12 @@ impl Rule {
         &self.shape.kind
     }
 
+    /// Whether an event of its kind can be the sign it looks for: what was survived never is, and consequences only where
+    /// the table says so.
+    pub fn considers(&self, event: &Happened) -> bool {
+        event.kind == self.shape.kind && !event.survived && (event.primary || !self.primary)
+    }
+
     /// Every kind of event it names, and the particulars it tests of each.
     pub fn mentions(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &str>)> {
         let shapes = std::iter::once(&self.shape).chain(&self.with).chain(&self.without);
@@ -228,7 +234,7 @@ impl Rule {
 
     /// What matched, if this event is the sign that the table looks for.
     pub fn matches(&self, event: &Happened, around: &impl Surroundings) -> Option<Match> {
-        if event.survived || self.primary && !event.primary {
+        if !self.considers(event) {
             return None;
         }
         let mut caught = Caught::new();

@@ -15,6 +15,9 @@ struct Recognise;
 /// Places that a finding cites at most: the event, others that the table asks for, and facts.
 const CITATIONS: usize = 6;
 
+/// Events that each table is held against at most: the first ones are those that the others follow from.
+const CONSIDERED: usize = 48;
+
 /// A table and the cause it is a sign of.
 #[derive(Deserialize)]
 struct Sign {
@@ -78,7 +81,8 @@ fn rules() -> Result<Vec<(String, Rule)>, String> {
 fn first(rule: &Rule, read: &Read) -> Option<(usize, Match)> {
     let happened = read.happened.iter().enumerate();
     happened
-        .filter(|(_, event)| event.kind == rule.kind())
+        .filter(|(_, event)| rule.considers(event))
+        .take(CONSIDERED)
         .find_map(|(position, event)| Some((position, rule.matches(event, read)?)))
 }
 
