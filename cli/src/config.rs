@@ -20,6 +20,8 @@ pub struct Config {
     pub symbols: Vec<PathBuf>,
     /// Folders of plugins to run beside the built-in ones.
     pub plugins: Vec<PathBuf>,
+    /// Folders of pages of causes beside the built-in ones.
+    pub knowledge: Vec<PathBuf>,
     /// How often `run` samples GPU memory, such as `100ms`.
     pub gpu_interval: Option<String>,
     /// How long after a crash `run` may wait before it ends as its job did, such as `10s`.

@@ -25,7 +25,10 @@ pub struct Knowledge {
     /// Folder searched for binaries and debug files, by build id and by name (again for more) [env: WHYCRASH_SYMBOLS]
     #[arg(long, value_name = "FOLDER")]
     pub symbols: Vec<PathBuf>,
-    /// Folder of plugins (*.wasm) to run beside the built-in ones (again for more) [env: WHYCRASH_PLUGINS]
+    /// Folder of pages of causes beside the built-in ones (again for more) [env: WHYCRASH_KNOWLEDGE]
+    #[arg(long, value_name = "FOLDER")]
+    pub knowledge: Vec<PathBuf>,
+    /// Folder of plugins (*.wasm, *.zip) to run beside the built-in ones (again for more) [env: WHYCRASH_PLUGINS]
     #[arg(long, value_name = "FOLDER")]
     pub plugins: Vec<PathBuf>,
 }
@@ -42,6 +45,7 @@ impl Knowledge {
             },
             limits: Limits::default(),
             plugin_folders: folders(&self.plugins, "WHYCRASH_PLUGINS", &config.plugins),
+            knowledge_folders: knowledge_folders(&self.knowledge, config),
             cache: config::cache_folder().map(|cache| cache.join("plugins")),
             compiler: Some(whycrash_plugin_host::THIS_PROGRAM.into()),
             ..Settings::default()
@@ -57,6 +61,11 @@ impl Knowledge {
 /// Folders searched for symbols: flags, then `WHYCRASH_SYMBOLS`, then the settings file.
 pub fn symbol_folders(flags: &[PathBuf], config: &Config) -> Vec<PathBuf> {
     folders(flags, "WHYCRASH_SYMBOLS", &config.symbols)
+}
+
+/// Folders of pages of causes: flags, then `WHYCRASH_KNOWLEDGE`, then the settings file.
+pub fn knowledge_folders(flags: &[PathBuf], config: &Config) -> Vec<PathBuf> {
+    folders(flags, "WHYCRASH_KNOWLEDGE", &config.knowledge)
 }
 
 fn folders(flags: &[PathBuf], variable: &str, configured: &[PathBuf]) -> Vec<PathBuf> {

@@ -67,7 +67,7 @@ impl Documents {
         blocking(move || {
             let document = Document {
                 parts,
-                ..Document::render(head, evidence, diagnosis, diagnoser.catalog())
+                ..Document::render(head, evidence, diagnosis, &diagnoser.catalog())
             };
             serde_json::to_string(&document).map_err(failed)
         })
@@ -98,7 +98,7 @@ impl Documents {
 
     /// What a diagnosis found, with today's titles and fixes.
     pub fn findings(&self, claims: Vec<Claim>) -> Vec<Finding> {
-        let catalog = self.diagnoser.catalog();
+        let catalog = &self.diagnoser.catalog();
         claims
             .into_iter()
             .map(|claim| Finding::render(claim, catalog))

@@ -11,6 +11,7 @@ pub mod ingest;
 pub mod lines;
 pub mod maintenance;
 pub mod pipeline;
+pub mod plugins;
 mod public_text;
 pub mod reading;
 pub mod search;

@@ -19,6 +19,7 @@ use crate::lines::LineCache;
 use crate::pipeline::indexer::{self, Indexer};
 use crate::pipeline::reopen::Reopener;
 use crate::pipeline::{Diagnose, Pipeline, Stores};
+use crate::plugins::PluginFolder;
 use crate::reading::{Children, ReadReports};
 use crate::search::tantivy::TantivySearch;
 use crate::store::files::FileBlobs;
@@ -50,7 +51,9 @@ pub struct Services {
     pub reader: Arc<dyn ReadReports>,
     /// Diagnoses.
     pub diagnoser: Arc<dyn Diagnose>,
-    /// The documented causes.
+    /// The plugins that were published here.
+    pub plugins: PluginFolder,
+    /// The documented causes, without those of plugins.
     pub catalog: Arc<Catalog>,
     /// Digest of the pages, which documents are rendered with.
     pub pages: String,
@@ -107,17 +110,23 @@ impl Services {
         );
         let symbols = data.join(SYMBOLS);
         let symbols = SymbolFolder::open(symbols.clone()).with_context(|| cannot_open(&symbols))?;
+        let published = data.join("plugins");
+        fs::create_dir_all(&published).with_context(|| cannot_open(&published))?;
         let settings = Settings {
             symbols: symbol_sources(&config, &data),
-            plugin_folders: config.plugins.clone(),
+            plugin_folders: [&config.plugins[..], std::slice::from_ref(&published)].concat(),
+            knowledge_folders: config.knowledge.clone(),
             cache: Some(data.join("cache")),
             compiler: config.compiler.clone(),
             plugin_limits: (&config.plugin_limits).into(),
             ..Settings::default()
         };
-        let catalog = Arc::new(Catalog::embedded());
+        let diagnoser: Arc<dyn Diagnose> = Arc::new(Diagnoser::new(settings).context("can not set up the plugins")?);
+        let plugins = PluginFolder::open(published.clone(), Arc::clone(&diagnoser));
+        let catalog = diagnoser.catalog();
         Ok(Self {
             pages: digest_of(&catalog)?,
+            plugins: plugins.with_context(|| cannot_open(&published))?,
             stores,
             tokens: Arc::new(database),
             ingest,
@@ -126,7 +135,7 @@ impl Services {
                 data: data.clone(),
                 ..config.clone()
             })?),
-            diagnoser: Arc::new(Diagnoser::new(settings).context("can not set up the plugins")?),
+            diagnoser,
             catalog,
             metrics: telemetry::metrics(),
             wake,

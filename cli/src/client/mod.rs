@@ -1,5 +1,6 @@
 //! The server, as this program talks to it.
 
+mod plugins;
 mod symbols;
 mod upload;
 

@@ -4,8 +4,10 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use serde::Serialize;
-use whycrash_catalog::{Catalog, Cause};
+use whycrash_catalog::Cause;
 
+use super::pages;
+use crate::config::Config;
 use crate::output::{self, Format};
 use crate::render;
 
@@ -13,13 +15,22 @@ use crate::render;
 ///
 /// With the id of a cause, its page; with words, the causes they fit; with nothing, all of them.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// A cause's id, or words to find it by
     #[arg(value_name = "ID|WORDS")]
     words: Vec<String>,
     /// How to answer
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Check(pages::CheckArgs),
+    Try(pages::TryArgs),
 }
 
 /// What a list of causes says of each.
@@ -33,8 +44,13 @@ struct Head<'a> {
 }
 
 /// Prints one page, or a list. Words that fit a single cause are as good as its id.
-pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
-    let catalog = Catalog::embedded();
+pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
+    match &args.command {
+        Some(Command::Check(args)) => return pages::check(args, config),
+        Some(Command::Try(args)) => return pages::try_page(args),
+        None => {}
+    }
+    let catalog = pages::catalog(config)?;
     let words = args.words.join(" ");
     let found: Vec<&Cause> = match catalog.get(&words) {
         Some(cause) => return page(args, cause),

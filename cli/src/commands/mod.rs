@@ -9,6 +9,8 @@ pub mod diff;
 pub mod doctor;
 pub mod finish_report;
 pub mod inspect;
+mod pages;
+pub mod plugin;
 pub mod run;
 pub mod search;
 pub mod show;

@@ -73,6 +73,11 @@ pub fn be_silent_after(time: std::time::Duration) {
     let _ = std::thread::Builder::new().spawn(let_go);
 }
 
+/// Where what other programs print goes, so that standard output carries answers alone.
+pub fn for_tools() -> std::process::Stdio {
+    std::io::stderr().into()
+}
+
 /// Columns to lay text out in on standard output.
 pub fn width() -> usize {
     width_of(&std::io::stdout())

@@ -10,7 +10,12 @@ use crate::output::Clean;
 pub fn cause(cause: &Cause, width: usize) -> Clean {
     let mut page = Page::new(width);
     page.title(&cause.title);
-    page.title_note(&format!("{} · {}", cause.id, cause.severity));
+    let origin = if cause.origin.is_empty() {
+        String::new()
+    } else {
+        format!(" · from {}", cause.origin)
+    };
+    page.title_note(&format!("{} · {}{origin}", cause.id, cause.severity));
     page.section("What");
     page.paragraph(0, &cause.summary);
     list(&mut page, "Signs", &cause.signs);

@@ -50,6 +50,9 @@ pub struct Cause {
     pub reproducer: Option<String>,
     /// Where and when it was seen to fail so.
     pub verified: Vec<Verified>,
+    /// Where the page comes from when it is not one of ours: `plugin NAME`, or `folder NAME`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub origin: String,
     /// The page's prose, Markdown. Links to other causes are relative file names, such as `oom-exhaustion.md`.
     #[serde(skip_deserializing)]
     pub body: String,

@@ -10,8 +10,18 @@ use crate::parse::{Fault, line_of};
 /// The rules no document can keep alone: no id is claimed twice, be it by name or by `also`, and no link between pages,
 /// no member of a family and no consequence dangles. Each cause comes with the text it was parsed from, which gives the faults their lines.
 pub fn check(documents: &[(Cause, &str)]) -> Vec<Fault> {
+    let documents: Vec<(&Cause, &str)> = documents.iter().map(|(cause, text)| (cause, *text)).collect();
+    check_beside(&documents, &[])
+}
+
+/// The same of documents that stand beside others, which are right already.
+pub(crate) fn check_beside(documents: &[(&Cause, &str)], others: &[Cause]) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+    for cause in others {
+        let ids = std::iter::once(&cause.id).chain(&cause.also);
+        owners.extend(ids.map(|id| (id.as_str(), cause.id.as_str())));
+    }
     for (cause, text) in documents {
         for id in std::iter::once(&cause.id).chain(&cause.also) {
             if let Some(other) = owners.insert(id, &cause.id) {

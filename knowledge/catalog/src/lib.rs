@@ -5,12 +5,14 @@
 
 mod cause;
 mod check;
+mod folder;
 mod html;
 mod parse;
 mod search;
 
 pub use cause::{Cause, CauseFix, Consequence, Retry, Verified};
 pub use check::check;
+pub use folder::{Folder, Page};
 pub use parse::{Fault, parse};
 pub use whycrash_recognise as recognise;
 
@@ -19,7 +21,7 @@ mod embedded {
 }
 
 /// All documented causes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Catalog {
     causes: Vec<Cause>,
 }
@@ -45,6 +47,19 @@ impl Catalog {
     /// All causes, by id.
     pub fn causes(&self) -> &[Cause] {
         &self.causes
+    }
+
+    /// What is wrong with these pages, each with its text, beside those of the catalogue: ids that are taken, links that lead
+    /// nowhere.
+    pub fn check_more(&self, pages: &[(&Cause, &str)]) -> Vec<Fault> {
+        check::check_beside(pages, &self.causes)
+    }
+
+    /// The catalogue with these pages too. One that answers for the id of another takes its place.
+    #[must_use]
+    pub fn with(self, pages: Vec<Cause>) -> Self {
+        let is_kept = |cause: &Cause| !pages.iter().any(|page| page.answers_for(&cause.id));
+        self.causes.into_iter().filter(is_kept).chain(pages.clone()).collect()
     }
 
     /// Causes that match at least half of these words, best first. A word that few causes mention counts for more,

@@ -217,6 +217,7 @@ pub fn parse(file: &str, text: &str) -> Result<Cause, Fault> {
                 observed: seen.observed,
             })
             .collect(),
+        origin: String::new(),
         body: body.trim().to_owned(),
     };
     complete(&cause).map_err(|(key, message)| Fault::new(file, line_of_key(text, key), message))?;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use whycrash_catalog::Catalog;
+use anyhow::Context as _;
+use whycrash_catalog::{Catalog, Folder};
 use whycrash_evidence::{Evidence, Limits};
 use whycrash_reading::{Input, Reader, Report, ReportLimits};
 use whycrash_symbols::Sources;
@@ -11,8 +12,8 @@ use whycrash_symbols::Sources;
 use crate::case::Case;
 use crate::diagnosis::{self, Diagnosis, Echo, Outcome, PluginRun};
 use crate::judge::{Judge, Verdict};
-use crate::registry::{Installed, Loader, Registry};
-use crate::sandbox::{Knowledge, Plugin, PluginError, PluginLimits, Sandbox, Usage};
+use crate::registry::{Installed, Loader, Offered, Registry};
+use crate::sandbox::{Knowledge, Plugin, PluginError, PluginLimits, Sandbox, Usage, types};
 use crate::version::{self, Version};
 use crate::{Document, PluginInfo, coverage, fold, rank};
 
@@ -25,8 +26,10 @@ pub struct Settings {
     pub limits: Limits,
     /// Those for all artifacts of a report together.
     pub report_limits: ReportLimits,
-    /// Folders of plugin components (`*.wasm`) to run beside the built-in ones.
+    /// Folders of plugin components (`*.wasm`) and packages (`*.zip`) to run beside the built-in ones.
     pub plugin_folders: Vec<PathBuf>,
+    /// Folders of pages of causes beside ours. A page with the id of one of ours stands in its place.
+    pub knowledge_folders: Vec<PathBuf>,
     /// Where compiled plugins are kept between runs; nowhere when absent.
     pub cache: Option<PathBuf>,
     /// The program whose `main` begins with [`crate::compile_if_asked`]: it compiles plugins in a process of its own, with
@@ -40,7 +43,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Diagnoser {
     reader: Reader,
-    catalog: Catalog,
+    catalog: Arc<Catalog>,
     /// See [`Version::knowledge`].
     knowledge: String,
     plugin_limits: PluginLimits,
@@ -53,7 +56,7 @@ impl Diagnoser {
     /// A diagnoser with the built-in plugins and those in the settings' folders. A plugin that can not be used is no error
     /// here: it is listed with its problem, and has a failed row in every document.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
-        let catalog = Catalog::embedded();
+        let catalog = Arc::new(catalog(&settings.knowledge_folders)?);
         let (limits, knowledge) = (&settings.plugin_limits, Arc::new(knowledge(&catalog)));
         let sandbox = |limits: &PluginLimits| {
             let (cache, compiler) = (settings.cache.clone(), settings.compiler.clone());
@@ -65,6 +68,7 @@ impl Diagnoser {
                 sandbox: sandbox(limits)?,
                 folders: settings.plugin_folders.clone(),
                 limits: limits.clone(),
+                catalog: Arc::clone(&catalog),
             }))
         });
         let loader = loader.transpose()?;
@@ -92,6 +96,20 @@ impl Diagnoser {
         self.registry.now().iter().map(told).collect()
     }
 
+    /// What a file of a plugin is, as if it were installed: what a server asks before it keeps one. It may have to be compiled,
+    /// which can take minutes.
+    pub fn look_at(&self, bytes: Vec<u8>) -> Result<Offered, String> {
+        match &self.loader {
+            Some(loader) => loader.look_at(bytes, self.registry.built_in()),
+            None => Err("there is no folder for plugins".to_owned()),
+        }
+    }
+
+    /// The documented causes, and those that plugins bring.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.registry.catalog().unwrap_or_else(|| Arc::clone(&self.catalog))
+    }
+
     /// Waits until the plugins of all folders are loaded, as every diagnosis does.
     pub fn wait_for_plugins(&self) {
         self.registry.wait();
@@ -102,11 +120,6 @@ impl Diagnoser {
         if let Some(loader) = &self.loader {
             self.registry.load(loader);
         }
-    }
-
-    /// The documented causes.
-    pub fn catalog(&self) -> &Catalog {
-        &self.catalog
     }
 
     /// What diagnoses made now depend on beside the evidence.
@@ -131,6 +144,15 @@ impl Diagnoser {
     /// The same with the built-in plugins alone: what it costs is known, and it waits for nothing.
     pub fn first_look(&self, report: &Arc<Report>) -> Diagnosis {
         self.conclude_with(report, self.registry.built_in())
+    }
+
+    /// The document of a report by the other plugins alone, for whoever writes one.
+    pub fn diagnose_from_outside(&self, input: &Input) -> Document {
+        let report = Arc::new(self.read(input));
+        let mut installed = self.registry.wait();
+        installed.retain(|installed| !installed.is_built_in());
+        let diagnosis = self.conclude_with(&report, &installed);
+        Document::render(report.head.clone(), report.evidence.clone(), diagnosis, &self.catalog())
     }
 
     fn conclude_with(&self, report: &Arc<Report>, installed: &[Arc<Installed>]) -> Diagnosis {
@@ -162,7 +184,7 @@ impl Diagnoser {
             Ok(report) => (report.head, report.evidence),
             Err(report) => (report.head.clone(), report.evidence.clone()),
         };
-        Document::render(head, evidence, diagnosis, &self.catalog)
+        Document::render(head, evidence, diagnosis, &self.catalog())
     }
 
     fn run(&self, installed: &Installed, case: &Arc<Case>) -> (PluginRun, Verdict) {
@@ -188,7 +210,7 @@ impl Diagnoser {
         }
         let answer = plugin.run(case);
         let (outcome, verdict) = match answer.diagnosis {
-            Ok(diagnosis) => self.judge(info, case, diagnosis),
+            Ok(diagnosis) => self.judge(installed, case, diagnosis),
             Err(error) => (failure(&error), Verdict::failed(error.to_string())),
         };
         note(installed, plugin, outcome, &answer.usage, verdict.failure.as_deref());
@@ -204,13 +226,14 @@ impl Diagnoser {
     }
 
     /// Holds a plugin's claims against the report.
-    fn judge(&self, info: &PluginInfo, case: &Case, diagnosis: crate::sandbox::types::Diagnosis) -> (Outcome, Verdict) {
+    fn judge(&self, installed: &Installed, case: &Case, diagnosis: types::Diagnosis) -> (Outcome, Verdict) {
         let judge = Judge {
             case,
             catalog: &self.catalog,
+            own: &installed.pages,
             limits: &self.plugin_limits,
         };
-        let verdict = judge.judge(info, diagnosis);
+        let verdict = judge.judge(&installed.info, diagnosis);
         let outcome = if verdict.failure.is_some() {
             Outcome::Failed
         } else {
@@ -244,6 +267,25 @@ fn note(installed: &Installed, plugin: &Plugin, outcome: Outcome, usage: &Usage,
         Outcome::Ok => installed.health.well(),
         Outcome::Skipped | Outcome::Unavailable => {}
     }
+}
+
+/// The documented causes, and those of people's own folders.
+fn catalog(folders: &[PathBuf]) -> anyhow::Result<Catalog> {
+    let mut catalog = Catalog::embedded();
+    for folder in folders {
+        let read = Folder::read(folder, &catalog)
+            .with_context(|| format!("the knowledge folder {} can not be read", folder.display()))?;
+        for fault in &read.faults {
+            let (folder, file) = (folder.display(), &fault.file);
+            tracing::warn!(
+                "{folder}/{file}:{}: {}; the page is left out",
+                fault.line,
+                fault.message
+            );
+        }
+        catalog = catalog.with(read.pages.into_iter().map(|page| page.cause).collect());
+    }
+    Ok(catalog)
 }
 
 /// What plugins are told about the documented causes.

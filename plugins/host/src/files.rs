@@ -10,11 +10,14 @@ use rustix::fs::OFlags;
 /// Components of one folder that are looked at.
 pub(crate) const FILES: usize = 1000;
 
-/// The components of a folder (`*.wasm`), in the order of their names.
+/// The components (`*.wasm`) and packages (`*.zip`) of a folder, in the order of their names.
 pub(crate) fn components(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)?
         .filter_map(|file| Some(file.ok()?.path()))
-        .filter(|file| file.extension().is_some_and(|extension| extension == "wasm"))
+        .filter(|file| {
+            file.extension()
+                .is_some_and(|extension| extension == "wasm" || extension == "zip")
+        })
         .collect();
     files.sort();
     Ok(files)

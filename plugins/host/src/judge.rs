@@ -1,6 +1,6 @@
 //! From what a plugin claims to what is concluded: what does not hold is dropped, and named.
 
-use whycrash_catalog::Catalog;
+use whycrash_catalog::{Catalog, Cause};
 
 use crate::case::Case;
 use crate::diagnosis::{Citation, Claim, CollectNext, PluginName};
@@ -34,6 +34,8 @@ impl Verdict {
 pub(crate) struct Judge<'a> {
     pub(crate) case: &'a Case,
     pub(crate) catalog: &'a Catalog,
+    /// Pages that the plugin brings.
+    pub(crate) own: &'a [Cause],
     pub(crate) limits: &'a PluginLimits,
 }
 
@@ -106,10 +108,15 @@ impl Judge<'_> {
                 cut(id, TOLD)
             ));
         }
-        self.catalog
-            .get(id)
+        self.page(id)
             .map(drop)
             .ok_or_else(|| format!("it named the cause {:?}, which is not documented", cut(id, TOLD)))
+    }
+
+    /// The page of a cause: a documented one, or one that the plugin brings.
+    fn page(&self, id: &str) -> Option<&Cause> {
+        let own = || self.own.iter().find(|page| page.answers_for(id));
+        self.catalog.get(id).or_else(own)
     }
 
     fn citations(&self, cause: &str, claimed: &[types::Citation]) -> Result<Vec<Citation>, String> {
@@ -132,7 +139,7 @@ impl Judge<'_> {
     fn next(&self, next: types::CollectNext) -> Result<CollectNext, String> {
         let what = "what to collect next";
         let mut decides_between = next.decides_between;
-        decides_between.retain(|id| self.catalog.get(id).is_some());
+        decides_between.retain(|id| self.page(id).is_some());
         decides_between.truncate(self.limits.findings);
         Ok(CollectNext {
             artifact: self.line(what, next.artifact)?,

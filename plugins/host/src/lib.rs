@@ -17,6 +17,7 @@ mod files;
 mod fold;
 mod health;
 mod judge;
+mod package;
 mod rank;
 mod registry;
 mod sandbox;
@@ -28,7 +29,7 @@ pub use diagnosis::{
 };
 pub use diff::{Changed, Diff, PluginChange, Ranked};
 pub use document::{Document, Finding, Fix, SCHEMA};
-pub use registry::PluginInfo;
+pub use registry::{Offered, PluginInfo};
 pub use sandbox::{PluginLimits, THIS_PROGRAM, compile_if_asked, precompile};
 pub use version::Version;
 pub use whycrash_evidence::Signature;

@@ -1,16 +1,19 @@
 //! The installed plugins: those built in, and those of the plugin folders.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use whycrash_catalog::{Catalog, Cause};
 
 use crate::builtin::{BUILTIN, Builtin};
 use crate::files;
 use crate::health::Health;
-use crate::sandbox::{Plugin, PluginError, PluginLimits, Sandbox, check_size, clean};
+use crate::package::Package;
+use crate::sandbox::{Plugin, PluginError, PluginLimits, Sandbox, check_size, clean, cut, imports};
 
 /// Where built-in plugins come from.
 const BUILT_IN: &str = "built-in";
@@ -36,6 +39,12 @@ pub struct PluginInfo {
     pub source: String,
     /// SHA-256 of the component, lower-case hex; empty for one that could not be read.
     pub sha256: String,
+    /// Ids of the causes whose pages it brings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pages: Vec<String>,
+    /// What its component imports.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<String>,
     /// Why it can not be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -50,7 +59,20 @@ pub(crate) struct Installed {
     pub(crate) info: PluginInfo,
     /// Absent when it can not be used.
     pub(crate) plugin: Option<Plugin>,
+    /// The pages that it brings.
+    pub(crate) pages: Vec<Cause>,
     pub(crate) health: Arc<Health>,
+}
+
+/// A plugin that may be installed.
+#[derive(Debug)]
+pub struct Offered {
+    /// What it is.
+    pub info: PluginInfo,
+    /// Its bytes, to be kept.
+    pub bytes: Vec<u8>,
+    /// `zip` of a package, `wasm` of a component.
+    pub extension: &'static str,
 }
 
 impl Installed {
@@ -76,11 +98,15 @@ pub(crate) struct Registry {
     built_in: Vec<Arc<Installed>>,
     folders: Mutex<Folders>,
     loaded: Condvar,
+    /// Held by who looks through the folders, so that who began later is not overtaken.
+    loading: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct Folders {
     plugins: Vec<Arc<Installed>>,
+    /// The documented causes and those of these plugins; absent until they are loaded.
+    catalog: Option<Arc<Catalog>>,
     /// Whether they were looked through yet.
     is_loaded: bool,
 }
@@ -91,19 +117,19 @@ pub(crate) struct Loader {
     pub(crate) sandbox: Sandbox,
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) limits: PluginLimits,
+    /// The causes that pages of packages stand beside.
+    pub(crate) catalog: Arc<Catalog>,
 }
 
 impl Registry {
     /// The built-in plugins, and those that the loader brings from another thread.
     pub(crate) fn start(sandbox: &Sandbox, loader: Option<&Arc<Loader>>) -> std::io::Result<Arc<Self>> {
         let load = |Builtin { wasm, code }: &Builtin| {
-            Arc::new(installed(
-                BUILT_IN,
-                BUILT_IN,
-                wasm,
-                sandbox.load_compiled(wasm, code),
-                Arc::default(),
-            ))
+            let (sha256, package) = (hex::encode(Sha256::digest(wasm)), Package::default());
+            Arc::new(match sandbox.load_compiled(wasm, code) {
+                Ok(plugin) => usable(BUILT_IN, sha256, plugin, package, Arc::default()),
+                Err(error) => unusable(BUILT_IN, BUILT_IN, sha256, &error),
+            })
         };
         let mut built_in: Vec<_> = BUILTIN.iter().map(load).collect();
         built_in.sort_by(|a, b| a.info.name.cmp(&b.info.name));
@@ -111,6 +137,7 @@ impl Registry {
             built_in,
             folders: Mutex::default(),
             loaded: Condvar::new(),
+            loading: Mutex::default(),
         });
         let Some(loader) = loader.cloned() else {
             registry.folders().is_loaded = true;
@@ -144,13 +171,22 @@ impl Registry {
 
     /// Looks through the folders, and puts what is there in place of what was.
     pub(crate) fn load(&self, loader: &Loader) {
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.folders().plugins.clone();
         let plugins = loader.load(&self.built_in, &known);
+        let pages: Vec<Cause> = plugins.iter().flat_map(|plugin| plugin.pages.clone()).collect();
+        let catalog = Arc::new(loader.catalog.as_ref().clone().with(pages));
         let mut folders = self.folders();
         folders.plugins = plugins;
+        folders.catalog = Some(catalog);
         folders.is_loaded = true;
         drop(folders);
         self.loaded.notify_all();
+    }
+
+    /// The documented causes with those of all plugins, once the plugins of folders are loaded.
+    pub(crate) fn catalog(&self) -> Option<Arc<Catalog>> {
+        self.folders().catalog.clone()
     }
 
     fn with(&self, plugins: &[Arc<Installed>]) -> Vec<Arc<Installed>> {
@@ -200,31 +236,73 @@ impl Loader {
     }
 
     fn load_file(&self, file: &Path, known: &[Arc<Installed>]) -> Installed {
-        let name = file_name(file);
-        let source = file.display().to_string();
-        let read = files::read_regular(file, self.limits.component_bytes)
-            .map_err(|error| PluginError::Refused(format!("its file can not be read: {error}")))
-            .and_then(|wasm| check_size(wasm.len() as u64, &self.limits).map(|()| wasm));
+        let (name, source) = (file_name(file), file.display().to_string());
+        // A package has its pages besides.
+        let most = self.limits.component_bytes.saturating_mul(2);
+        let read = files::read_regular(file, most)
+            .map_err(|error| PluginError::Refused(format!("its file can not be read: {error}")));
         match read {
-            Err(error) => installed(&name, &source, &[], Err(error), Arc::default()),
-            Ok(wasm) => {
-                let sha256 = hex::encode(Sha256::digest(&wasm));
+            Err(error) => unusable(&name, &source, String::new(), &error),
+            Ok(bytes) => {
+                let sha256 = hex::encode(Sha256::digest(&bytes));
                 let before = known.iter().find(|known| known.info.sha256 == sha256);
                 let health = before.map(|before| Arc::clone(&before.health)).unwrap_or_default();
-                installed(&name, &source, &wasm, self.load_component(&wasm), health)
+                match self.load_bytes(bytes) {
+                    Err(error) => unusable(&name, &source, sha256, &error),
+                    Ok((plugin, package)) => usable(&source, sha256, plugin, package, health),
+                }
             }
         }
     }
 
-    fn load_component(&self, wasm: &[u8]) -> Result<Plugin, PluginError> {
+    /// What a file of a plugin is, as if it were installed.
+    pub(crate) fn look_at(&self, bytes: Vec<u8>, built_in: &[Arc<Installed>]) -> Result<Offered, String> {
+        let (sha256, kept) = (hex::encode(Sha256::digest(&bytes)), bytes.clone());
+        let (plugin, package) = self
+            .load_bytes(bytes)
+            .map_err(|error| clean::line(&error.to_string()))?;
+        let extension = if package.name.is_some() { "zip" } else { "wasm" };
+        let offered = usable("offered", sha256, plugin, package, Arc::default());
+        if let Some(other) = built_in.iter().find(|other| other.info.name == offered.info.name) {
+            let refused = refused_name("offered", offered, other);
+            return Err(refused.info.problem.unwrap_or_default());
+        }
+        Ok(Offered {
+            info: offered.info,
+            bytes: kept,
+            extension,
+        })
+    }
+
+    /// Loads what a file holds. Whoever waits for plugins must not wait for ever, so a fault of ours is a refusal too.
+    fn load_bytes(&self, bytes: Vec<u8>) -> Result<(Plugin, Package), PluginError> {
+        let loaded = catch_unwind(AssertUnwindSafe(|| self.load_package(bytes)));
+        loaded.unwrap_or_else(|_| Err(PluginError::Refused("this program falls over it".to_owned())))
+    }
+
+    fn load_package(&self, bytes: Vec<u8>) -> Result<(Plugin, Package), PluginError> {
+        let package = Package::open(bytes, &self.catalog, &self.limits)?;
+        check_size(package.component.len() as u64, &self.limits)?;
+        let plugin = self.load_component(&package.component, &package.pages)?;
+        match &package.name {
+            Some(name) if *name != plugin.info.name => Err(PluginError::Refused(format!(
+                "its component calls itself `{}`, and its plugin.toml {:?}",
+                plugin.info.name,
+                cut(name, 80)
+            ))),
+            _ => Ok((plugin, package)),
+        }
+    }
+
+    fn load_component(&self, wasm: &[u8], own: &[Cause]) -> Result<Plugin, PluginError> {
         for _ in 1..TRIES {
-            match self.sandbox.load(wasm) {
+            match self.sandbox.load(wasm, own) {
                 Err(PluginError::Host(reason)) => tracing::warn!(reason, "a plugin could not be loaded; trying again"),
                 settled => return settled,
             }
             std::thread::sleep(PAUSE);
         }
-        self.sandbox.load(wasm)
+        self.sandbox.load(wasm, own)
     }
 }
 
@@ -233,43 +311,42 @@ fn file_name(file: &Path) -> String {
     clean::line(&file.file_stem().unwrap_or_default().to_string_lossy())
 }
 
-fn installed(
-    name: &str,
-    source: &str,
-    wasm: &[u8],
-    loaded: Result<Plugin, PluginError>,
-    health: Arc<Health>,
-) -> Installed {
-    let mut info = PluginInfo {
+fn usable(source: &str, sha256: String, plugin: Plugin, package: Package, health: Arc<Health>) -> Installed {
+    let said = &plugin.info;
+    let info = PluginInfo {
+        name: said.name.clone(),
+        version: said.version.clone(),
+        causes: said.causes.clone(),
+        needs_any_of: said.needs.any_of.clone(),
+        needs_all_of: said.needs.all_of.clone(),
+        source: clean::line(source),
+        sha256,
+        pages: package.pages.iter().map(|page| page.id.clone()).collect(),
+        imports: imports(&package.component),
+        problem: None,
+        notice: None,
+    };
+    Installed {
+        info,
+        plugin: Some(plugin),
+        pages: package.pages,
+        health,
+    }
+}
+
+fn unusable(name: &str, source: &str, sha256: String, error: &PluginError) -> Installed {
+    let info = PluginInfo {
         name: name.to_owned(),
         source: clean::line(source),
+        sha256,
+        problem: Some(clean::line(&error.to_string())),
         ..PluginInfo::default()
     };
-    if !wasm.is_empty() {
-        info.sha256 = hex::encode(Sha256::digest(wasm));
-    }
-    match loaded {
-        Ok(plugin) => {
-            let said = &plugin.info;
-            info.name = said.name.clone();
-            info.version = said.version.clone();
-            info.causes = said.causes.clone();
-            info.needs_any_of = said.needs.any_of.clone();
-            info.needs_all_of = said.needs.all_of.clone();
-            Installed {
-                info,
-                plugin: Some(plugin),
-                health,
-            }
-        }
-        Err(error) => {
-            info.problem = Some(clean::line(&error.to_string()));
-            Installed {
-                info,
-                plugin: None,
-                health,
-            }
-        }
+    Installed {
+        info,
+        plugin: None,
+        pages: Vec::new(),
+        health: Arc::default(),
     }
 }
 
@@ -290,6 +367,7 @@ fn refused_name(file: &str, plugin: Installed, other: &Installed) -> Installed {
             ..plugin.info
         },
         plugin: None,
+        pages: Vec::new(),
         health: plugin.health,
     }
 }
@@ -297,16 +375,7 @@ fn refused_name(file: &str, plugin: Installed, other: &Installed) -> Installed {
 /// What stands for a folder whose plugins can not be had.
 fn missing(folder: &Path, error: &std::io::Error) -> Installed {
     tracing::warn!(folder = %folder.display(), %error, "plugin folder can not be read; its plugins do not run");
-    let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
-    let info = PluginInfo {
-        name: clean::line(&name),
-        source: clean::line(&folder.display().to_string()),
-        problem: Some(format!("the plugin folder can not be read: {error}")),
-        ..PluginInfo::default()
-    };
-    Installed {
-        info,
-        plugin: None,
-        health: Arc::default(),
-    }
+    let name = clean::line(&folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy());
+    let problem = PluginError::Refused(format!("the plugin folder can not be read: {error}"));
+    unusable(&name, &folder.display().to_string(), String::new(), &problem)
 }

@@ -1,9 +1,8 @@
-//! Groups, causes and plugins.
+//! Groups and causes.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 use whycrash_catalog::Cause;
-use whycrash_plugin_host::PluginInfo;
 
 use super::prelude::*;
 use crate::store::Group;
@@ -51,7 +50,8 @@ pub struct Causes {
     responses((status = 200, body = Causes), (status = "default", body = super::problem::Problem)))]
 pub async fn causes(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<Causes>> {
     let counts = services.stores.records.causes().await?;
-    let causes = services.catalog.causes().iter().map(|cause| CauseHead {
+    let catalog = services.diagnoser.catalog();
+    let causes = catalog.causes().iter().map(|cause| CauseHead {
         id: cause.id.clone(),
         title: cause.title.clone(),
         summary: cause.summary.clone(),
@@ -86,8 +86,9 @@ pub struct CausePage {
 #[utoipa::path(get, path = "/api/v1/causes/{id}", tag = "knowledge", params(("id" = String, Path)),
     responses((status = 200, body = CausePage), (status = "default", body = super::problem::Problem)))]
 pub async fn cause(_: Allowed<Read>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<CausePage>> {
-    let cause = services.catalog.get(&path);
-    let cause = cause
+    let catalog = services.diagnoser.catalog();
+    let cause = catalog
+        .get(&path)
         .ok_or_else(|| ApiError::new(Code::NoCause, format!("no cause is called {path}")))?
         .clone();
     let counts = services.stores.records.causes().await?;
@@ -101,21 +102,4 @@ pub async fn cause(_: Allowed<Read>, services: Data<Services>, path: Path<String
         cause,
         reports,
     }))
-}
-
-/// The plugins.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Plugins {
-    /// By name.
-    #[schema(value_type = Vec<Object>)]
-    pub plugins: Vec<PluginInfo>,
-}
-
-/// The plugins that every report is given to: name, version, causes they can name, evidence they need.
-#[utoipa::path(get, path = "/api/v1/plugins", tag = "knowledge",
-    responses((status = 200, body = Plugins), (status = "default", body = super::problem::Problem)))]
-pub async fn plugins(_: Allowed<Read>, services: Data<Services>) -> Json<Plugins> {
-    Json(Plugins {
-        plugins: services.diagnoser.plugins(),
-    })
 }

@@ -17,6 +17,7 @@ mod look;
 mod minidump;
 mod multipart;
 pub mod openapi;
+pub mod plugins;
 pub mod problem;
 mod range;
 mod reports;
@@ -105,7 +106,8 @@ fn routes(app: &mut ServiceConfig) {
         .service(only("/groups/{signature}", "GET").get(knowledge::group))
         .service(only("/causes", "GET").get(knowledge::causes))
         .service(only("/causes/{id}", "GET").get(knowledge::cause))
-        .service(only("/plugins", "GET").get(knowledge::plugins))
+        .service(only("/plugins", "GET, POST").get(plugins::list).post(plugins::publish))
+        .service(only("/plugins/{name}", "DELETE").delete(plugins::remove))
         .service(only("/openapi.json", "GET").get(openapi::serve));
 }
 

@@ -3,7 +3,9 @@
 use actix_web::HttpResponse;
 use utoipa::OpenApi;
 
-use super::{artifacts, deletion, diagnoses, evidence, health, knowledge, minidump, reports, search, symbols, uploads};
+use super::{
+    artifacts, deletion, diagnoses, evidence, health, knowledge, minidump, plugins, reports, search, symbols, uploads,
+};
 
 /// The API.
 #[derive(Debug, OpenApi)]
@@ -43,7 +45,9 @@ use super::{artifacts, deletion, diagnoses, evidence, health, knowledge, minidum
         knowledge::group,
         knowledge::causes,
         knowledge::cause,
-        knowledge::plugins,
+        plugins::list,
+        plugins::publish,
+        plugins::remove,
         health::healthz,
         health::readyz,
         health::metrics

@@ -83,6 +83,8 @@ problems! {
         "the causes are listed at /api/v1/causes";
     NoSymbols = 404 "no-such-symbols" "no symbols with this id were uploaded",
         "upload the binary or its debug file with `whycrash symbols upload`";
+    NoPlugin = 404 "no-such-plugin" "no plugin of this name was published here",
+        "the plugins are listed at /api/v1/plugins; built-in ones, and those of the server's own folders, are not published";
     MethodNotAllowed = 405 "method-not-allowed" "this address does not know the method",
         "the Allow header lists those it knows";
     NotAcceptable = 406 "not-acceptable" "the client takes no form in which the server answers",
@@ -111,6 +113,8 @@ problems! {
         "upload the artifact again from its start";
     NotSymbols = 422 "not-symbols" "the file is of no use as symbols",
         "send an ELF binary or debug file with a build id, or a Breakpad symbol file, as it is";
+    PluginRefused = 422 "plugin-refused" "the plugin can not be used",
+        "`whycrash plugin inspect FILE` says the same before it is published";
     Expired = 410 "artifact-expired" "the artifact's bytes are kept no longer",
         "its report stays; how long artifacts are kept is set under [retention] in whycrash.toml";
     TooManyRequests = 429 "too-many-requests" "too many uploads at one time",

@@ -60,7 +60,7 @@ pub async fn keep(
     request: HttpRequest,
     body: actix_web::web::Payload,
 ) -> ApiResult<Json<Kept>> {
-    let staged = receive(&services, &request, body.into_inner()).await?;
+    let staged = artifact(&services, &request, body.into_inner()).await?;
     take_over(services, staged, Existing::Stays).await
 }
 
@@ -75,15 +75,24 @@ pub async fn replace(
     request: HttpRequest,
     body: actix_web::web::Payload,
 ) -> ApiResult<Json<Kept>> {
-    let staged = receive(&services, &request, body.into_inner()).await?;
+    let staged = artifact(&services, &request, body.into_inner()).await?;
     take_over(services, staged, Existing::IsReplaced).await
 }
 
-/// A file with what was sent; removed when dropped.
-async fn receive(services: &Services, request: &HttpRequest, body: Payload) -> ApiResult<TempPath> {
-    const SETTING: &str = "limits.artifact_bytes";
+/// A file with what was sent, of the size that artifacts may have.
+async fn artifact(services: &Services, request: &HttpRequest, body: Payload) -> ApiResult<TempPath> {
     let limit = services.config.limits.artifact_bytes;
-    let too_long = || body::too_long(limit, SETTING);
+    receive(services, request, body, (limit, "limits.artifact_bytes")).await
+}
+
+/// A file with what was sent; removed when dropped. A limit has its name in the settings.
+pub(super) async fn receive(
+    services: &Services,
+    request: &HttpRequest,
+    body: Payload,
+    (limit, setting): (u64, &'static str),
+) -> ApiResult<TempPath> {
+    let too_long = || body::too_long(limit, setting);
     let mut pieces = body::pieces(services, body)?;
     if body::says_more_than(request, limit) {
         return Err(too_long());

@@ -44,6 +44,9 @@ pub struct Serve {
     /// Folders of plugin components, separated by colons
     #[arg(long, env = "WHYCRASH_PLUGINS", value_delimiter = ':', global = true)]
     pub plugins: Vec<PathBuf>,
+    /// Folders of pages of causes, separated by colons
+    #[arg(long, env = "WHYCRASH_KNOWLEDGE", value_delimiter = ':', global = true)]
+    pub knowledge: Vec<PathBuf>,
     /// Reports processed at one time [default: half of the processors, at least two]
     #[arg(long, env = "WHYCRASH_WORKERS", global = true)]
     pub workers: Option<usize>,
@@ -73,6 +76,9 @@ impl Serve {
         }
         if !args.plugins.is_empty() {
             config.plugins = args.plugins;
+        }
+        if !args.knowledge.is_empty() {
+            config.knowledge = args.knowledge;
         }
     }
 }

@@ -35,6 +35,8 @@ pub struct Config {
     pub debuginfod: Vec<String>,
     /// Folders of plugin components to run beside the built-in ones.
     pub plugins: Vec<PathBuf>,
+    /// Folders of pages of causes beside ours. A page with the id of one of ours stands in its place.
+    pub knowledge: Vec<PathBuf>,
     /// Form of the log: `text` or `json`.
     pub log_format: LogFormat,
     /// What is taken in, and how much at a time.
@@ -208,6 +210,7 @@ impl Default for Config {
             local_symbols: true,
             debuginfod: Vec::new(),
             plugins: Vec::new(),
+            knowledge: Vec::new(),
             log_format: LogFormat::Text,
             limits: Limits::default(),
             workers: Workers::default(),

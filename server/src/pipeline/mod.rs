@@ -24,7 +24,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use whycrash_catalog::Catalog;
 use whycrash_evidence::ArtifactKind;
-use whycrash_plugin_host::{ArtifactHead, Diagnoser, Diagnosis, PluginInfo, Report, ReportHead, Version};
+use whycrash_plugin_host::{ArtifactHead, Diagnoser, Diagnosis, Offered, PluginInfo, Report, ReportHead, Version};
 
 use crate::config;
 use crate::reading::ReadReports;
@@ -59,8 +59,16 @@ pub trait Diagnose: Send + Sync + std::fmt::Debug {
     /// The plugins that take part.
     fn plugins(&self) -> Vec<PluginInfo>;
 
-    /// The documented causes.
-    fn catalog(&self) -> &Catalog;
+    /// The documented causes, with those that plugins bring.
+    fn catalog(&self) -> Arc<Catalog>;
+
+    /// What a file of a plugin is, as if it were installed.
+    fn look_at(&self, _: Vec<u8>) -> std::result::Result<Offered, String> {
+        Err("no plugins are taken here".to_owned())
+    }
+
+    /// Looks into the plugin folders again.
+    fn reload(&self) {}
 }
 
 impl Diagnose for Diagnoser {
@@ -80,8 +88,16 @@ impl Diagnose for Diagnoser {
         self.plugins()
     }
 
-    fn catalog(&self) -> &Catalog {
+    fn catalog(&self) -> Arc<Catalog> {
         self.catalog()
+    }
+
+    fn look_at(&self, bytes: Vec<u8>) -> std::result::Result<Offered, String> {
+        self.look_at(bytes)
+    }
+
+    fn reload(&self) {
+        self.reload();
     }
 }
 

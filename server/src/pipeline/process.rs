@@ -159,7 +159,7 @@ impl Processor {
             plugins: version.plugins,
             knowledge: version.knowledge,
         };
-        let found = digest::Found::new(&read.head, &read.evidence, &diagnosis, self.diagnoser.catalog());
+        let found = digest::Found::new(&read.head, &read.evidence, &diagnosis, &self.diagnoser.catalog());
         let json = serde_json::to_string(&diagnosis).map_err(|error| StoreError::Failed(error.to_string()))?;
         Ok(Outcome {
             evidence: modules(&read).map(|modules| (StoredEvidence::default(), modules)),

@@ -1,6 +1,7 @@
 //! Tests of the whole.
 
 mod attack;
+mod authors;
 mod corpus;
 mod dependencies;
 mod hostile_plugins;

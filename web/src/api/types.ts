@@ -147,7 +147,7 @@ export interface Fix {
 export interface PluginRun {
   name?: string;
   version?: string;
-  /** `ok`, `failed` or `skipped`. */
+  /** `ok`, `failed`, `skipped` or `unavailable`. */
   outcome?: string;
   reason?: string | null;
   fuel?: number;
@@ -430,6 +430,8 @@ export interface Cause {
   verified?: Verified[];
   /** The page's prose as safe HTML. */
   html?: string;
+  /** Where the page comes from when it is not one of the built-in ones. */
+  origin?: string;
   /** Reports that this cause explains best. */
   reports?: number;
 }
@@ -445,8 +447,16 @@ export interface Plugin {
   version?: string;
   description?: string;
   causes?: string[];
-  needs?: string[];
-  builtin?: boolean;
+  needs_any_of?: string[];
+  needs_all_of?: string[];
+  /** `built-in`, or its file. */
+  source?: string;
+  /** Causes whose pages it brings. */
+  pages?: string[];
+  /** Why it can not be used. */
+  problem?: string;
+  /** Why it is not used at the moment. */
+  notice?: string;
 }
 
 export interface Uploaded {

@@ -3,6 +3,8 @@
 //! Names and ids end up in documents, pages and addresses, so they are held to their form; a need or a cause that does not
 //! exist would be silence for ever, so it is an error now.
 
+use whycrash_catalog::Cause;
+
 use super::bindings::types::PluginInfo;
 use super::{Knowledge, PluginError, cut};
 use crate::case::is_kind_of_evidence;
@@ -17,7 +19,7 @@ const NEEDS: usize = 512;
 const TOLD: usize = 80;
 
 /// Whether a plugin may say this about itself.
-pub(super) fn check(info: &PluginInfo, knowledge: &Knowledge) -> Result<(), PluginError> {
+pub(super) fn check(info: &PluginInfo, knowledge: &Knowledge, own: &[Cause]) -> Result<(), PluginError> {
     let refuse = |reason: String| Err(PluginError::Refused(reason));
     if !is_name(&info.name) {
         return refuse(format!(
@@ -39,7 +41,8 @@ pub(super) fn check(info: &PluginInfo, knowledge: &Knowledge) -> Result<(), Plug
             ));
         }
     }
-    if let Some(cause) = info.causes.iter().find(|cause| !knowledge.causes.contains(*cause)) {
+    let is_known = |id: &str| knowledge.causes.contains(id) || own.iter().any(|page| page.answers_for(id));
+    if let Some(cause) = info.causes.iter().find(|cause| !is_known(cause)) {
         return refuse(format!(
             "it says that it can name the cause {:?}, which is not documented",
             cut(cause, TOLD)

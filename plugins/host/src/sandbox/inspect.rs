@@ -34,6 +34,24 @@ pub(crate) fn inspect(bytes: &[u8], limits: &PluginLimits) -> Result<(), PluginE
     check_outermost(bytes)
 }
 
+/// What a component imports, as far as it can be told.
+pub(crate) fn imports(bytes: &[u8]) -> Vec<String> {
+    let (mut imports, mut depth) = (Vec::new(), 0_usize);
+    for payload in Parser::new(0).parse_all(bytes).map_while(Result::ok) {
+        match payload {
+            Payload::Version { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ComponentImportSection(section) if depth == 1 => {
+                let functions = section.into_iter().flatten();
+                let named = functions.filter(|import| !matches!(import.ty, ComponentTypeRef::Type(_)));
+                imports.extend(named.map(|import| import.name.name.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    imports
+}
+
 /// Refuses a component that is too big.
 pub(crate) fn check_size(bytes: u64, limits: &PluginLimits) -> Result<(), PluginError> {
     if bytes <= limits.component_bytes as u64 {

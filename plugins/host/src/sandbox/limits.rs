@@ -72,7 +72,8 @@ impl Default for PluginLimits {
 
 impl PluginLimits {
     /// The limits of a component of this size.
-    pub(crate) fn of_component(&self, bytes: usize) -> Self {
+    #[must_use]
+    pub fn of_component(&self, bytes: usize) -> Self {
         if bytes < INTERPRETER_BYTES {
             return self.clone();
         }

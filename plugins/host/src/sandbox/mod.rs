@@ -21,12 +21,13 @@ use std::sync::Arc;
 
 use wasmtime::Engine;
 use wasmtime::component::{Component, HasSelf, Linker};
+use whycrash_catalog::Cause;
 
 pub(crate) use self::bindings::types;
 pub(crate) use self::cache::CodeCache;
 pub(crate) use self::clean::cut;
 pub use self::compiler::{THIS_PROGRAM, compile_if_asked};
-pub(crate) use self::inspect::check_size;
+pub(crate) use self::inspect::{check_size, imports};
 pub use self::limits::PluginLimits;
 pub(crate) use self::pattern::Patterns;
 use self::run::Run;
@@ -105,27 +106,28 @@ impl Sandbox {
     }
 
     /// Loads a component from anybody: inspects it before anything else, compiles it, and asks what it is.
-    pub(crate) fn load(&self, wasm: &[u8]) -> Result<Plugin, PluginError> {
+    /// Besides the documented causes it may name those that it brings.
+    pub(crate) fn load(&self, wasm: &[u8], own: &[Cause]) -> Result<Plugin, PluginError> {
         let component = self.cache.load(&self.engine, wasm, &self.limits)?;
-        self.prepare(&component, wasm.len())
+        self.prepare(&component, wasm.len(), own)
     }
 
     /// Loads a component that was compiled when this program was built, or compiles it if that does not fit this machine.
     pub(crate) fn load_compiled(&self, wasm: &[u8], code: &[u8]) -> Result<Plugin, PluginError> {
         match cache::deserialize(&self.engine, code) {
-            Ok(component) => self.prepare(&component, wasm.len()),
-            Err(_) => self.load(wasm),
+            Ok(component) => self.prepare(&component, wasm.len(), &[]),
+            Err(_) => self.load(wasm, &[]),
         }
     }
 
-    fn prepare(&self, component: &Component, bytes: usize) -> Result<Plugin, PluginError> {
+    fn prepare(&self, component: &Component, bytes: usize, own: &[Cause]) -> Result<Plugin, PluginError> {
         let ready = self
             .linker
             .instantiate_pre(component)
             .and_then(bindings::PluginPre::new)
             .map_err(|error| PluginError::Refused(format!("it does not fit the plugin interface: {error:#}")))?;
         let limits = Arc::new(self.limits.of_component(bytes));
-        Plugin::new(ready, limits, self.knowledge.clone(), self.slots.clone())
+        Plugin::new(ready, limits, self.knowledge.clone(), self.slots.clone(), own)
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use wasmtime::component::Resource;
 use wasmtime::{Engine, PoolConcurrencyLimitError, Store, Trap, UpdateDeadline};
+use whycrash_catalog::Cause;
 
 use super::bindings::{self, types};
 use super::limits::Meter;
@@ -76,6 +77,7 @@ impl Plugin {
         limits: Arc<PluginLimits>,
         knowledge: Arc<Knowledge>,
         slots: Arc<Slots>,
+        own: &[Cause],
     ) -> Result<Self, PluginError> {
         let asked = attempt(|| {
             let _slot = slots.take();
@@ -89,7 +91,7 @@ impl Plugin {
             PluginError::Host(_) => error,
             error => PluginError::Refused(format!("it does not say what it is: {error}")),
         })?;
-        about::check(&info, &knowledge)?;
+        about::check(&info, &knowledge, own)?;
         Ok(Self {
             ready,
             limits,

@@ -5,6 +5,7 @@ mod corpus;
 mod diagnosis;
 mod document;
 mod hostile;
+mod interface;
 mod refused;
 mod support;
 mod tables;

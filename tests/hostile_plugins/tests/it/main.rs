@@ -3,5 +3,6 @@
 mod alone;
 mod command_line;
 mod crowd;
+mod packages;
 mod server;
 mod support;

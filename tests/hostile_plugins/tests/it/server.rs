@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use whycrash_attack::server::Server;
 use whycrash_hostile_plugins::{Outcome, cases};
 
+use crate::packages::{package, page, plugin};
 use crate::support::{LOG, binary, folder};
 
 /// Reports that are sent.
@@ -21,7 +22,7 @@ const MEMORY: u64 = 1536 << 10;
 const LIMITS: &str = "[plugin_limits]\nfuel = 20_000_000\nmillis = 500\nstrikes = 2\n";
 
 fn send(server: &Server, number: usize) -> (String, Duration) {
-    let log = format!("run {number}\n{LOG}");
+    let log = format!("{LOG}run {number}\n");
     let artifact = json!({"name": "train.log", "data": STANDARD.encode(log)});
     let body = json!({"metadata": {"number": number}, "artifacts": [artifact]});
     let started = Instant::now();
@@ -109,4 +110,53 @@ fn median(sent: &[(String, Duration)]) -> Duration {
     let mut answered: Vec<Duration> = sent.iter().map(|(_, answered)| *answered).collect();
     answered.sort();
     answered[answered.len() / 2]
+}
+
+#[test]
+fn a_plugin_is_published_heard_and_removed_while_the_server_runs() {
+    let home = TempDir::new().expect("a folder");
+    let server = Server::start(&binary("whycrash-server"), &home.path().join("data"), "").expect("it starts");
+    let address = format!("http://{}/api/v1/plugins", server.address());
+    let publish = |bytes: Vec<u8>| server.client.post(&address).body(bytes).send().expect("an answer");
+    let (wasm, page) = (plugin(), page("team-loss", ""));
+    let good = package(&[
+        ("plugin.toml", b"name = \"team\""),
+        ("plugin.wasm", &wasm),
+        ("causes/team-loss.md", page.as_bytes()),
+    ]);
+    let refused = publish(b"nonsense".to_vec());
+    assert_eq!(refused.status(), 422);
+    assert!(refused.text().expect("words").contains("no WebAssembly component"));
+    let published = publish(good);
+    assert!(published.status().is_success(), "{:?}", published.text());
+
+    let (id, _) = send(&server, 1);
+    let document = server.done(&id, PATIENCE).expect("it is done");
+    assert_eq!(document["findings"][0]["cause"], "team-loss", "{document}");
+    assert_eq!(document["findings"][0]["title"], "The team's own cause");
+    let cause = server.json("/api/v1/causes/team-loss").expect("its page is shown");
+    assert_eq!(cause["origin"], "plugin team");
+
+    let gone = server
+        .client
+        .delete(format!("{address}/team"))
+        .send()
+        .expect("an answer");
+    assert!(gone.status().is_success(), "{:?}", gone.text());
+    assert!(server.json("/api/v1/causes/team-loss").is_err());
+    let again = server
+        .client
+        .delete(format!("{address}/team"))
+        .send()
+        .expect("an answer");
+    assert_eq!(again.status(), 404);
+    let (id, _) = send(&server, 2);
+    let document = server.done(&id, PATIENCE).expect("it is done");
+    assert!(
+        document["plugins"]
+            .as_array()
+            .expect("rows")
+            .iter()
+            .all(|row| row["name"] != "team")
+    );
 }

@@ -1,0 +1,110 @@
+//! `whycrash plugin publish`, `list` and `remove`: the plugins of a server.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use whycrash_plugin_host::PluginInfo;
+
+use super::project::Project;
+use crate::client::Client;
+use crate::config::Config;
+use crate::output::{self, Clean, Format};
+
+/// Give a server the plugin in this folder, or a package or component; needs a token with the scope `admin`
+#[derive(Debug, clap::Args)]
+pub struct PublishArgs {
+    /// The plugin's folder, a package (*.zip) or a component (*.wasm)
+    #[arg(default_value = ".", value_name = "PATH")]
+    path: PathBuf,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// List the plugins of a server
+#[derive(Debug, clap::Args)]
+pub struct ListArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Remove a plugin that was published to a server; needs a token with the scope `admin`
+#[derive(Debug, clap::Args)]
+pub struct RemoveArgs {
+    /// Its name
+    name: String,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Which server, and how to answer.
+#[derive(Debug, clap::Args)]
+struct ServerArgs {
+    /// The server's address [default: http://127.0.0.1:7311]
+    #[arg(long, value_name = "URL", env = "WHYCRASH_SERVER", hide_env = true)]
+    server: Option<String>,
+    /// How to answer
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// The plugins of a server.
+#[derive(Debug, Serialize, Deserialize)]
+struct Plugins {
+    plugins: Vec<PluginInfo>,
+}
+
+/// Sends a plugin to a server.
+pub fn publish(args: &PublishArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    let bytes = if args.path.is_dir() {
+        Project::open(&args.path)?.pack()?
+    } else {
+        fs::read(&args.path).with_context(|| format!("can not read {}", args.path.display()))?
+    };
+    let client = Client::new(args.server.server.as_deref(), config)?;
+    let plugin: PluginInfo = client.publish_plugin(&bytes)?;
+    output::answer(args.server.format, &plugin, |plugin| {
+        let mut text = Clean::from(format!(
+            "published {} {} to {}",
+            plugin.name,
+            plugin.version,
+            client.server()
+        ));
+        text.end_line();
+        for page in &plugin.pages {
+            text.push(format!("its cause: {}/causes/{page}", client.server()));
+            text.end_line();
+        }
+        text
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a server's plugins.
+pub fn list(args: &ListArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    let client = Client::new(args.server.server.as_deref(), config)?;
+    let plugins: Plugins = client.get("plugins", &[])?;
+    output::answer(args.server.format, &plugins, |plugins| {
+        let mut text = Clean::default();
+        for plugin in &plugins.plugins {
+            text.push(format!("{} {}  {}", plugin.name, plugin.version, plugin.source));
+            text.end_line();
+            for said in plugin.problem.iter().chain(&plugin.notice) {
+                text.push(format!("    {said}"));
+                text.end_line();
+            }
+        }
+        text
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Removes a plugin from a server.
+pub fn remove(args: &RemoveArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    let client = Client::new(args.server.server.as_deref(), config)?;
+    client.remove_plugin(&args.name)?;
+    output::tell(&Clean::from(format!("removed {} from {}", args.name, client.server())));
+    Ok(ExitCode::SUCCESS)
+}

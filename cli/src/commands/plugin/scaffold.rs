@@ -1,0 +1,88 @@
+//! What `whycrash plugin new` writes: the examples in `plugins/examples/`, and what they need to be built elsewhere.
+
+use super::project::Language;
+
+/// The name that the examples have.
+const EXAMPLE: &str = "example-plugin";
+
+/// A file of a new project: its path, and what stands in it.
+pub type File = (String, String);
+
+macro_rules! files {
+    ($from:literal: $($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../../../", $from, "/", $path)))),*]
+    };
+}
+
+type Files = &'static [(&'static str, &'static str)];
+
+const SHARED: Files = files!("plugins/examples/shared":
+    "causes/example-plugin-licence.md",
+    "cases/licence-server-down/case.toml",
+    "cases/licence-server-down/train.log",
+    "cases/healthy-log/case.toml",
+    "cases/healthy-log/train.log",
+);
+const RUST: Files = files!("plugins/examples/rust": "plugin.toml", "Cargo.toml", "src/lib.rs");
+const PYTHON: Files = files!("plugins/examples/python": "plugin.toml", "requirements.txt", "app.py");
+const JS: Files = files!("plugins/examples/js": "plugin.toml", "package.json", "build.mjs", "app.js");
+const C: Files = files!("plugins/examples/c": "plugin.toml", "requirements.txt", "whycrash.h", "app.c");
+const WIT: Files = files!("plugins/wit/v1": "plugin.wit", "types.wit", "evidence.wit");
+const SDK: Files = files!("plugins/sdk/src":
+    "lib.rs", "bindings.rs", "cite.rs", "facts.rs", "finding.rs", "frames.rs", "info.rs", "report.rs",
+);
+const FRAMES: Files = files!("knowledge/frames/src": "lib.rs", "native.rs", "python.rs");
+
+/// The manifests of what is brought along, which is no part of this project's workspaces there.
+const SDK_MANIFEST: &str = r#"[package]
+name = "whycrash-plugin"
+version = "0.1.0"
+edition = "2024"
+license = "MIT OR Apache-2.0"
+publish = false
+
+[dependencies]
+serde = { version = "1", features = ["derive", "rc"] }
+serde_json = { version = "1", features = ["float_roundtrip", "preserve_order"] }
+whycrash-frames = { path = "../frames" }
+wit-bindgen = { version = "0.61.1", default-features = false, features = ["macros", "realloc"] }
+"#;
+const FRAMES_MANIFEST: &str = r#"[package]
+name = "whycrash-frames"
+version = "0.1.0"
+edition = "2024"
+license = "MIT OR Apache-2.0"
+publish = false
+"#;
+
+/// All files of a new project of this name.
+pub fn files(name: &str, language: Language) -> Vec<File> {
+    let (own, brought, ignored) = match language {
+        Language::Rust => (RUST, sdk(), "build\ntarget\n"),
+        Language::Python => (PYTHON, under("wit", WIT), "build\n.venv\n__pycache__\n"),
+        Language::Js => (JS, under("wit", WIT), "build\nnode_modules\n"),
+        Language::C => (C, under("wit", WIT), "build\n.venv\n"),
+    };
+    let named = own.iter().chain(SHARED).map(|(path, text)| {
+        let text = text.replace(EXAMPLE, name).replace("\"../../sdk\"", "\"sdk/plugin\"");
+        (path.replace(EXAMPLE, name), text)
+    });
+    let ignored = (".gitignore".to_owned(), ignored.to_owned());
+    named.chain(brought).chain([ignored]).collect()
+}
+
+fn sdk() -> Vec<File> {
+    let mut files = under("sdk/plugin/src", SDK);
+    files.extend(under("sdk/frames/src", FRAMES));
+    files.extend(under("sdk/wit/v1", WIT));
+    files.push(("sdk/plugin/Cargo.toml".to_owned(), SDK_MANIFEST.to_owned()));
+    files.push(("sdk/frames/Cargo.toml".to_owned(), FRAMES_MANIFEST.to_owned()));
+    files
+}
+
+fn under(folder: &str, files: Files) -> Vec<File> {
+    files
+        .iter()
+        .map(|(path, text)| (format!("{folder}/{path}"), (*text).to_owned()))
+        .collect()
+}

@@ -1,0 +1,215 @@
+//! `whycrash plugin test`: what a plugin says about cases whose cause is known.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use serde::{Deserialize, Serialize};
+use whycrash_plugin_host::{Diagnoser, Document, Finding, Outcome, PluginInfo, PluginLimits, PluginRun, Settings};
+
+use super::project::Project;
+use crate::inputs;
+use crate::output::{self, Clean, Format};
+
+/// Run the plugin in this folder on its cases, without the built-in ones, and compare with what it found before
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The plugin's folder
+    #[arg(default_value = ".", value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Keep what it finds now as what it must find
+    #[arg(long)]
+    accept: bool,
+    /// How to answer
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What `case.toml` says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    /// The true cause; empty when none should be found.
+    cause: String,
+    /// Where the case comes from, for people.
+    #[serde(default)]
+    #[expect(dead_code, reason = "it is for people")]
+    origin: String,
+}
+
+/// How one case ended.
+#[derive(Debug, Serialize)]
+struct Tried {
+    case: String,
+    /// What is wrong.
+    problem: Option<String>,
+    findings: Vec<Finding>,
+    run: Option<PluginRun>,
+}
+
+/// All of them, and what a run may use.
+#[derive(Debug, Serialize)]
+struct Report {
+    cases: Vec<Tried>,
+    fuel: u64,
+    memory: u64,
+    millis: u64,
+}
+
+/// Tries the plugin on each case of `cases/`.
+pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
+    let project = Project::open(&args.folder)?;
+    let cases = cases(&project.folder.join("cases"))?;
+    let (diagnoser, plugin) = installed(&project)?;
+    let tried = cases
+        .iter()
+        .map(|folder| try_case(&diagnoser, &plugin, folder, args.accept));
+    let limits = PluginLimits::default().of_component(fs::metadata(project.component())?.len() as usize);
+    let report = Report {
+        cases: tried.collect::<anyhow::Result<_>>()?,
+        fuel: limits.fuel,
+        memory: limits.memory as u64,
+        millis: limits.millis,
+    };
+    output::answer(args.format, &report, text)?;
+    let failed = report.cases.iter().any(|tried| tried.problem.is_some());
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The folders with a `case.toml`.
+fn cases(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let listed = fs::read_dir(folder).with_context(|| format!("can not read {}", folder.display()))?;
+    let mut cases: Vec<PathBuf> = listed.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    cases.retain(|case| case.join("case.toml").is_file());
+    cases.sort();
+    if cases.is_empty() {
+        bail!(
+            "{} has no case: a case is a folder with what a crash left and a case.toml",
+            folder.display()
+        );
+    }
+    Ok(cases)
+}
+
+/// A diagnoser in which the project's package is installed as a server would install it.
+fn installed(project: &Project) -> anyhow::Result<(Diagnoser, PluginInfo)> {
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join(format!("{}.zip", project.name)), project.pack()?)?;
+    let settings = Settings {
+        plugin_folders: vec![folder.path().to_owned()],
+        cache: crate::config::cache_folder().map(|cache| cache.join("plugins")),
+        compiler: Some(whycrash_plugin_host::THIS_PROGRAM.into()),
+        ..Settings::default()
+    };
+    let diagnoser = Diagnoser::new(settings)?;
+    diagnoser.wait_for_plugins();
+    let plugin = diagnoser
+        .plugins()
+        .into_iter()
+        .find(|plugin| plugin.source != "built-in");
+    let plugin = plugin.context("the plugin is not listed")?;
+    match &plugin.problem {
+        Some(problem) => bail!("the plugin can not be used: {problem}"),
+        None => Ok((diagnoser, plugin)),
+    }
+}
+
+fn try_case(diagnoser: &Diagnoser, plugin: &PluginInfo, folder: &Path, accept: bool) -> anyhow::Result<Tried> {
+    let path = folder.join("case.toml");
+    let text = fs::read_to_string(&path).with_context(|| format!("can not read {}", path.display()))?;
+    let case: Case = toml::from_str(&text).with_context(|| format!("{} does not parse", path.display()))?;
+    let mut input = inputs::from_paths(&[folder.to_owned()])?;
+    input
+        .artifacts
+        .retain(|artifact| !["case.toml", "expected.json"].contains(&artifact.name.as_str()));
+    let document = diagnoser.diagnose_from_outside(&input);
+    let run = document.plugins.iter().find(|run| run.name == plugin.name).cloned();
+    let problem = match wrong(&case, run.as_ref(), &document) {
+        Some(wrong) => Some(wrong),
+        None => compare(&folder.join("expected.json"), &document.findings, accept)?,
+    };
+    Ok(Tried {
+        case: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        problem,
+        findings: document.findings,
+        run,
+    })
+}
+
+/// What speaks against what the plugin said.
+fn wrong(case: &Case, run: Option<&PluginRun>, document: &Document) -> Option<String> {
+    let reason = |run: &PluginRun| run.reason.clone().unwrap_or_default();
+    let found = document
+        .findings
+        .first()
+        .map(|finding| finding.cause.as_str())
+        .unwrap_or_default();
+    match run {
+        None => Some("it did not run".to_owned()),
+        Some(run) if run.outcome == Outcome::Failed => Some(format!("it failed: {}", reason(run))),
+        Some(run) if run.outcome == Outcome::Skipped && !case.cause.is_empty() => {
+            Some(format!("it was skipped: {}", reason(run)))
+        }
+        Some(_) if found == case.cause => None,
+        Some(_) if found.is_empty() => Some(format!("it found nothing instead of {}", case.cause)),
+        Some(_) if case.cause.is_empty() => Some(format!("it found {found}, and there is nothing to find")),
+        Some(_) => Some(format!("it found {found} instead of {}", case.cause)),
+    }
+}
+
+/// Compares findings with those that were accepted before; the first ones are.
+fn compare(path: &Path, findings: &[Finding], accept: bool) -> anyhow::Result<Option<String>> {
+    let now = serde_json::to_string_pretty(findings)? + "\n";
+    if accept || !path.exists() {
+        fs::write(path, now).with_context(|| format!("can not write {}", path.display()))?;
+        return Ok(None);
+    }
+    let before = fs::read_to_string(path).with_context(|| format!("can not read {}", path.display()))?;
+    if before == now {
+        return Ok(None);
+    }
+    let changed = now.lines().zip(before.lines()).find(|(now, before)| now != before);
+    let (now, before) = changed.unwrap_or(("more or less of it", "something"));
+    Ok(Some(format!(
+        "its findings changed: {} where there was {}; keep them with --accept",
+        now.trim(),
+        before.trim()
+    )))
+}
+
+fn text(report: &Report) -> Clean {
+    let mut text = Clean::default();
+    for tried in &report.cases {
+        let state = if tried.problem.is_some() { "FAILED" } else { "ok" };
+        text.push(format!("{state:6} {}", tried.case));
+        if let Some(run) = &tried.run {
+            text.push(format!(
+                "  fuel {} of {}, memory {} of {} KiB, {:.1} of {} ms",
+                run.fuel,
+                report.fuel,
+                run.memory >> 10,
+                report.memory >> 10,
+                run.millis.unwrap_or_default(),
+                report.millis
+            ));
+        }
+        text.end_line();
+        for finding in &tried.findings {
+            text.push(format!(
+                "         {} ({:.2}): {}",
+                finding.cause, finding.confidence, finding.explanation
+            ));
+            text.end_line();
+        }
+        for line in tried.run.iter().flat_map(|run| &run.log) {
+            text.push(format!("         log: {line}"));
+            text.end_line();
+        }
+        if let Some(problem) = &tried.problem {
+            text.push(format!("         {problem}"));
+            text.end_line();
+        }
+    }
+    text
+}

@@ -1,0 +1,84 @@
+//! Publishing plugins.
+
+use actix_web::HttpRequest;
+use serde::Serialize;
+use utoipa::ToSchema;
+use whycrash_plugin_host::PluginInfo;
+
+use super::access::Admin;
+use super::prelude::*;
+use super::symbols;
+use crate::plugins::PublishError;
+use crate::public_text::without_paths;
+
+/// The plugins.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Plugins {
+    /// By name.
+    #[schema(value_type = Vec<Object>)]
+    pub plugins: Vec<PluginInfo>,
+}
+
+/// A plugin that is gone.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Removed {
+    /// Its name.
+    pub name: String,
+}
+
+/// The plugins that every report is given to: name, version, causes they can name, evidence they need.
+#[utoipa::path(get, path = "/api/v1/plugins", tag = "plugins",
+    responses((status = 200, body = Plugins), (status = "default", body = super::problem::Problem)))]
+pub async fn list(_: Allowed<Read>, services: Data<Services>) -> Json<Plugins> {
+    Json(Plugins {
+        plugins: services.diagnoser.plugins().into_iter().map(public).collect(),
+    })
+}
+
+/// Publishes a plugin: a package, or a component alone. It takes the place of the one of its name that was published before,
+/// and reports that come from then on are given to it. Needs the scope `admin`: what it says is shown to everybody.
+#[utoipa::path(post, path = "/api/v1/plugins", tag = "plugins",
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 200, body = Object), (status = "default", body = super::problem::Problem)))]
+pub async fn publish(
+    _: Allowed<Admin>,
+    services: Data<Services>,
+    request: HttpRequest,
+    body: actix_web::web::Payload,
+) -> ApiResult<Json<PluginInfo>> {
+    let limit = (services.plugins.package_bytes(), "the size of a plugin");
+    let staged = symbols::receive(&services, &request, body.into_inner(), limit).await?;
+    let published = blocking(move || services.plugins.publish(&staged)).await?;
+    Ok(Json(public(published)))
+}
+
+/// What everybody may know of a plugin: its file's name, and not where that lies.
+fn public(plugin: PluginInfo) -> PluginInfo {
+    let file = std::path::Path::new(&plugin.source).file_name().unwrap_or_default();
+    PluginInfo {
+        source: file.to_string_lossy().into_owned(),
+        problem: plugin.problem.as_deref().map(without_paths),
+        ..plugin
+    }
+}
+
+/// Removes a plugin that was published. What it found in reports stays there until they are read again.
+#[utoipa::path(delete, path = "/api/v1/plugins/{name}", tag = "plugins", params(("name" = String, Path)),
+    responses((status = 200, body = Removed), (status = "default", body = super::problem::Problem)))]
+pub async fn remove(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<Removed>> {
+    let name = path.into_inner();
+    let removed = name.clone();
+    blocking(move || services.plugins.remove(&removed)).await?;
+    Ok(Json(Removed { name }))
+}
+
+/// Compiling takes as long as it takes; no other request waits for it.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, PublishError> + Send + 'static) -> ApiResult<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    let done = done.map_err(|error| ApiError::new(Code::Internal, error))?;
+    done.map_err(|error| match error {
+        PublishError::Refused(reason) => ApiError::new(Code::PluginRefused, reason),
+        PublishError::Unknown(name) => ApiError::new(Code::NoPlugin, format!("no plugin called {name} was published")),
+        PublishError::Io(error) => error.into(),
+    })
+}

@@ -1,0 +1,143 @@
+//! A plugin, as somebody writes one who has nothing of this repository but the programs: made, built, tried, published.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::house::{House, binary};
+
+/// Where compilers may leave what the next run of these tests can use.
+fn builds() -> PathBuf {
+    let folder = binary("whycrash").with_file_name("authors");
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// The program in a folder of an author's own.
+fn whycrash(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(binary("whycrash"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", builds().join("target"))
+        .env("XDG_CACHE_HOME", builds())
+        .env_remove("WHYCRASH_PLUGINS")
+        .output()
+        .expect("it runs")
+}
+
+fn well(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{}{said}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A new project that is built.
+fn project(language: &str) -> (TempDir, PathBuf) {
+    let home = TempDir::new().expect("a folder");
+    well(&whycrash(
+        home.path(),
+        &["plugin", "new", "team-licences", "--lang", language],
+    ));
+    let project = home.path().join("team-licences");
+    well(&whycrash(&project, &["plugin", "build"]));
+    (home, project)
+}
+
+/// Every step from an empty folder to a cause of one's own in a server's answers.
+fn from_nothing_to_a_cause(language: &str) {
+    let (_home, project) = project(language);
+    let tried = well(&whycrash(&project, &["plugin", "test", "--format", "json"]));
+    let tried: Value = serde_json::from_str(&tried).expect("JSON");
+    let cases = tried["cases"].as_array().expect("cases");
+    assert_eq!(cases.len(), 2, "{tried}");
+    assert!(cases.iter().all(|case| case["problem"].is_null()), "{tried}");
+    assert!(cases[0]["run"]["fuel"].as_u64() < tried["fuel"].as_u64());
+    let shown = well(&whycrash(&project, &["plugin", "inspect", "build/team-licences.zip"]));
+    assert!(
+        shown.contains("team-licences 0.1.0") && !shown.contains("wasi:"),
+        "{shown}"
+    );
+
+    let house = House::open("");
+    let server = ["--server", &house.url];
+    well(&whycrash(&project, &[&["plugin", "publish"], &server[..]].concat()));
+    let listed = well(&whycrash(&project, &[&["plugin", "list"], &server[..]].concat()));
+    assert!(listed.contains("team-licences 0.1.0"), "{listed}");
+    let log = project.join("cases/licence-server-down/train.log");
+    let sent = well(&whycrash(
+        &project,
+        &[
+            &["upload", log.to_str().expect("text")],
+            &server[..],
+            &["--format", "json"],
+        ]
+        .concat(),
+    ));
+    let sent: Value = serde_json::from_str(&sent).expect("JSON");
+    let document = house.document(sent["id"].as_str().expect("an id"));
+    assert_eq!(document["findings"][0]["cause"], "team-licences-licence", "{document}");
+    let page = house.get("/api/v1/causes/team-licences-licence");
+    assert_eq!(page["origin"], "plugin team-licences");
+    well(&whycrash(
+        &project,
+        &[&["plugin", "remove", "team-licences"], &server[..]].concat(),
+    ));
+}
+
+#[test]
+fn a_plugin_in_rust_from_nothing_to_a_cause() {
+    from_nothing_to_a_cause("rust");
+}
+
+#[test]
+#[ignore = "fetches its tools from PyPI; `make authors` runs it"]
+fn a_plugin_in_python_from_nothing_to_a_cause() {
+    from_nothing_to_a_cause("python");
+}
+
+#[test]
+#[ignore = "fetches its tools from npm; `make authors` runs it"]
+fn a_plugin_in_javascript_from_nothing_to_a_cause() {
+    from_nothing_to_a_cause("js");
+}
+
+#[test]
+#[ignore = "fetches its tools from PyPI; `make authors` runs it"]
+fn a_plugin_in_c_from_nothing_to_a_cause() {
+    from_nothing_to_a_cause("c");
+}
+
+#[test]
+fn a_test_fails_when_the_plugin_finds_something_else() {
+    let (_home, project) = project("rust");
+    let case = project.join("cases/healthy-log/case.toml");
+    fs::write(&case, "cause = \"team-licences-licence\"\n").expect("a case");
+    let tried = whycrash(&project, &["plugin", "test"]);
+    let said = String::from_utf8_lossy(&tried.stdout);
+    assert_eq!(tried.status.code(), Some(1));
+    assert!(
+        said.contains("it found nothing instead of team-licences-licence"),
+        "{said}"
+    );
+    fs::write(&case, "cause = \"\"\n").expect("a case");
+    let page = project.join("causes/team-licences-licence.md");
+    let changed = fs::read_to_string(&page)
+        .expect("a page")
+        .replace("The licence server did not", "Nobody did");
+    fs::write(&page, changed).expect("a page");
+    let tried = whycrash(&project, &["plugin", "test"]);
+    let said = String::from_utf8_lossy(&tried.stdout);
+    assert!(
+        !tried.status.success() && said.contains("its findings changed"),
+        "{said}"
+    );
+    well(&whycrash(&project, &["plugin", "test", "--accept"]));
+    well(&whycrash(&project, &["plugin", "test"]));
+}
