@@ -331,7 +331,7 @@ mod tests {
             }
         }
         assert!(
-            matches > 100 && spared > 100 * matches / 2,
+            matches > 100 && spared > 10 * matches,
             "{matches} matches, {spared} spared"
         );
     }
