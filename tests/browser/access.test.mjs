@@ -27,7 +27,7 @@ async function withServer(settings, act) {
 test('recent reports are listed although no search is answered', () =>
   withServer('[limits]\nsearches = 0\n', async (server) => {
     const { report } = await server.upload(LOG);
-    await onPage(browser, server.url, {}, async (page) => {
+    await onPage(browser, server.url, { refusals: [503] }, async (page) => {
       await page.goto('/');
       await page.locator(`[data-row][href="/reports/${report.id}"]`).waitFor();
       await page.getByText('1 report', { exact: true }).waitFor();
@@ -41,7 +41,7 @@ test('a token that does not allow reading can be replaced by one that does', () 
   withServer('', async (server) => {
     const { report } = await server.upload(LOG);
     const [sends, reads] = [await server.token('ingest'), await server.token('read')];
-    await onPage(browser, server.url, {}, async (page) => {
+    await onPage(browser, server.url, { refusals: [401, 403] }, async (page) => {
       await page.goto('/');
       const use = async (token) => {
         await page.getByLabel('Access token').fill(token);

@@ -16,7 +16,7 @@ const CASES = {
   snapshot: 'oom-fragmentation-snapshot',
   traceback: 'dl-worker-killed',
   core: 'seg-null-deref-worker-thread',
-  nothing: 'py-user-exception-plain',
+  nothing: 'none-clean',
 };
 
 before(async () => {

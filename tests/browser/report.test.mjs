@@ -110,6 +110,25 @@ describe('the evidence', () => {
     }));
 });
 
+test('a long list shows how it begins, and all of it when somebody asks, or a link leads further', () =>
+  onPage(browser, server.url, {}, async (page) => {
+    const { entries, shown } = reports.long.parts.timeline;
+    assert.ok(shown > 0 && shown < entries, `${shown} of ${entries}`);
+    const asked = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    const parts = () => asked.filter((path) => path.endsWith('/timeline')).length;
+    await page.goto(`${address('long')}?tab=timeline&v=1`);
+    await page.locator('[data-place="event:0"]').waitFor();
+    await page.getByText(`The first ${shown} of ${entries}.`).waitFor();
+    assert.equal(parts(), 0, 'nobody has asked yet');
+    await assertAccessible(page, 'long list');
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await page.getByText(`The first ${shown} of ${entries}.`).waitFor({ state: 'detached' });
+    assert.equal(parts(), 1);
+    await page.goto(`${address('long')}?at=event:${entries - 1}&v=1`);
+    await page.locator(`[data-place="event:${entries - 1}"]`).waitFor();
+  }));
+
 test('a damaged artifact is named at the top, with what is wrong', () =>
   onPage(browser, server.url, {}, async (page) => {
     const { problems } = reports.damaged.report.artifacts.find((artifact) => artifact.name === 'core.zst');

@@ -29,13 +29,18 @@ export function launch() {
   });
 }
 
-/** Opens a page on `origin`; `complaints` collects what must not happen. */
-export async function open(browser, origin, { viewport = LAPTOP, colorScheme = 'light' } = {}) {
+/**
+ * Opens a page on `origin`; `complaints` collects what must not happen. The browser tells of every refusal of the server:
+ * those with a status in `refusals` are what the test is about.
+ */
+export async function open(browser, origin, { viewport = LAPTOP, colorScheme = 'light', refusals = [] } = {}) {
   const context = await browser.newContext({ baseURL: origin, viewport, colorScheme });
   context.setDefaultTimeout(10_000);
   const page = await context.newPage();
   const complaints = [];
   page.on('console', (message) => {
+    const refused = /^Failed to load resource: the server responded with a status of (\d+)/.exec(message.text());
+    if (refused && refusals.includes(Number(refused[1]))) return;
     if (['error', 'warning'].includes(message.type())) complaints.push(`console: ${message.text()}`);
   });
   page.on('pageerror', (error) => complaints.push(`exception: ${error.message}`));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countOf, listOf, merged, pathsOf } from './parts';
+import { countOf, listOf, merged, missing, pathsOf } from './parts';
 
 const document = {
   evidence: { threads: [{ id: 1 }], timeline: [{ event: 0 }, { event: 1 }] },
@@ -29,4 +29,17 @@ test('what came takes the place of what was here', () => {
   const whole = merged(document, [{ threads: [{ id: 1 }, { id: 2 }] }]);
   expect(whole.threads).toHaveLength(2);
   expect(whole.timeline).toHaveLength(2);
+});
+
+test('a list is missing where its first entries do not do', () => {
+  const start = { ...document, parts: { ...document.parts, timeline: { entries: 9, shown: 2 } } };
+  expect(missing(start, ['threads', 'timeline'], undefined)).toEqual([]);
+  expect(missing(start, ['memory_snapshots'], undefined)).toEqual(['memory_snapshots']);
+  expect(missing(start, ['threads'], { frame: { thread: '1', index: 0 } })).toEqual([]);
+  expect(missing(start, ['threads'], { frame: { thread: 2, index: 0 } })).toEqual(['threads']);
+  expect(missing(start, ['timeline'], { event: 1 })).toEqual([]);
+  expect(missing(start, ['timeline'], { event: 7 })).toEqual(['timeline']);
+  expect(missing(start, ['timeline'], { fact: 'timeline.1.text' })).toEqual([]);
+  expect(missing(start, ['timeline'], { fact: '/timeline/2/text' })).toEqual(['timeline']);
+  expect(missing({}, ['threads'], undefined)).toEqual([]);
 });

@@ -1,5 +1,5 @@
 /** Long lists of the evidence: a document has their first entries, and the server the rest. */
-import type { Document, Evidence } from '../api/types';
+import type { Document, Evidence, Place } from '../api/types';
 
 /** Where the server has a list whole, by its name. */
 const PATHS: Partial<Record<string, string>> = {
@@ -15,6 +15,21 @@ const PATHS: Partial<Record<string, string>> = {
 export function pathsOf(document: Document, lists: readonly string[]): string[] {
   const split = lists.filter((list) => document.parts?.[list]);
   return [...new Set(split.flatMap((list) => PATHS[list] ?? []))];
+}
+
+/** Those of these lists whose first entries do not do: there are none, or the place to show is not among them. */
+export function missing(document: Document, lists: readonly string[], at: Place | undefined): string[] {
+  const shown = (list: string) => document.parts?.[list]?.shown ?? 0;
+  const has = (list: string): boolean => {
+    if (shown(list) === 0) return false;
+    const evidence = document.evidence ?? {};
+    const { frame, event } = at ?? {};
+    if (list === 'threads' && frame) return !!evidence.threads?.some((thread) => String(thread.id) === String(frame.thread));
+    if (list === 'timeline' && event !== undefined) return !!evidence.timeline?.some((entry) => entry.event === event);
+    const index = listOf(at?.fact)[0] === list ? Number(at?.fact?.replace(/^\//, '').split(/[./]/)[1]) : 0;
+    return !(index >= shown(list));
+  };
+  return lists.filter((list) => document.parts?.[list] && !has(list));
 }
 
 /** How many entries a list has, whether they are here or not. */
