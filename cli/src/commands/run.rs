@@ -88,6 +88,7 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         report_to: args.report_to.clone(),
         symbols: args.knowledge.symbols.clone(),
         plugins: args.knowledge.plugins.clone(),
+        knowledge: args.knowledge.knowledge.clone(),
         diagnose: !args.no_diagnosis,
         quiet: args.quiet,
         width: output::error_width(),

@@ -88,6 +88,7 @@ fn said_of(artifacts: &[Artifact], options: &Options, config: &Config) -> Option
     let knowledge = Knowledge {
         symbols: options.symbols.clone(),
         plugins: options.plugins.clone(),
+        knowledge: options.knowledge.clone(),
     };
     let input = Input {
         artifacts: artifacts.to_vec(),

@@ -45,6 +45,8 @@ pub struct Options {
     pub symbols: Vec<PathBuf>,
     /// Folders of plugins.
     pub plugins: Vec<PathBuf>,
+    /// Folders of pages of causes.
+    pub knowledge: Vec<PathBuf>,
     /// Whether to say why the job crashed.
     pub diagnose: bool,
     /// Whether nothing is said at all.
