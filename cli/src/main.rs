@@ -26,6 +26,10 @@ fn main() -> ExitCode {
         return code;
     }
     output::log_to_stderr();
+    // What a panic says may quote an artifact.
+    std::panic::set_hook(Box::new(|panic| {
+        output::tell(&output::Clean::lines(&panic.to_string()))
+    }));
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return wrong_usage(&error),

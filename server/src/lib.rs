@@ -4,6 +4,7 @@
 //! stores evidence and diagnosis, and the index follows. [`api::configure`] is what both the binary and the tests serve.
 
 pub mod api;
+pub mod background;
 pub mod config;
 pub mod connections;
 pub mod documents;

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
+use crate::background::Background;
 use crate::config::{Cli, Command, Config, TokenCommand};
 use crate::connections::Connections;
 use crate::pipeline::indexer::{self, IndexState};
@@ -53,6 +54,8 @@ pub struct Running {
     outdated: JoinHandle<()>,
     indexer: indexer::Running,
     maintenance: JoinHandle<()>,
+    /// Ends with this.
+    _background: Background,
 }
 
 impl Running {
@@ -92,11 +95,16 @@ pub async fn start(services: Services) -> anyhow::Result<Running> {
     pipeline::recover(&services.stores).await?;
     let mut indexer = services.indexer();
     indexer.open().await;
-    let indexer = indexer.start();
-    let pipeline = services.start_workers()?;
-    let outdated = tokio::spawn(diagnose_outdated(services.clone().into_inner()));
-    let reopener = tokio::spawn(services.reopener().run());
-    let maintenance = tokio::spawn(maintenance::run(services.clone().into_inner()));
+    let background = Background::start().context("can not start threads")?;
+    let indexer = indexer.start(background.handle());
+    let pipeline = services.start_workers(background.handle())?;
+    let outdated = background
+        .handle()
+        .spawn(diagnose_outdated(services.clone().into_inner()));
+    let reopener = background.handle().spawn(services.reopener().run());
+    let maintenance = background
+        .handle()
+        .spawn(maintenance::run(services.clone().into_inner()));
     let limits = services.config.limits.clone();
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
     let connections = Arc::new(Connections::new(limits.connections));
@@ -132,6 +140,7 @@ pub async fn start(services: Services) -> anyhow::Result<Running> {
         outdated,
         indexer,
         maintenance,
+        _background: background,
     })
 }
 
@@ -183,8 +192,9 @@ async fn reindex(config: Config) -> anyhow::Result<()> {
     tracing::info!(reports = count, "reading all reports again");
     let indexer = services.indexer();
     indexer.rebuild().await?;
-    let indexer = indexer.start();
-    let pipeline = services.start_workers()?;
+    let background = Background::start().context("can not start threads")?;
+    let indexer = indexer.start(background.handle());
+    let pipeline = services.start_workers(background.handle())?;
     loop {
         let counts = services.stores.jobs.counts().await?;
         let index = services.indexer.status(&services.stores).await?;
@@ -212,7 +222,8 @@ async fn token(config: &Config, command: TokenCommand) -> anyhow::Result<()> {
         TokenCommand::Create { scope, name } => create_token(&database, scope, name).await,
         TokenCommand::List => {
             for token in database.tokens().await? {
-                println!("{}\t{}\t{}", token.name, scopes(&token.scopes), token.created);
+                let name = whycrash_evidence::printable(&token.name);
+                println!("{name}\t{}\t{}", scopes(&token.scopes), token.created);
             }
             Ok(())
         }
@@ -241,11 +252,11 @@ async fn create_token(database: &impl Tokens, scopes: Vec<Scope>, name: Option<S
             record.name
         );
     }
-    eprintln!(
+    telemetry::tell(&format!(
         "{} ({}); this is the only time that it is shown:",
         record.name,
         self::scopes(&record.scopes)
-    );
+    ));
     println!("{}", token.secret());
     if first {
         eprintln!("from now on every request needs a token, also from this machine: set WHYCRASH_TOKEN for `whycrash`");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
 use whycrash_catalog::Catalog;
 use whycrash_plugin_host::{Diagnoser, Settings};
@@ -169,8 +170,8 @@ impl Services {
         Indexer::new(&self.stores, &self.catalog, &self.indexer)
     }
 
-    /// Starts the workers.
-    pub fn start_workers(&self) -> std::io::Result<Pipeline> {
+    /// Starts the workers, on the threads of `background`.
+    pub fn start_workers(&self, background: &Handle) -> std::io::Result<Pipeline> {
         Pipeline::start(
             &self.stores,
             &self.reader,
@@ -178,6 +179,7 @@ impl Services {
             &self.indexer,
             &self.config.workers,
             &self.wake,
+            background,
         )
     }
 }

@@ -1,9 +1,13 @@
-//! Binaries and debug files that people uploaded, in a folder laid out as debuggers expect it.
+//! Binaries and debug files that people uploaded, in a folder laid out as debuggers expect it. A file's time of
+//! modification is when it was sent last.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
+use jiff::Timestamp;
 use tempfile::TempPath;
 use whycrash_symbols::{NotSymbols, SymbolIdentity, SymbolKind};
 
@@ -14,7 +18,20 @@ const COMPARED: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct SymbolFolder {
     root: PathBuf,
+    /// Held while files and folders come or go.
+    changes: Arc<Mutex<()>>,
 }
+
+/// A file in the folder.
+#[derive(Clone, Debug)]
+pub struct SymbolFile {
+    path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// How deep files lie in the folder: `.build-id/ab/cd….debug`, `name/id/name.sym`.
+const DEPTH: usize = 3;
 
 /// What to do with a file whose place is taken by another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +65,8 @@ impl SymbolFolder {
     /// Uses this folder, which is made if need be. What is kept must be staged on the same file system.
     pub fn open(root: PathBuf) -> io::Result<Self> {
         fs::create_dir_all(&root)?;
-        Ok(Self { root })
+        let changes = Arc::default();
+        Ok(Self { root, changes })
     }
 
     /// The folder.
@@ -75,7 +93,10 @@ impl SymbolFolder {
     /// Takes over a file; false if the very same is here already. Durable when it returns. Files are moved into their
     /// place, never written there: others may have the old one mapped.
     pub fn keep(&self, staged: TempPath, file: &SymbolIdentity, existing: Existing) -> Result<bool, KeepError> {
-        File::open(&staged)?.sync_all()?;
+        let sent = File::options().write(true).open(&staged)?;
+        sent.set_modified(SystemTime::now())?;
+        sent.sync_all()?;
+        let _guard = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let path = self.root.join(&file.place);
         let folders: Vec<&Path> = path
             .ancestors()
@@ -86,7 +107,13 @@ impl SymbolFolder {
         let is_new = match staged.persist_noclobber(&path) {
             Ok(()) => true,
             Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => return Err(error.error.into()),
-            Err(error) if is_same(&error.path, &path)? => false,
+            Err(error) if is_same(&error.path, &path)? => {
+                File::options()
+                    .write(true)
+                    .open(&path)?
+                    .set_modified(SystemTime::now())?;
+                false
+            }
             Err(_) if existing == Existing::Stays => {
                 let (id, kind) = (file.id.clone(), file.kind);
                 return Err(KeepError::Other { id, kind });
@@ -101,6 +128,54 @@ impl SymbolFolder {
         }
         Ok(is_new)
     }
+}
+
+impl SymbolFolder {
+    /// Files that were not sent since then.
+    pub fn older_than(&self, time: Timestamp) -> io::Result<Vec<SymbolFile>> {
+        let (mut files, mut folders) = (Vec::new(), vec![self.root.clone()]);
+        for _ in 0..DEPTH {
+            for folder in std::mem::take(&mut folders) {
+                for entry in fs::read_dir(&folder)? {
+                    let path = entry?.path();
+                    // One that goes away meanwhile is not there any more.
+                    let Ok(about) = fs::symlink_metadata(&path) else {
+                        continue;
+                    };
+                    if about.is_dir() {
+                        folders.push(path);
+                    } else if is_older(&about, time) {
+                        files.push(SymbolFile {
+                            path,
+                            bytes: about.len(),
+                        });
+                    }
+                }
+            }
+        }
+        Ok(files)
+    }
+
+    /// Removes a file, unless it was sent since then, and the folders that are empty without it; whether it is gone.
+    pub fn remove(&self, file: &SymbolFile, time: Timestamp) -> io::Result<bool> {
+        let _guard = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let still_old = fs::symlink_metadata(&file.path).is_ok_and(|about| is_older(&about, time));
+        if still_old {
+            fs::remove_file(&file.path)?;
+            let folders = file.path.ancestors().skip(1).take_while(|folder| *folder != self.root);
+            // One that has other files in it stays, and so do those around it.
+            let _ = folders.map(fs::remove_dir).find(Result::is_err);
+        }
+        Ok(still_old)
+    }
+}
+
+fn is_older(about: &fs::Metadata, time: Timestamp) -> bool {
+    let modified = about
+        .modified()
+        .ok()
+        .and_then(|modified| Timestamp::try_from(modified).ok());
+    modified.is_some_and(|modified| modified < time)
 }
 
 /// Whether two files have the same bytes.

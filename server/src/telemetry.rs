@@ -57,6 +57,21 @@ fn describe() {
     metrics::describe_counter!("whycrash_plugin_fuel_total", "fuel used, by plugin");
 }
 
+/// Writes lines to standard error from which nothing is left that a terminal would act on.
+pub fn tell(lines: &str) {
+    for line in lines.lines() {
+        eprintln!("{}", whycrash_evidence::printable(line));
+    }
+}
+
+/// Has panics told like that: what they say may quote an artifact.
+pub fn tell_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        tell(&format!("thread {:?}: {panic}", thread.name().unwrap_or_default()));
+    }));
+}
+
 /// Sends logs to standard error. `RUST_LOG` chooses what is logged.
 pub fn log(format: LogFormat) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,tantivy=warn"));

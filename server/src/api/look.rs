@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use whycrash_evidence::Artifact;
 use whycrash_plugin_host::{Finding, Input, Report};
 use whycrash_reading::stored::Parts;
 
 use super::prelude::*;
+use crate::background::give_way;
 use crate::documents::conclusion;
 use crate::store::ReportRecord;
 
@@ -33,8 +35,8 @@ pub async fn findings(services: &Data<Services>, report: &ReportRecord) -> Vec<F
         .unwrap_or_default()
 }
 
-/// Diagnoses what is here with the built-in plugins: no other may make a sender wait. The look goes on when nobody waits
-/// for it any more, and no other starts until it ends.
+/// Diagnoses what is here with the built-in plugins (no other may make a sender wait), on a thread that gives way to those
+/// that answer. The look goes on when nobody waits for it any more, and no other starts until it ends.
 async fn look(services: &Data<Services>, report: &ReportRecord) -> Option<Vec<Finding>> {
     let permit = Arc::clone(&services.provisional).try_acquire_owned().ok()?;
     let mut input = Input {
@@ -52,14 +54,24 @@ async fn look(services: &Data<Services>, report: &ReportRecord) -> Option<Vec<Fi
     }
     let (reader, diagnoser) = (Arc::clone(&services.reader), Arc::clone(&services.diagnoser));
     let work = services.stores.work.clone();
-    let look = tokio::task::spawn_blocking(move || {
-        let folder = tempfile::tempdir_in(work).ok()?;
-        // What can not be read fails the job later, where it is shown.
-        reader.read(&input, folder.path()).ok()?;
-        let report = Report::load(&Parts::of_folder(folder.path()).ok()?).ok()?;
-        let diagnosis = diagnoser.first_look(&Arc::new(report));
+    let (sender, findings) = oneshot::channel();
+    let look = move || {
+        give_way();
+        let found = || {
+            let folder = tempfile::tempdir_in(work).ok()?;
+            // What can not be read fails the job later, where it is shown.
+            reader.read(&input, folder.path()).ok()?;
+            let report = Report::load(&Parts::of_folder(folder.path()).ok()?).ok()?;
+            Some(diagnoser.first_look(&Arc::new(report)).findings)
+        };
+        let found = found();
         drop((blobs, permit));
-        Some(diagnosis.findings)
-    });
-    Some(services.documents().findings(look.await.ok()??))
+        // Nobody may be waiting any more.
+        drop(sender.send(found));
+    };
+    std::thread::Builder::new()
+        .name("first-look".to_owned())
+        .spawn(look)
+        .ok()?;
+    Some(services.documents().findings(findings.await.ok()??))
 }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
+use tokio::sync::OwnedSemaphorePermit;
 use utoipa::{IntoParams, ToSchema};
 
 use super::conditional;
 use super::prelude::*;
-use crate::search::{self, FacetValue, SearchRequest, Sort};
+use crate::search::{self, FacetValue, SearchPage, SearchRequest, Sort};
 use crate::store::{StoreError, Summary};
 
 /// How long a search waits while as many are running as may.
@@ -59,6 +60,21 @@ pub struct Hit {
     pub count: u64,
 }
 
+/// Runs a search that keeps its permit to its end: it goes on when nobody waits for it any more.
+async fn search_to_the_end(
+    services: &Services,
+    request: SearchRequest,
+    permit: OwnedSemaphorePermit,
+) -> crate::store::Result<SearchPage> {
+    let index = Arc::clone(&services.stores.search);
+    let searched = tokio::spawn(async move {
+        let page = index.search(&request).await;
+        drop(permit);
+        page
+    });
+    searched.await.map_err(|error| StoreError::Failed(error.to_string()))?
+}
+
 /// Finds reports. 304 while what is found is what `If-None-Match` names.
 #[utoipa::path(get, path = "/api/v1/search", tag = "search", params(SearchQuery),
     responses((status = 200, body = Found), (status = 304), (status = "default", body = super::problem::Problem)))]
@@ -82,10 +98,10 @@ pub async fn search(
         facet_values: query.facet_values.unwrap_or(10).min(100),
     };
     let permit = tokio::time::timeout(PATIENCE, Arc::clone(&services.searches).acquire_owned()).await;
-    let Ok(Ok(_permit)) = permit else {
+    let Ok(Ok(permit)) = permit else {
         return Err(ApiError::new(Code::Busy, "as many searches are running as are allowed"));
     };
-    let page = match services.stores.search.search(&request).await {
+    let page = match search_to_the_end(&services, request, permit).await {
         Err(error @ (StoreError::Unavailable(_) | StoreError::Damaged(_))) => {
             tracing::warn!(%error, "a search was not answered");
             let index = services.indexer.status(&services.stores).await?;

@@ -60,8 +60,7 @@ pub async fn keep(
     request: HttpRequest,
     body: actix_web::web::Payload,
 ) -> ApiResult<Json<Kept>> {
-    let staged = artifact(&services, &request, body.into_inner()).await?;
-    take_over(services, staged, Existing::Stays).await
+    receive_and_keep(services, &request, body, Existing::Stays).await
 }
 
 /// Keeps a file of symbols in place of another one with its id and kind. Reports that used that one are read again too.
@@ -75,8 +74,19 @@ pub async fn replace(
     request: HttpRequest,
     body: actix_web::web::Payload,
 ) -> ApiResult<Json<Kept>> {
-    let staged = artifact(&services, &request, body.into_inner()).await?;
-    take_over(services, staged, Existing::IsReplaced).await
+    receive_and_keep(services, &request, body, Existing::IsReplaced).await
+}
+
+/// Keeps what was sent, and has reports read again. What was begun goes on when the client leaves.
+async fn receive_and_keep(
+    services: Data<Services>,
+    request: &HttpRequest,
+    body: actix_web::web::Payload,
+    existing: Existing,
+) -> ApiResult<Json<Kept>> {
+    let staged = artifact(&services, request, body.into_inner()).await?;
+    let kept = tokio::spawn(async move { keep_staged(&services, staged, existing).await }).await;
+    kept.map_err(|error| ApiError::new(Code::Internal, error))?.map(Json)
 }
 
 /// A file with what was sent, of the size that artifacts may have.
@@ -105,12 +115,6 @@ pub(super) async fn receive(
     }
     let received = incoming.finish().await;
     Ok(received.map_err(|error| body::append_error(error, too_long))?.path)
-}
-
-/// Moves a file to its place, and has reports read again. What was begun goes on when the client leaves.
-async fn take_over(services: Data<Services>, staged: TempPath, existing: Existing) -> ApiResult<Json<Kept>> {
-    let kept = tokio::spawn(async move { keep_staged(&services, staged, existing).await }).await;
-    kept.map_err(|error| ApiError::new(Code::Internal, error))?.map(Json)
 }
 
 async fn keep_staged(services: &Services, staged: TempPath, existing: Existing) -> ApiResult<Kept> {

@@ -3,6 +3,7 @@
 //! `server/whycrash.toml` in the source tree lists every setting with its default; a test keeps the two alike.
 
 mod cli;
+mod names;
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -139,6 +140,9 @@ pub struct Retention {
     pub reports_days: u32,
     /// Days that artifacts of a kind are kept; their documents stay.
     pub artifacts_days: HashMap<ArtifactKind, u32>,
+    /// Days that uploaded symbols are kept, counted from when they were sent last; stacks that were named with them keep
+    /// their names.
+    pub symbols_days: u32,
     /// Days that an upload may stand still before what came of it is removed.
     pub unfinished_days: u32,
     /// Hours that bytes are kept which no report refers to: how long an upload may take from its first artifact to its
@@ -192,6 +196,7 @@ impl Default for Retention {
         Self {
             reports_days: 0,
             artifacts_days: HashMap::new(),
+            symbols_days: 0,
             unfinished_days: 7,
             unreferenced_hours: 24,
             every_seconds: 600,
@@ -303,6 +308,7 @@ impl Config {
             .transpose()?
             .unwrap_or_default();
         args.apply(&mut config);
+        names::check(&config)?;
         Ok(config)
     }
 

@@ -7,6 +7,7 @@
 mod blobs;
 mod retention;
 mod staging;
+mod symbols;
 
 use std::fmt;
 use std::sync::Arc;
@@ -53,28 +54,39 @@ pub struct Round {
     pub staged: Removed,
     /// Bytes that no report refers to.
     pub blobs: Removed,
+    /// Symbols older than they shall be.
+    pub symbols: Removed,
 }
 
 impl Round {
-    fn kinds(&self) -> [(&'static str, Removed); 5] {
+    fn kinds(&self) -> [(&'static str, Removed); 6] {
         [
             ("reports", self.reports),
             ("uploads", self.uploads),
             ("artifacts", self.artifacts),
             ("staged", self.staged),
             ("blobs", self.blobs),
+            ("symbols", self.symbols),
         ]
     }
 }
 
 impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [reports, uploads, artifacts, staged, blobs] = self.kinds().map(|(_, removed)| removed);
+        let [reports, uploads, artifacts, staged, blobs, symbols] = self.kinds().map(|(_, removed)| removed);
         write!(
             f,
-            "removed {} old reports, {} uploads that stood still, {} old artifacts, {} left-over files ({} bytes) and {} \
-             unreferenced blobs ({} bytes)",
-            reports.count, uploads.count, artifacts.count, staged.count, staged.bytes, blobs.count, blobs.bytes
+            "removed {} old reports, {} uploads that stood still, {} old artifacts, {} left-over files ({} bytes), {} \
+             unreferenced blobs ({} bytes) and {} files of symbols ({} bytes)",
+            reports.count,
+            uploads.count,
+            artifacts.count,
+            staged.count,
+            staged.bytes,
+            blobs.count,
+            blobs.bytes,
+            symbols.count,
+            symbols.bytes
         )
     }
 }
@@ -108,6 +120,7 @@ pub async fn round(services: &Services) -> Result<Round> {
     // References are gone by now: what they referred to follows.
     round.staged = staging::sweep(services, now).await?;
     round.blobs = blobs::collect(services, now).await?;
+    round.symbols = symbols::remove_old(services, now).await?;
     // A text that people look at keeps the space of its removed blob until it is closed.
     services.lines.forget_removed();
     services.stores.upkeep.compact().await?;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde::Serialize;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use utoipa::ToSchema;
@@ -201,10 +202,10 @@ impl Indexer {
         Ok(())
     }
 
-    /// Starts to index what waits, until told to stop.
-    pub fn start(self) -> Running {
+    /// Starts to index what waits, on the threads of `background`, until told to stop.
+    pub fn start(self, background: &Handle) -> Running {
         let shared = Arc::clone(&self.shared);
-        let task = tokio::spawn(self.run());
+        let task = background.spawn(self.run());
         Running { shared, task }
     }
 
@@ -361,8 +362,14 @@ impl Indexer {
         }
     }
 
-    /// Makes what is not in the index wait, as after a backup of one of the two was put back.
+    /// Brings index and documents in step where notes are lost, as after a backup of one of the two was put back.
     async fn compare(&self) -> Result<()> {
+        self.add_missing().await?;
+        self.remove_vanished().await
+    }
+
+    /// Makes reports wait whose entries are gone.
+    async fn add_missing(&self) -> Result<()> {
         let mut last = None;
         loop {
             let ids = self.stores.outbox.documented(last.as_ref(), BATCH).await?;
@@ -372,6 +379,24 @@ impl Indexer {
             if !missing.is_empty() {
                 tracing::info!(reports = missing.len(), "reports are not in the index, and will be");
                 self.stores.outbox.index_again(&missing).await?;
+            }
+        }
+    }
+
+    /// Makes entries wait whose reports are gone.
+    async fn remove_vanished(&self) -> Result<()> {
+        let mut last = None;
+        loop {
+            let ids = self.stores.search.indexed(last.as_ref(), BATCH as usize).await?;
+            let Some(end) = ids.last() else { return Ok(()) };
+            last = Some(end.clone());
+            let vanished = self.stores.outbox.undocumented(&ids).await?;
+            if !vanished.is_empty() {
+                tracing::info!(
+                    entries = vanished.len(),
+                    "entries of the index have no report, and will go"
+                );
+                self.stores.outbox.index_again(&vanished).await?;
             }
         }
     }

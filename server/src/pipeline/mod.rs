@@ -26,6 +26,7 @@ use whycrash_catalog::Catalog;
 use whycrash_evidence::ArtifactKind;
 use whycrash_plugin_host::{ArtifactHead, Diagnoser, Diagnosis, Offered, PluginInfo, Report, ReportHead, Version};
 
+use crate::background::give_way;
 use crate::config;
 use crate::reading::ReadReports;
 use crate::search::Search;
@@ -135,7 +136,8 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Starts the workers. They wait for `wake`, and look for jobs once in a while without it.
+    /// Starts the workers, and has what they wait for run on the threads of `background`. They wait for `wake`, and look
+    /// for jobs once in a while without it.
     pub fn start(
         stores: &Stores,
         reader: &Arc<dyn ReadReports>,
@@ -143,6 +145,7 @@ impl Pipeline {
         indexer: &Arc<indexer::Shared>,
         settings: &config::Workers,
         wake: &Arc<Notify>,
+        background: &Handle,
     ) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let worker = Worker {
@@ -150,7 +153,7 @@ impl Pipeline {
                 stores: stores.clone(),
                 reader: Arc::clone(reader),
                 diagnoser: Arc::clone(diagnoser),
-                runtime: Handle::current(),
+                runtime: background.clone(),
             },
             indexer: Arc::clone(indexer),
             settings: settings.clone(),
@@ -168,9 +171,10 @@ impl Pipeline {
                     Lane::Any
                 };
                 let worker = Worker { lane, ..worker.clone() };
-                thread::Builder::new()
-                    .name(format!("worker-{number}"))
-                    .spawn(move || worker.run())
+                thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
+                    give_way();
+                    worker.run();
+                })
             })
             .collect::<std::io::Result<_>>()?;
         Ok(Self {

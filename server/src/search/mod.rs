@@ -184,6 +184,9 @@ pub trait Search: Send + Sync + std::fmt::Debug {
     /// Those of `ids` that are not in the index.
     async fn missing(&self, ids: &[ReportId]) -> Result<Vec<ReportId>>;
 
+    /// Reports that are in the index, in the order of their ids, after this one.
+    async fn indexed(&self, after: Option<&ReportId>, limit: usize) -> Result<Vec<ReportId>>;
+
     /// Whether the index is there and answers, as far as a glance tells:
     /// [`StoreError::Damaged`](crate::store::StoreError::Damaged) when a new one has to be built.
     async fn check(&self) -> Result<()>;

@@ -179,9 +179,7 @@ impl Shared {
         // Not begun, or published already by a call that failed later.
         if new.exists() {
             if self.folder.exists() {
-                if old.exists() {
-                    fs::remove_dir_all(&old)?;
-                }
+                remove(&old)?;
                 fs::rename(&self.folder, &old)?;
             }
             fs::rename(&new, &self.folder)?;
@@ -208,6 +206,16 @@ impl Shared {
     }
 }
 
+/// Removes an index that was set aside: whatever stood in its place.
+fn remove(path: &Path) -> std::io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(about) if about.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 #[async_trait]
 impl Search for TantivySearch {
     async fn apply(&self, changes: Vec<Change>) -> Result<()> {
@@ -224,6 +232,15 @@ impl Search for TantivySearch {
         self.run(move |shared| {
             let missing = shared.ready()?.missing(ids);
             missing.map_err(|error| error::of_files(&error))
+        })
+        .await
+    }
+
+    async fn indexed(&self, after: Option<&ReportId>, limit: usize) -> Result<Vec<ReportId>> {
+        let after = after.cloned();
+        self.run(move |shared| {
+            let ids = shared.ready()?.ids(after.as_ref(), limit);
+            ids.map_err(|error| error::of_files(&error))
         })
         .await
     }

@@ -44,6 +44,9 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     /// Reports with a document, in order of their ids, after this one.
     async fn documented(&self, after: Option<&ReportId>, limit: u32) -> Result<Vec<ReportId>>;
 
+    /// Those of these reports that have no document.
+    async fn undocumented(&self, ids: &[ReportId]) -> Result<Vec<ReportId>>;
+
     /// How far the index is behind.
     async fn backlog(&self) -> Result<Backlog>;
 }

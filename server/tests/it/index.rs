@@ -131,6 +131,25 @@ async fn an_index_that_is_damaged_at_the_start_is_built_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_stood_in_the_place_of_an_index_is_set_aside_and_removed() {
+    let mut server = Server::start().await;
+    server.processed(&send(&server, "first").await).await;
+    // The second time the file of the first is in the way.
+    for _ in 0..2 {
+        server = server
+            .restart(|data| {
+                delete(&data.join("index"));
+                fs::write(data.join("index"), "no folder").unwrap();
+            })
+            .await;
+        server.indexed().await;
+        found(&server, 1).await;
+    }
+    let data = server.folder.path().join("data");
+    assert!(data.join("index").is_dir() && data.join("index.old").is_file());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_there_is_no_index_everything_else_goes_on_and_says_so() {
     let server = Server::start().await;
     let data = server.folder.path().join("data");
@@ -212,4 +231,25 @@ async fn evidence_of_another_version_is_found_by_its_title() {
         .await;
     found(&server, 1).await;
     assert_eq!(server.find("OutOfMemoryError").await["hits"][0]["title"], title);
+}
+
+#[tokio::test]
+async fn entries_whose_reports_are_gone_are_removed() {
+    let server = Server::start().await;
+    let (kept, lost) = (send(&server, "kept").await, send(&server, "lost").await);
+    server.processed(&kept).await;
+    server.processed(&lost).await;
+    found(&server, 2).await;
+    let server = server
+        .restart(|data| {
+            // As a backup of the database leaves it that is older than the report.
+            let database = rusqlite::Connection::open(data.join("whycrash.sqlite")).unwrap();
+            database.execute("DELETE FROM reports WHERE id = ?1", [&lost]).unwrap();
+            database
+                .execute("DELETE FROM evidence WHERE report = ?1", [&lost])
+                .unwrap();
+            database.execute("DELETE FROM outbox", []).unwrap();
+        })
+        .await;
+    found(&server, 1).await;
 }

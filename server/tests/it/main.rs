@@ -21,4 +21,5 @@ mod shortage;
 mod stalls;
 mod support;
 mod symbols;
+mod terminal;
 mod upkeep;

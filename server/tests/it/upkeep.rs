@@ -243,3 +243,30 @@ async fn old_reports_and_uploads_that_stand_still_are_removed() {
     server.indexed().await;
     assert_eq!(server.find("RuntimeError").await["total"], 1);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn old_symbols_are_removed_and_those_sent_again_stay() {
+    let server = Server::with(|config| {
+        config.retention.every_seconds = 1;
+        config.retention.symbols_days = 30;
+    })
+    .await;
+    let folder = server.folder.path().join("data/symbols/.debug-id");
+    let send = async |number: &str| {
+        let id = format!("{number}865AB22664BC5E2A9FB3019E57AB350");
+        let text = format!("MODULE Linux x86_64 {id} a.so\nFUNC 10 10 0 f\n");
+        ok(server.post("/api/v1/symbols").body(text).send().await.unwrap()).await;
+        folder.join(number).join(format!("{}.sym", &id[2..]))
+    };
+    let (old, again, new) = (send("1A").await, send("2A").await, send("3A").await);
+    age(&again, 31 * DAY);
+    send("2A").await;
+    age(&old, 31 * DAY);
+    gone(&old).await;
+    assert!(again.exists() && new.exists());
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while folder.join("1A").exists() {
+        assert!(std::time::Instant::now() < deadline, "its folder goes with it");
+    }
+    assert!(send("1A").await.exists());
+}

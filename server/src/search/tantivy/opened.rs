@@ -1,10 +1,11 @@
 //! An index that is open.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use ::tantivy::schema::Term;
-use ::tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy};
+use ::tantivy::schema::{IndexRecordOption, Term};
+use ::tantivy::{DocSet as _, Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TERMINATED};
 
 use super::directory::Files;
 use super::error;
@@ -94,6 +95,31 @@ impl Opened {
             }
         }
         Ok(missing)
+    }
+
+    /// Ids of reports that are here, in their order, after this one.
+    pub fn ids(&self, after: Option<&ReportId>, limit: usize) -> ::tantivy::Result<Vec<ReportId>> {
+        let after = after.map(ReportId::as_str).unwrap_or_default();
+        let mut ids = BTreeSet::new();
+        for segment in self.reader.searcher().segment_readers() {
+            let terms = segment.inverted_index(self.fields.id)?;
+            let mut later = terms.terms().range().gt(after).into_stream()?;
+            let mut taken = 0;
+            while taken < limit && later.advance() {
+                let mut entries = terms.read_postings_from_terminfo(later.value(), IndexRecordOption::Basic)?;
+                // What was removed stays in a segment until that is merged with others.
+                let mut entry = entries.doc();
+                while entry != TERMINATED && segment.is_deleted(entry) {
+                    entry = entries.advance();
+                }
+                let id = str::from_utf8(later.key()).ok().and_then(|id| id.parse().ok());
+                if let Some(id) = id.filter(|_| entry != TERMINATED) {
+                    ids.insert(id);
+                    taken += 1;
+                }
+            }
+        }
+        Ok(ids.into_iter().take(limit).collect())
     }
 
     fn term(&self, id: &ReportId) -> Term {

@@ -82,6 +82,21 @@ impl Outbox for Sqlite {
         .await
     }
 
+    async fn undocumented(&self, ids: &[ReportId]) -> Result<Vec<ReportId>> {
+        let ids = ids.to_vec();
+        self.read(move |connection| {
+            let mut known = connection.prepare_cached("SELECT 1 FROM evidence WHERE report = ?1")?;
+            let mut unknown = Vec::new();
+            for id in ids {
+                if !known.exists([id.as_str()])? {
+                    unknown.push(id);
+                }
+            }
+            Ok(unknown)
+        })
+        .await
+    }
+
     async fn backlog(&self) -> Result<Backlog> {
         self.read(|connection| {
             let (waiting, oldest): (u64, Option<i64>) = connection

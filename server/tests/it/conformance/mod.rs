@@ -68,7 +68,7 @@ mod tantivy {
     suite! {
         |folder| TantivySearch::new(&folder.path().join("index"));
         search::queries_find_what_they_say, facets_count_all_matches, a_document_replaces_the_one_before,
-            pages_and_order, what_is_missing_is_named, values_are_found_by_their_ends,
+            pages_and_order, what_is_missing_is_named, what_is_here_is_listed, values_are_found_by_their_ends,
             a_text_twice_as_long_takes_about_twice_as_long, a_new_index_replaces_the_one_before,
             an_index_that_was_not_begun_is_damaged
     }

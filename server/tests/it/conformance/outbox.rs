@@ -66,6 +66,9 @@ pub async fn everything_can_wait_again(store: &(impl Records + Jobs + Outcomes +
     store.indexed(&store.waiting(100).await.unwrap()).await.unwrap();
     assert_eq!(store.documented(None, 3).await.unwrap(), ids[..3]);
     assert_eq!(store.documented(Some(&ids[2]), 3).await.unwrap(), ids[3..]);
+    let without = report("without document", &[("core", b"1")], 100).id;
+    let asked = [ids[1].clone(), without.clone(), ids[4].clone()];
+    assert_eq!(store.undocumented(&asked).await.unwrap(), [without]);
     let (until, total) = store.index_all().await.unwrap();
     let all = store.waiting(100).await.unwrap();
     assert_eq!((total, all.len()), (5, 5));

@@ -247,6 +247,20 @@ pub async fn what_is_missing_is_named(search: &impl Search) {
     assert_eq!(missing, [id("new")]);
 }
 
+pub async fn what_is_here_is_listed(search: &impl Search) {
+    fill(search).await;
+    let mut ids = [id("oom"), id("segv"), id("worker")];
+    ids.sort();
+    assert_eq!(search.indexed(None, 10).await.unwrap(), ids);
+    assert_eq!(search.indexed(None, 2).await.unwrap(), ids[..2]);
+    assert_eq!(search.indexed(Some(&ids[0]), 2).await.unwrap(), ids[1..]);
+    search.apply(vec![Change::Remove(ids[1].clone())]).await.unwrap();
+    assert_eq!(
+        search.indexed(None, 10).await.unwrap(),
+        [ids[0].clone(), ids[2].clone()]
+    );
+}
+
 pub async fn a_new_index_replaces_the_one_before(search: &impl Search) {
     fill(search).await;
     search.verify().await.unwrap();
