@@ -136,9 +136,12 @@ fn text(text: &str) -> String {
     let mut clean_text = String::new();
     for part in text.split_inclusive(ends) {
         let token = part.trim_end_matches(ends);
-        let (name, value) = token
+        // What stands before the first `=` of an address is no name.
+        let before_address = token.split("://").next().unwrap_or_default();
+        let named = token
             .split_once('=')
-            .map_or((token, None), |(name, value)| (name, Some(value)));
+            .filter(|(name, _)| name.len() < before_address.len() || !token.contains("://"));
+        let (name, value) = named.map_or((token, None), |(name, value)| (name, Some(value)));
         let option = token.starts_with('-');
         match value {
             _ if secret_follows && !option && !token.is_empty() => clean_text.push_str(REMOVED),

@@ -44,17 +44,17 @@ impl Plugin for Misbehaving {
             "return-many-findings" => {
                 return Ok((0..1000).fold(Diagnosis::nothing(), |diagnosis, _| diagnosis.with(honest())));
             }
-            "cite-many-places" => honest().cite_all((1..100).map(|n| lines("train.log", 1, n, ""))),
+            "cite-many-places" => honest().cite_all((1..100).map(|n| lines("train.log", 1, n, "step"))),
             "be-surer-than-sure" => Finding::new(CAUSE, 1.5).cite(first_line),
             "be-sure-of-nothing" => Finding::new(CAUSE, f64::NAN).cite(first_line),
             "name-an-undocumented-cause" => Finding::new("never-heard-of", 0.9).cite(first_line),
             "name-an-undeclared-cause" => Finding::new("oom-exhaustion", 0.9).cite(first_line),
             "cite-nothing" => Finding::new(CAUSE, 0.9).because("Trust me."),
             "misquote-a-line" => Finding::new(CAUSE, 0.9).cite(lines("train.log", 1, 1, "CUDA out of memory")),
-            "cite-a-line-past-the-end" => Finding::new(CAUSE, 0.9).cite(lines("train.log", 999, 999, "")),
-            "cite-line-zero" => Finding::new(CAUSE, 0.9).cite(lines("train.log", 0, 1, "")),
-            "cite-lines-backwards" => Finding::new(CAUSE, 0.9).cite(lines("train.log", 2, 1, "")),
-            "cite-an-absent-artifact" => Finding::new(CAUSE, 0.9).cite(lines("other.log", 1, 1, "")),
+            "cite-a-line-past-the-end" => Finding::new(CAUSE, 0.9).cite(lines("train.log", 999, 999, "step")),
+            "cite-line-zero" => Finding::new(CAUSE, 0.9).cite(lines("train.log", 0, 1, "step")),
+            "cite-lines-backwards" => Finding::new(CAUSE, 0.9).cite(lines("train.log", 2, 1, "step")),
+            "cite-an-absent-artifact" => Finding::new(CAUSE, 0.9).cite(lines("other.log", 1, 1, "step")),
             "cite-an-absent-frame" => Finding::new(CAUSE, 0.9).cite(Citation {
                 artifact: "train.log".to_owned(),
                 at: Place::Frame(FramePlace {
