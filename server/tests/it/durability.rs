@@ -125,8 +125,10 @@ async fn round(process: &mut Process, client: &Client, first: u64, least: usize,
         }
     };
     let killing = async {
-        let enough = tokio::time::timeout(PATIENCE, count.wait_for(|ids| ids.len() >= least)).await;
-        assert!(enough.is_ok(), "the server acknowledges nothing");
+        let enough = tokio::time::timeout(PATIENCE, count.wait_for(|ids| ids.len() >= least));
+        // What it gives holds a lock, under which no other could be counted.
+        let enough = enough.await.is_ok();
+        assert!(enough, "the server acknowledges nothing");
         tokio::time::sleep(pause).await;
         process.kill();
     };
