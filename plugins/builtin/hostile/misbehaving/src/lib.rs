@@ -61,12 +61,12 @@ impl Plugin for Misbehaving {
                     thread: "4711".to_owned(),
                     index: 0,
                 }),
-                quote: String::new(),
+                quote: "step".to_owned(),
             }),
             "cite-an-absent-event" => Finding::new(CAUSE, 0.9).cite(Citation {
                 artifact: String::new(),
                 at: Place::Event(4711),
-                quote: String::new(),
+                quote: "step".to_owned(),
             }),
             "misstate-a-fact" => {
                 Finding::new(CAUSE, 0.9).cite(whycrash_plugin::cite::fact("context.misbehave", "behave"))
