@@ -1,7 +1,7 @@
 //! The first of three stages: from the artifacts of a report to its evidence.
 //!
 //! [`Reader::read`] gives a [`Report`]: what the artifacts are, what they say together, and the lines of those that are
-//! text. A report can be [stored](stored) and [loaded](Report::load) again, so that everything after it (diagnosing,
+//! text. A report can be [`stored`] and [loaded](Report::load) again, so that everything after it (diagnosing,
 //! searching, showing) needs no artifact any more. What is stored never changes; a reader that finds more writes anew,
 //! and [`READER_VERSION`] tells the two apart.
 
