@@ -35,10 +35,8 @@ const PLACES: [Place; 2] = [
 
 /// The more exact cause, where the stack of the request shows one.
 pub fn exact(report: &Report, request: &Request) -> Option<Finding> {
-    let places = PLACES.iter().filter(|place| request.requested >= place.least);
-    let (place, (citation, name)) = places
-        .filter_map(|place| Some((place, frame(report, place.is_here)?)))
-        .next()?;
+    let mut places = PLACES.iter().filter(|place| request.requested >= place.least);
+    let (place, (citation, name)) = places.find_map(|place| Some((place, frame(report, place.is_here)?)))?;
     let because = format!(
         "{}: {} were asked for in `{name}`, and {} are free.",
         place.why,
