@@ -4,25 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Home, Request, Server, errors, sh};
-
-const ID: &str = "0123456789abcdef0123456789abcdef";
-
-/// Wants every artifact that came without its bytes.
-fn accept(request: &Request) -> Answer {
-    let report: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-    let artifacts = report["artifacts"].as_array().cloned().unwrap_or_default();
-    let wants: Vec<Value> = artifacts
-        .into_iter()
-        .filter(|artifact| artifact["data"].is_null())
-        .collect();
-    let url = format!("http://example.org/reports/{ID}");
-    Answer(
-        201,
-        "",
-        json!({"id": ID, "url": url, "state": "uploading", "wants": wants, "findings": []}).to_string(),
-    )
-}
+use crate::support::{Answer, Home, ID, Request, Server, accept, errors, sh};
 
 #[test]
 fn small_artifacts_travel_with_the_report_and_large_ones_follow() {

@@ -6,21 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Home, Request, Server, errors, sh};
-
-const ID: &str = "0123456789abcdef0123456789abcdef";
-
-/// Wants what came without its bytes.
-fn accept(request: &Request) -> Answer {
-    let report: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-    let artifacts = report["artifacts"].as_array().cloned().unwrap_or_default();
-    let wants: Vec<Value> = artifacts
-        .into_iter()
-        .filter(|artifact| artifact["data"].is_null())
-        .collect();
-    let answer = json!({"id": ID, "url": "http://example.org/r", "wants": wants});
-    Answer(201, "", answer.to_string())
-}
+use crate::support::{Answer, Home, ID, Request, Server, accept, errors, sh};
 
 fn waiting(home: &Home) -> Vec<Value> {
     let output = home

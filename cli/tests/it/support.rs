@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A home folder with nothing in it, and a folder to work in.
 pub struct Home {
@@ -177,4 +177,23 @@ pub fn names(folder: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// The id that every report gets.
+pub const ID: &str = "0123456789abcdef0123456789abcdef";
+
+/// Wants every artifact that came without its bytes.
+pub fn accept(request: &Request) -> Answer {
+    let report: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    let artifacts = report["artifacts"].as_array().cloned().unwrap_or_default();
+    let wants: Vec<Value> = artifacts
+        .into_iter()
+        .filter(|artifact| artifact["data"].is_null())
+        .collect();
+    let url = format!("http://example.org/reports/{ID}");
+    Answer(
+        201,
+        "",
+        json!({"id": ID, "url": url, "state": "uploading", "wants": wants, "findings": []}).to_string(),
+    )
 }

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use serde::Serialize;
-use whycrash_plugin_host::{Diagnoser, PluginInfo, PluginLimits, Settings};
+use whycrash_plugin_host::{PluginInfo, PluginLimits};
 
+use super::installed;
 use crate::config::Config;
 use crate::output::{self, Clean, Format};
 
@@ -40,19 +41,7 @@ pub fn execute(args: &Args, _: &Config) -> anyhow::Result<ExitCode> {
     let folder = tempfile::tempdir()?;
     let name = args.file.file_name().context("it has no name")?;
     std::os::unix::fs::symlink(fs::canonicalize(&args.file)?, folder.path().join(name))?;
-    let settings = Settings {
-        plugin_folders: vec![folder.path().to_owned()],
-        cache: crate::config::cache_folder().map(|cache| cache.join("plugins")),
-        compiler: Some(whycrash_plugin_host::THIS_PROGRAM.into()),
-        ..Settings::default()
-    };
-    let diagnoser = Diagnoser::new(settings)?;
-    diagnoser.wait_for_plugins();
-    let plugin = diagnoser
-        .plugins()
-        .into_iter()
-        .find(|plugin| plugin.source != "built-in");
-    let plugin = plugin.with_context(|| format!("{} is no plugin: they end in .wasm or .zip", args.file.display()))?;
+    let (_, plugin) = installed::from_folder(folder.path()).with_context(|| args.file.display().to_string())?;
     let limits = PluginLimits::default().of_component(about.len() as usize);
     let inspected = Inspected {
         bytes: about.len(),

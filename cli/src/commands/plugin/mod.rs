@@ -2,6 +2,7 @@
 
 mod build;
 mod inspect;
+mod installed;
 mod new;
 mod project;
 mod publish;

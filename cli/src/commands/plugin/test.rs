@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
-use whycrash_plugin_host::{Diagnoser, Document, Finding, Outcome, PluginInfo, PluginLimits, PluginRun, Settings};
+use whycrash_plugin_host::{Diagnoser, Document, Finding, Outcome, PluginInfo, PluginLimits, PluginRun};
 
+use super::installed;
 use super::project::Project;
 use crate::inputs;
 use crate::output::{self, Clean, Format};
@@ -61,7 +62,7 @@ struct Report {
 pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
     let project = Project::open(&args.folder)?;
     let cases = cases(&project.folder.join("cases"))?;
-    let (diagnoser, plugin) = installed(&project)?;
+    let (diagnoser, plugin) = install(&project)?;
     let tried = cases
         .iter()
         .map(|folder| try_case(&diagnoser, &plugin, folder, args.accept));
@@ -93,22 +94,10 @@ fn cases(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// A diagnoser in which the project's package is installed as a server would install it.
-fn installed(project: &Project) -> anyhow::Result<(Diagnoser, PluginInfo)> {
+fn install(project: &Project) -> anyhow::Result<(Diagnoser, PluginInfo)> {
     let folder = tempfile::tempdir()?;
     fs::write(folder.path().join(format!("{}.zip", project.name)), project.pack()?)?;
-    let settings = Settings {
-        plugin_folders: vec![folder.path().to_owned()],
-        cache: crate::config::cache_folder().map(|cache| cache.join("plugins")),
-        compiler: Some(whycrash_plugin_host::THIS_PROGRAM.into()),
-        ..Settings::default()
-    };
-    let diagnoser = Diagnoser::new(settings)?;
-    diagnoser.wait_for_plugins();
-    let plugin = diagnoser
-        .plugins()
-        .into_iter()
-        .find(|plugin| plugin.source != "built-in");
-    let plugin = plugin.context("the plugin is not listed")?;
+    let (diagnoser, plugin) = installed::from_folder(folder.path())?;
     match &plugin.problem {
         Some(problem) => bail!("the plugin can not be used: {problem}"),
         None => Ok((diagnoser, plugin)),

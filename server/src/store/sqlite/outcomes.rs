@@ -102,7 +102,7 @@ impl Outcomes for Sqlite {
     }
 }
 
-/// What the job's row asks for now; an error if the lease is lost.
+/// What the job's row asks for by this time; an error if the lease is lost.
 fn held_work(tx: &Connection, job: &Job) -> Result<Work> {
     let work: Option<String> = tx
         .prepare_cached("SELECT work FROM jobs WHERE report = ?1 AND token = ?2 AND state = 'running'")?
@@ -160,33 +160,27 @@ fn put_diagnosis(tx: &Connection, report: &ReportId, outcome: &Outcome, keep: u3
     let key: String = tx
         .prepare_cached("SELECT key FROM evidence WHERE report = ?1")?
         .query_row([report.as_str()], |row| row.get(0))?;
-    let made = millis(Timestamp::now());
+    let with = &outcome.made_with;
+    let said = params![
+        report.as_str(),
+        millis(Timestamp::now()),
+        with.plugins,
+        with.knowledge,
+        key,
+        outcome.diagnosis
+    ];
     let same = tx
         .prepare_cached(
             "UPDATE diagnoses SET made = ?2, plugins = ?3, knowledge = ?4 WHERE report = ?1 AND evidence = ?5 AND body = ?6
              AND version = (SELECT max(version) FROM diagnoses WHERE report = ?1)",
         )?
-        .execute(params![
-            report.as_str(),
-            made,
-            outcome.made_with.plugins,
-            outcome.made_with.knowledge,
-            key,
-            outcome.diagnosis
-        ])?;
+        .execute(said)?;
     if same == 0 {
         tx.prepare_cached(
             "INSERT INTO diagnoses (report, version, made, plugins, knowledge, evidence, body)
              VALUES (?1, (SELECT coalesce(max(version), 0) + 1 FROM diagnoses WHERE report = ?1), ?2, ?3, ?4, ?5, ?6)",
         )?
-        .execute(params![
-            report.as_str(),
-            made,
-            outcome.made_with.plugins,
-            outcome.made_with.knowledge,
-            key,
-            outcome.diagnosis
-        ])?;
+        .execute(said)?;
         tx.prepare_cached(
             "DELETE FROM diagnoses WHERE report = ?1
              AND version <= (SELECT max(version) FROM diagnoses WHERE report = ?1) - ?2",
