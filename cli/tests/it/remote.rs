@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Home, ID, Request, Server, accept, errors, sh};
+use crate::support::{Answer, Home, ID, Server, accept, errors, sh};
 
 #[test]
 fn small_artifacts_travel_with_the_report_and_large_ones_follow() {

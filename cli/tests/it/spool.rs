@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Home, ID, Request, Server, accept, errors, sh};
+use crate::support::{Answer, Home, ID, Server, accept, errors, sh};
 
 fn waiting(home: &Home) -> Vec<Value> {
     let output = home
