@@ -25,6 +25,7 @@ use tokio::sync::Notify;
 use whycrash_catalog::Catalog;
 use whycrash_evidence::ArtifactKind;
 use whycrash_plugin_host::{ArtifactHead, Diagnoser, Diagnosis, Offered, PluginInfo, Report, ReportHead, Version};
+use whycrash_reading::READER_VERSION;
 
 use crate::background::give_way;
 use crate::config;
@@ -242,8 +243,8 @@ async fn for_each(stores: &Stores, state: ReportState, act: impl AsyncFn(Vec<Rep
     }
 }
 
-/// Queues every report to be diagnosed again whose last diagnosis was made with other plugins or other knowledge than
-/// there are now; how many. They stay as they are until that is done.
+/// Queues every report to be diagnosed again whose last diagnosis was made with other plugins, other knowledge or by an
+/// earlier reader than there are now; how many. They stay as they are until that is done.
 pub async fn diagnose_outdated(stores: &Stores, version: &Version) -> Result<u64> {
     let now = MadeWith {
         plugins: version.plugins.clone(),
@@ -251,7 +252,10 @@ pub async fn diagnose_outdated(stores: &Stores, version: &Version) -> Result<u64
     };
     let (mut last, mut sum) = (None, 0);
     loop {
-        let ids = stores.outcomes.outdated(&now, last.as_ref(), BATCH).await?;
+        let ids = stores
+            .outcomes
+            .outdated(&now, READER_VERSION, last.as_ref(), BATCH)
+            .await?;
         let Some(end) = ids.last() else { return Ok(sum) };
         last = Some(end.clone());
         stores.jobs.enqueue_all(&ids, Work::Diagnose).await?;

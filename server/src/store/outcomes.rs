@@ -102,8 +102,15 @@ pub trait Outcomes: Send + Sync + std::fmt::Debug {
     /// All versions that are kept, the last one first.
     async fn diagnoses(&self, id: &ReportId) -> Result<Vec<DiagnosisRecord>>;
 
-    /// Ids of reports with evidence whose last diagnosis was made with anything else, in order, after this one.
-    async fn outdated(&self, now: &MadeWith, after: Option<&ReportId>, limit: u32) -> Result<Vec<ReportId>>;
+    /// Ids of reports whose last diagnosis was made with anything else, or whose evidence an earlier reader made of
+    /// artifacts that are still here; in order, after this one.
+    async fn outdated(
+        &self,
+        now: &MadeWith,
+        reader: u32,
+        after: Option<&ReportId>,
+        limit: u32,
+    ) -> Result<Vec<ReportId>>;
 
     /// Grows whenever symbols come: evidence that was made before may lack what they tell.
     async fn symbol_generation(&self) -> Result<u64>;

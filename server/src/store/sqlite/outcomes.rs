@@ -74,16 +74,24 @@ impl Outcomes for Sqlite {
         .await
     }
 
-    async fn outdated(&self, now: &MadeWith, after: Option<&ReportId>, limit: u32) -> Result<Vec<ReportId>> {
+    async fn outdated(
+        &self,
+        now: &MadeWith,
+        reader: u32,
+        after: Option<&ReportId>,
+        limit: u32,
+    ) -> Result<Vec<ReportId>> {
         let now = diagnosed_with(now);
         let after = after.map(ToString::to_string).unwrap_or_default();
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT id FROM reports JOIN evidence ON report = id
-                 WHERE diagnosed_with IS NOT ?1 AND id > ?2 ORDER BY id LIMIT ?3",
+                "SELECT id FROM reports JOIN evidence ON evidence.report = id
+                 WHERE id > ?2 AND (diagnosed_with IS NOT ?1 OR (reader < ?4 AND NOT EXISTS
+                     (SELECT 1 FROM artifacts WHERE artifacts.report = id AND expired = 1)))
+                 ORDER BY id LIMIT ?3",
             )?;
             let ids = statement
-                .query_map(params![now, after, limit], |row| row.get::<_, String>(0))?
+                .query_map(params![now, after, limit, reader], |row| row.get::<_, String>(0))?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             ids.into_iter().map(|id| parse("report id", id.parse())).collect()
         })

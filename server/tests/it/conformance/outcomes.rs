@@ -253,12 +253,14 @@ pub async fn outdated_diagnoses_are_found(store: &(impl Records + Jobs + Outcome
         ..outcome(&ids[1], "new", &[], "2026-01-01T00:00:00Z")
     };
     commit(store, &ids[1], &newer).await.unwrap();
-    let outdated = async |after, limit| store.outdated(&made_with("2"), after, limit).await.unwrap();
+    let outdated = async |after, limit| store.outdated(&made_with("2"), 7, after, limit).await.unwrap();
     assert_eq!(
         outdated(None, 10).await,
         [ids[0].clone(), ids[2].clone(), ids[3].clone()]
     );
     assert_eq!(outdated(Some(&ids[0]), 1).await, [ids[2].clone()]);
+    let by_a_later_reader = store.outdated(&made_with("2"), 8, None, 10).await.unwrap();
+    assert_eq!(by_a_later_reader, ids, "all of them are to be read again");
 }
 
 pub async fn texts_go_with_their_artifacts_and_parts_are_referred_to(
