@@ -62,7 +62,7 @@ fn what_a_killed_upload_left_is_sent_by_a_flush() {
     let flushed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(
         flushed,
-        json!({"sent": [{"id": ID, "url": "http://example.org/r"}], "waiting": []})
+        json!({"sent": [{"id": ID, "url": format!("http://example.org/reports/{ID}")}], "waiting": []})
     );
     assert_eq!(waiting(&home), Vec::<Value>::new());
 }
