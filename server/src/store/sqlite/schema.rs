@@ -168,6 +168,7 @@ ALTER TABLE jobs ADD COLUMN work TEXT NOT NULL DEFAULT 'read';
 ALTER TABLE jobs ADD COLUMN large INTEGER NOT NULL DEFAULT 0;        -- 1 when many bytes are to be read
 DROP INDEX jobs_to_take;
 CREATE INDEX jobs_to_take ON jobs (work DESC, queued) WHERE state IN ('queued', 'running');
+CREATE INDEX jobs_to_read ON jobs (state) WHERE work = 'read';
 ",
 ];
 
