@@ -216,3 +216,18 @@ pub fn disk_use(folder: &Path) -> u64 {
     };
     entries.flatten().map(size).sum()
 }
+
+/// A binary of this workspace, which lies beside the folder of the test's own.
+///
+/// # Panics
+/// When it was not built.
+pub fn binary(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows where it is");
+    let folder = test
+        .ancestors()
+        .nth(2)
+        .expect("it lies in a folder of the target folder");
+    let path = folder.join(name);
+    assert!(path.is_file(), "{} is missing: run `make build`", path.display());
+    path
+}

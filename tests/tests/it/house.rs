@@ -1,12 +1,13 @@
 //! The real binaries, as `make build` leaves them: a server over a folder of its own, and the command line beside it.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+pub use whycrash_attack::server::binary;
 
 /// How long anything may take before a test fails.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -121,18 +122,6 @@ impl Drop for House {
     fn drop(&mut self) {
         self.stop();
     }
-}
-
-/// A binary of this workspace, which lies beside the folder of the test's own.
-pub fn binary(name: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows where it is");
-    let folder = test
-        .ancestors()
-        .nth(2)
-        .expect("it lies in a folder of the target folder");
-    let path = folder.join(name);
-    assert!(path.is_file(), "{} is missing: run `make build`", path.display());
-    path
 }
 
 /// A program with nothing of this machine's settings.

@@ -1,9 +1,10 @@
 //! What the tests share.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tempfile::TempDir;
+pub use whycrash_attack::server::binary;
 use whycrash_evidence::Artifact;
 use whycrash_hostile_plugins::Case;
 use whycrash_plugin_host::{Diagnoser, Document, Input, PluginLimits, PluginRun, Settings};
@@ -12,18 +13,6 @@ use whycrash_plugin_host::{Diagnoser, Document, Input, PluginLimits, PluginRun, 
 pub const LOG: &str = "step 1 loss 2.9\nstep 2 loss 2.8\nTraceback (most recent call last):\n  File \"train.py\", line 7, in <module>\n    for batch in loader:\nRuntimeError: DataLoader worker (pid 4711) is killed by signal: Killed. \n";
 /// What is found in it.
 pub const CAUSE: &str = "dl-worker-oom-killed";
-
-/// A binary of this workspace, which lies beside the folder of the test's own.
-pub fn binary(name: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows where it is");
-    let folder = test
-        .ancestors()
-        .nth(2)
-        .expect("it lies in a folder of the target folder");
-    let path = folder.join(name);
-    assert!(path.is_file(), "{} is missing: run `make build`", path.display());
-    path
-}
 
 /// A folder with the plugins of these cases.
 pub fn folder<'a>(cases: impl IntoIterator<Item = &'a Case>) -> TempDir {
