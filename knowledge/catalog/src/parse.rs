@@ -222,7 +222,7 @@ pub fn parse(file: &str, text: &str) -> Result<Cause, Fault> {
     };
     complete(&cause).map_err(|(key, message)| Fault::new(file, line_of_key(text, key), message))?;
     for (number, table) in cause.recognise.iter().enumerate() {
-        Rule::new(table).map_err(|flaw| Fault::new(file, line_of_table(text, number), flaw.to_string()))?;
+        Rule::checked(table).map_err(|flaw| Fault::new(file, line_of_table(text, number), flaw.to_string()))?;
     }
     for consequence in &cause.leads_to {
         Wording::new("leads_to.says", &consequence.says)

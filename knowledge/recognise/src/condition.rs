@@ -1,38 +1,33 @@
-//! One test, compiled.
+//! One test of a value.
 
 use std::collections::BTreeMap;
 
-use regex_lite::Regex;
 use serde_json::Value;
 
 use crate::Flaw;
+use crate::expression::Expression;
 use crate::glance::{Glance, Words};
 use crate::table::{Members, Scalar, Test};
-
-/// Bytes of a value that patterns look at: messages quote whole programs.
-const LOOKED_AT: usize = 2 << 10;
-/// Bytes of a pattern.
-const PATTERN: usize = 2 << 10;
 
 /// What a named group caught.
 pub(crate) type Caught = BTreeMap<String, String>;
 
-/// One test with its pattern compiled.
+/// One test, ready to be held against values.
 #[derive(Clone, Debug, Default)]
 pub struct Condition {
     one_of: Vec<Scalar>,
     none_of: Vec<Scalar>,
-    matches: Option<Regex>,
+    matches: Option<Expression>,
     /// Words without which `matches` can not.
     words: Option<Words>,
-    lacks: Option<Regex>,
+    lacks: Option<Expression>,
     from: Option<f64>,
     to: Option<f64>,
     present: Option<bool>,
 }
 
 impl Condition {
-    /// Compiles a test; `key` names it in what is said of its flaws.
+    /// A test; `key` names it in what is said of its flaws.
     pub fn new(key: &str, test: &Test) -> Result<Self, Flaw> {
         let members = match test {
             Test::Is(value) => {
@@ -49,13 +44,13 @@ impl Condition {
                 "the test is empty: give a value, `one_of`, `none_of`, `matches`, `lacks`, `from`, `to` or `present`",
             ));
         }
-        let pattern = |pattern: &Option<String>| pattern.as_deref().map(|text| compile(key, text)).transpose();
+        let pattern = |pattern: &Option<String>| pattern.as_deref().map(Expression::new);
         Ok(Self {
             one_of: members.one_of.clone(),
             none_of: members.none_of.clone(),
-            matches: pattern(&members.matches)?,
+            matches: pattern(&members.matches),
             words: members.matches.as_deref().map(Words::of),
-            lacks: pattern(&members.lacks)?,
+            lacks: pattern(&members.lacks),
             from: members.from,
             to: members.to,
             present: members.present,
@@ -79,16 +74,13 @@ impl Condition {
         };
         (self.one_of.is_empty() || self.one_of.iter().any(|one| is(one, value)))
             && !self.none_of.iter().any(|one| is(one, value))
-            && !self
-                .lacks
-                .as_ref()
-                .is_some_and(|pattern| pattern.is_match(front(&text(value))))
+            && !self.lacks.as_ref().is_some_and(|pattern| pattern.is_in(&text(value)))
             && in_range(self.from, |value, bound| value >= bound)
             && in_range(self.to, |value, bound| value <= bound)
             && self
                 .matches
                 .as_ref()
-                .is_none_or(|pattern| catch(pattern, &text(value), caught))
+                .is_none_or(|pattern| pattern.catch(&text(value), caught))
     }
 
     /// Whether it may hold of a value that is part of what was glanced at.
@@ -98,7 +90,7 @@ impl Condition {
 
     /// Names of its pattern's groups.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &str> {
-        self.matches.iter().flat_map(groups)
+        self.matches.iter().flat_map(Expression::groups)
     }
 
     /// Whether there is a value wherever it holds.
@@ -107,43 +99,9 @@ impl Condition {
     }
 }
 
-/// Compiles a pattern, which must take linear time and little space.
-pub(crate) fn compile(key: &str, pattern: &str) -> Result<Regex, Flaw> {
-    if pattern.len() > PATTERN {
-        return Err(Flaw::new(key, format!("the pattern has more than {PATTERN} bytes")));
-    }
-    Regex::new(pattern).map_err(|error| Flaw::new(key, format!("the pattern is not understood: {error}")))
-}
-
-/// Names of a pattern's groups.
-pub(crate) fn groups(pattern: &Regex) -> impl Iterator<Item = &str> {
-    pattern.capture_names().flatten()
-}
-
-/// Whether a pattern matches, and what its named groups caught.
-pub(crate) fn catch(pattern: &Regex, text: &str, caught: &mut Caught) -> bool {
-    let Some(found) = pattern.captures(front(text)) else {
-        return false;
-    };
-    for name in groups(pattern) {
-        if let Some(group) = found.name(name) {
-            caught.insert(name.to_owned(), group.as_str().to_owned());
-        }
-    }
-    true
-}
-
 /// A value as people write it: a text without quotes.
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// The part of a text that patterns look at.
-pub(crate) fn front(text: &str) -> &str {
-    let end = (0..=LOOKED_AT.min(text.len()))
-        .rev()
-        .find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or_default()]
 }
 
 fn is(scalar: &Scalar, value: &Value) -> bool {

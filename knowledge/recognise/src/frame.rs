@@ -1,9 +1,8 @@
 //! Frames of a stack, and what must hold of one.
 
-use regex_lite::Regex;
-
 use crate::Flaw;
-use crate::condition::{self, Caught};
+use crate::condition::Caught;
+use crate::expression::Expression;
 use crate::table::FramePattern;
 
 /// A frame, as a report tells it.
@@ -29,14 +28,14 @@ pub(crate) const NAMES: [&str; 3] = ["frame.function", "frame.file", "frame.line
 const WORLDS: [&str; 3] = ["native", "python", "gpu"];
 const OWNERS: [&str; 3] = ["program", "library", "machinery"];
 
-/// A frame pattern, compiled.
+/// A frame pattern, ready to be held against frames.
 #[derive(Clone, Debug)]
 pub(crate) struct Sought {
     world: Option<String>,
     whose: Option<String>,
-    function: Option<Regex>,
-    file: Option<Regex>,
-    module: Option<Regex>,
+    function: Option<Expression>,
+    file: Option<Expression>,
+    module: Option<Expression>,
     within: usize,
 }
 
@@ -55,16 +54,13 @@ impl Sought {
             )),
             _ => Ok(value.clone()),
         };
-        let compile = |member: &str, pattern: &Option<String>| {
-            let compile = |pattern: &String| condition::compile(&format!("{key}.{member}"), pattern);
-            pattern.as_ref().map(compile).transpose()
-        };
+        let expression = |pattern: &Option<String>| pattern.as_deref().map(Expression::new);
         Ok(Self {
             world: known("world", &pattern.world, &WORLDS)?,
             whose: known("whose", &pattern.whose, &OWNERS)?,
-            function: compile("function", &pattern.function)?,
-            file: compile("file", &pattern.file)?,
-            module: compile("module", &pattern.module)?,
+            function: expression(&pattern.function),
+            file: expression(&pattern.file),
+            module: expression(&pattern.module),
             within: pattern.within.unwrap_or(usize::MAX),
         })
     }
@@ -79,9 +75,9 @@ impl Sought {
 
     fn fits(&self, frame: &Framed, caught: &mut Caught) -> bool {
         let is = |wanted: &Option<String>, value: &str| wanted.as_deref().is_none_or(|wanted| wanted == value);
-        let mut matches = |pattern: &Option<Regex>, value: &Option<String>| match (pattern, value) {
+        let mut matches = |pattern: &Option<Expression>, value: &Option<String>| match (pattern, value) {
             (None, _) => true,
-            (Some(pattern), Some(value)) => condition::catch(pattern, value, caught),
+            (Some(pattern), Some(value)) => pattern.catch(value, caught),
             (Some(_), None) => false,
         };
         is(&self.world, &frame.world)
@@ -94,7 +90,7 @@ impl Sought {
     /// Names of its patterns' groups.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &str> {
         let patterns = [&self.function, &self.file, &self.module];
-        patterns.into_iter().flatten().flat_map(condition::groups)
+        patterns.into_iter().flatten().flat_map(Expression::groups)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Most patterns hold words that every match has. A text that lacks them needs no matching, and which runs of three letters a
 //! text has is known after one pass over it, for all patterns together.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Bits of a glance.
@@ -54,7 +55,7 @@ fn bit(run: &[u8]) -> usize {
 }
 
 /// Words of which every text that a pattern matches has at least one; `None` where nothing is certain.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Words(Option<Vec<String>>);
 
 impl Words {
@@ -63,6 +64,16 @@ impl Words {
         let words = alternatives(&mut letters);
         // What is left over was not understood.
         Self(words.filter(|_| letters.peek().is_none()))
+    }
+
+    /// These words.
+    pub(crate) fn exactly(words: Vec<String>) -> Self {
+        Self(Some(words))
+    }
+
+    /// Whether anything is certain.
+    pub(crate) fn are_some(&self) -> bool {
+        self.0.is_some()
     }
 
     pub(crate) fn may_be_in(&self, glance: &Glance) -> bool {

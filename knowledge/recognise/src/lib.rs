@@ -12,14 +12,15 @@
 //! explanation = "Loading a library failed, because nothing that is loaded defines `{symbol}`."
 //! ```
 //!
-//! [`Table`] is what is written, [`Rule`] the same once its patterns are compiled and its names checked, and [`Rule::matches`]
-//! holds it against an event. Patterns take linear time (no look-around, no back-references). What happened is read as JSON,
+//! [`Table`] is what is written, [`Rule`] the same once it is ready to be used, and [`Rule::matches`] holds it against an event. Patterns take linear time (no look-around, no back-references). What happened is read as JSON,
 //! in the form of the report document, so that this crate knows no more of evidence than a page's author.
 
 mod condition;
+mod expression;
 mod frame;
 mod glance;
 mod rule;
+mod sign;
 mod table;
 mod template;
 mod wording;
@@ -27,6 +28,7 @@ mod wording;
 pub use condition::Condition;
 pub use frame::Framed;
 pub use rule::{Happened, Match, Rule, Surroundings};
+pub use sign::Sign;
 pub use table::{FramePattern, Members, Pattern, Scalar, Table, Test};
 pub use wording::Wording;
 

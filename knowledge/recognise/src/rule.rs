@@ -3,10 +3,10 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use regex_lite::Regex;
 use serde_json::Value;
 
 use crate::condition::{self, Caught, Condition};
+use crate::expression::{self, Expression};
 use crate::frame::{self, Framed, Sought};
 use crate::glance::{Glance, Words};
 use crate::table::{FramePattern, Pattern, Table, Test};
@@ -36,7 +36,7 @@ pub struct Happened {
 pub struct Seen(OnceCell<Glance>);
 
 impl Happened {
-    fn glance(&self) -> &Glance {
+    pub(crate) fn glance(&self) -> &Glance {
         self.seen.0.get_or_init(|| Glance::of(&self.text, &self.detail))
     }
 }
@@ -77,13 +77,13 @@ pub struct Match {
 #[derive(Clone, Debug)]
 struct Shape {
     kind: String,
-    text: Option<Regex>,
+    text: Option<Expression>,
     /// Words without which `text` can not match.
     words: Option<Words>,
     particulars: BTreeMap<String, Condition>,
 }
 
-/// A table that was checked and compiled.
+/// A table, ready to be held against events.
 #[derive(Clone, Debug)]
 pub struct Rule {
     shape: Shape,
@@ -103,9 +103,7 @@ impl Shape {
     fn new(key: &str, kind: &str, text: Option<&str>, particulars: &BTreeMap<String, Test>) -> Result<Self, Flaw> {
         Ok(Self {
             kind: kind.to_owned(),
-            text: text
-                .map(|pattern| condition::compile(&format!("{key}text"), pattern))
-                .transpose()?,
+            text: text.map(Expression::new),
             words: text.map(Words::of),
             particulars: conditions(&format!("{key}where"), particulars)?,
         })
@@ -137,7 +135,7 @@ impl Shape {
             && self
                 .text
                 .as_ref()
-                .is_none_or(|pattern| condition::catch(pattern, &event.text, caught))
+                .is_none_or(|pattern| pattern.catch(&event.text, caught))
     }
 
     /// Names that have a value wherever it fits.
@@ -148,12 +146,22 @@ impl Shape {
             .filter(|(_, condition)| condition.is_of_a_value());
         let tested = tested.map(|(path, _)| path.as_str());
         let caught = self.particulars.values().flat_map(Condition::groups);
-        tested.chain(caught).chain(self.text.iter().flat_map(condition::groups))
+        tested
+            .chain(caught)
+            .chain(self.text.iter().flat_map(Expression::groups))
     }
 }
 
 impl Rule {
-    /// Compiles a table. The flaw says what its author has to change.
+    /// A table that is checked, patterns and names too. The flaw says what its author has to change.
+    pub fn checked(table: &Table) -> Result<Self, Flaw> {
+        check_patterns(table)?;
+        let rule = Self::new(table)?;
+        rule.check()?;
+        Ok(rule)
+    }
+
+    /// A table that was checked when its page was read. A pattern that is not understood matches nothing.
     pub fn new(table: &Table) -> Result<Self, Flaw> {
         let shapes = |key: &str, patterns: &[Pattern]| {
             let shapes = patterns.iter().map(|pattern| Shape::of(key, pattern));
@@ -163,7 +171,7 @@ impl Rule {
             let frames = patterns.iter().map(|pattern| Sought::new(key, pattern));
             frames.collect::<Result<Vec<_>, _>>()
         };
-        let rule = Self {
+        Ok(Self {
             shape: Shape::new("", &table.kind, table.text.as_deref(), &table.particulars)?,
             primary: table.primary,
             context: conditions("context", &table.context)?,
@@ -175,9 +183,7 @@ impl Rule {
             confidence: table.confidence,
             title: table.title.clone(),
             explanation: table.explanation.clone(),
-        };
-        rule.check()?;
-        Ok(rule)
+        })
     }
 
     fn check(&self) -> Result<(), Flaw> {
@@ -290,6 +296,50 @@ impl Rule {
         }
         Some(found)
     }
+}
+
+/// Compiles every pattern of a table once, to tell which is wrong.
+fn check_patterns(table: &Table) -> Result<(), Flaw> {
+    check_shape("", table.text.as_deref(), &table.particulars)?;
+    check_tests("context", &table.context)?;
+    check_tests("facts", &table.facts)?;
+    for (key, patterns) in [("with", &table.with), ("without", &table.without)] {
+        for pattern in patterns {
+            check_shape(&format!("{key}."), pattern.text.as_deref(), &pattern.particulars)?;
+        }
+    }
+    for (key, frames) in [("frames", &table.frames), ("without_frames", &table.without_frames)] {
+        for frame in frames {
+            let members = [
+                ("function", &frame.function),
+                ("file", &frame.file),
+                ("module", &frame.module),
+            ];
+            for (member, pattern) in members {
+                check_pattern(&format!("{key}.{member}"), pattern.as_deref())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_shape(key: &str, text: Option<&str>, particulars: &BTreeMap<String, Test>) -> Result<(), Flaw> {
+    check_pattern(&format!("{key}text"), text)?;
+    check_tests(&format!("{key}where"), particulars)
+}
+
+fn check_tests(key: &str, tests: &BTreeMap<String, Test>) -> Result<(), Flaw> {
+    for (path, test) in tests {
+        let Test::All(members) = test else { continue };
+        for pattern in [&members.matches, &members.lacks] {
+            check_pattern(&format!("{key}.{path}"), pattern.as_deref())?;
+        }
+    }
+    Ok(())
+}
+
+fn check_pattern(key: &str, pattern: Option<&str>) -> Result<(), Flaw> {
+    pattern.map_or(Ok(()), |pattern| expression::check(key, pattern))
 }
 
 fn conditions(key: &str, tests: &BTreeMap<String, Test>) -> Result<BTreeMap<String, Condition>, Flaw> {

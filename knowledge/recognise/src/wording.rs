@@ -1,21 +1,21 @@
 //! A pattern that stands alone.
 
-use regex_lite::Regex;
+use crate::Flaw;
+use crate::expression::{self, Expression};
 
-use crate::{Flaw, condition};
-
-/// How something is worded: a pattern of linear time, compiled.
+/// How something is worded: a pattern of linear time.
 #[derive(Clone, Debug)]
-pub struct Wording(Regex);
+pub struct Wording(Expression);
 
 impl Wording {
-    /// Compiles a pattern; `key` names the member that holds it in what is said of its flaws.
+    /// Checks a pattern; `key` names the member that holds it in what is said of its flaws.
     pub fn new(key: &str, pattern: &str) -> Result<Self, Flaw> {
-        condition::compile(key, pattern).map(Self)
+        expression::check(key, pattern)?;
+        Ok(Self(Expression::new(pattern)))
     }
 
     /// Whether a text is worded so.
     pub fn is_in(&self, text: &str) -> bool {
-        self.0.is_match(condition::front(text))
+        self.0.is_in(text)
     }
 }

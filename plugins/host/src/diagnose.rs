@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use whycrash_catalog::recognise::Sign;
 use whycrash_catalog::{Catalog, Folder};
 use whycrash_evidence::{Evidence, Limits};
 use whycrash_reading::{Input, Reader, Report, ReportLimits};
@@ -305,7 +306,7 @@ fn tables(catalog: &Catalog) -> Vec<String> {
     let of_cause = |cause: &whycrash_catalog::Cause| {
         let id = cause.id.clone();
         let tables = cause.recognise.clone().into_iter();
-        tables.map(move |table| serde_json::json!({"cause": id, "table": table}).to_string())
+        tables.filter_map(move |table| serde_json::to_string(&Sign::new(&id, table)).ok())
     };
     catalog.causes().iter().flat_map(of_cause).collect()
 }

@@ -65,7 +65,7 @@ fn said(table_text: &str, events: &[Happened]) -> Option<String> {
         events: events.to_vec(),
         evidence,
     };
-    let rule = Rule::new(&table(table_text)).expect("the table is sound");
+    let rule = Rule::checked(&table(table_text)).expect("the table is sound");
     rule.matches(&report.events[0], &report).map(|found| found.explanation)
 }
 
@@ -192,7 +192,7 @@ fn authors_are_told_what_to_change() {
     ];
     for (members, expected) in flaws {
         let text = format!("kind = \"xid\"\nconfidence = 1\nexplanation = \"x\"\n{members}");
-        let flaw = Rule::new(&table(&text)).expect_err(members).to_string();
+        let flaw = Rule::checked(&table(&text)).expect_err(members).to_string();
         assert!(flaw.starts_with(expected), "{members}: {flaw}");
     }
     for (explanation, expected) in [
@@ -201,7 +201,7 @@ fn authors_are_told_what_to_change() {
         (" ", "it is empty"),
     ] {
         let text = format!("kind = \"xid\"\nconfidence = 1\nwhere.code = 79\nexplanation = \"{explanation}\"");
-        let flaw = Rule::new(&table(&text)).expect_err(explanation).to_string();
+        let flaw = Rule::checked(&table(&text)).expect_err(explanation).to_string();
         assert!(flaw.contains(expected), "{explanation}: {flaw}");
     }
     let unknown = toml::from_str::<Table>("kind = \"xid\"\nconfidence = 1\nexplanation = \"x\"\nwher.code = 79");
@@ -251,7 +251,7 @@ fn a_table_may_ask_for_frames_and_quote_the_first_of_them() {
 fn frames_that_can_not_be_are_refused() {
     let flaw = |frames: &str| {
         let text = format!("kind = \"xid\"\nwhere.code = 79\nconfidence = 1\nexplanation = \"x\"\n{frames}");
-        Rule::new(&table(&text)).expect_err(frames).to_string()
+        Rule::checked(&table(&text)).expect_err(frames).to_string()
     };
     assert!(flaw("frames = [{ whose = \"mine\" }]").contains("program, library, machinery"));
     assert!(flaw("frames = [{}]").contains("the frame is empty"));

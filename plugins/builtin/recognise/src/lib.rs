@@ -4,9 +4,9 @@ mod surroundings;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
+use serde_json::value::RawValue;
 use whycrash_plugin::{Citation, Diagnosis, Finding, Info, Needs, Plugin, Report};
-use whycrash_recognise::{Match, Rule, Table};
+use whycrash_recognise::{Match, Rule, Sign};
 
 use crate::surroundings::Read;
 
@@ -18,36 +18,32 @@ const CITATIONS: usize = 6;
 /// Events that each table is held against at most: the first ones are those that the others follow from.
 const CONSIDERED: usize = 48;
 
-/// A table and the cause it is a sign of.
-#[derive(Deserialize)]
-struct Sign {
-    cause: String,
-    table: Table,
-}
+/// A table that is only read if an event may be what it looks for.
+type Unread<'t> = Sign<&'t RawValue>;
 
 impl Plugin for Recognise {
     fn about() -> Info {
-        let signs = signs();
+        let tables = whycrash_plugin::recognise_tables();
+        let signs = signs(&tables);
         let causes: BTreeSet<&str> = signs.iter().map(|sign| sign.cause.as_str()).collect();
-        let kinds: BTreeSet<String> = signs.iter().map(|sign| format!("event:{}", sign.table.kind)).collect();
+        let kinds: BTreeSet<String> = signs.iter().map(|sign| format!("event:{}", sign.kind)).collect();
         Info::new("recognise", env!("CARGO_PKG_VERSION"))
             .names(causes)
             .needs(Needs::any_of(kinds.iter().map(String::as_str)))
     }
 
     fn diagnose(report: &Report) -> Result<Diagnosis, String> {
-        let rules = rules()?;
-        let kinds = rules
-            .iter()
-            .flat_map(|(_, rule)| rule.mentions())
-            .map(|(kind, _)| kind)
-            .collect();
-        let read = Read::new(report, &kinds);
+        let tables = whycrash_plugin::recognise_tables();
+        let signs = signs(&tables);
+        let read = Read::new(report, signs.iter().map(|sign| sign.kind.as_str()));
+        let rules = rules(&signs, &read)?;
+        let mentioned = rules.iter().flat_map(|(_, rule)| rule.mentions()).map(|(kind, _)| kind);
+        let read = read.with(mentioned);
         let mut best: BTreeMap<&str, (usize, Match)> = BTreeMap::new();
         for (cause, rule) in &rules {
             let Some(found) = first(rule, &read) else { continue };
             let found = weighed(found, &read);
-            let known = best.get(cause.as_str());
+            let known = best.get(cause);
             if known.is_none_or(|(_, known)| known.confidence < found.1.confidence) {
                 best.insert(cause, found);
             }
@@ -60,21 +56,23 @@ impl Plugin for Recognise {
     }
 }
 
-fn signs() -> Vec<Sign> {
-    let tables = whycrash_plugin::recognise_tables();
+fn signs(tables: &[String]) -> Vec<Unread<'_>> {
     tables
         .iter()
         .filter_map(|table| serde_json::from_str(table).ok())
         .collect()
 }
 
-/// The tables, compiled, with their causes.
-fn rules() -> Result<Vec<(String, Rule)>, String> {
-    let compile = |Sign { cause, table }: Sign| match Rule::new(&table) {
-        Ok(rule) => Ok((cause, rule)),
-        Err(flaw) => Err(format!("a recognise table of {cause}: {flaw}")),
+/// The tables that may look for something that happened, with their causes.
+fn rules<'s>(signs: &'s [Unread<'_>], read: &Read) -> Result<Vec<(&'s str, Rule)>, String> {
+    let ready = |sign: &'s Unread<'_>| {
+        let flaw = |flaw: String| format!("a recognise table of {}: {flaw}", sign.cause);
+        let table = serde_json::from_str(sign.table.get()).map_err(|error| flaw(error.to_string()))?;
+        let rule = Rule::new(&table).map_err(|error| flaw(error.to_string()))?;
+        Ok((sign.cause.as_str(), rule))
     };
-    signs().into_iter().map(compile).collect()
+    let may_be = |sign: &&Unread<'_>| read.happened.iter().any(|event| sign.may_be(event));
+    signs.iter().filter(may_be).map(ready).collect()
 }
 
 /// The first event that a table is a sign in: what comes later is more often a consequence.

@@ -22,23 +22,39 @@ pub struct Read<'r> {
     /// Its events, for tables.
     pub happened: Vec<Happened>,
     events: Vec<Event>,
+    kinds: BTreeSet<String>,
 }
 
 impl<'r> Read<'r> {
     /// Reads the events of these kinds.
-    pub fn new(report: &'r Report, kinds: &BTreeSet<&str>) -> Self {
-        let mut events: Vec<Event> = kinds.iter().flat_map(|kind| of_kind(report, kind)).collect();
-        events.sort_by_key(|event| event.number);
-        let mut happened: Vec<Happened> = events.iter().map(happened).collect();
-        for later in 1..events.len() {
-            let ends_chain = is_end_of_chain(&events[later - 1], &happened[later - 1], &events[later]);
-            happened[later].primary |= ends_chain;
-        }
-        Self {
+    pub fn new<'k>(report: &'r Report, kinds: impl IntoIterator<Item = &'k str>) -> Self {
+        let read = Self {
             report,
-            happened,
-            events,
+            happened: Vec::new(),
+            events: Vec::new(),
+            kinds: BTreeSet::new(),
+        };
+        read.with(kinds)
+    }
+
+    /// Reads the events of these kinds too. Positions of events change.
+    pub fn with<'k>(mut self, kinds: impl IntoIterator<Item = &'k str>) -> Self {
+        let known = self.events.len();
+        for kind in kinds {
+            if self.kinds.insert(kind.to_owned()) {
+                self.events.extend(of_kind(self.report, kind));
+            }
         }
+        if self.events.len() == known {
+            return self;
+        }
+        self.events.sort_by_key(|event| event.number);
+        self.happened = self.events.iter().map(happened).collect();
+        for later in 1..self.events.len() {
+            let [before, event] = [&self.events[later - 1], &self.events[later]];
+            self.happened[later].primary |= is_end_of_chain(before, &self.happened[later - 1], event);
+        }
+        self
     }
 
     /// A citation of an event, by its position among those that were read.
