@@ -79,11 +79,13 @@ impl Running {
 }
 
 /// Starts serving on the configured address; port 0 chooses a free one.
-pub async fn start(services: Services) -> anyhow::Result<Running> {
+pub async fn start(mut services: Services) -> anyhow::Result<Running> {
     let listen = services.config.listen;
     let listener = TcpListener::bind(listen).with_context(|| format!("can not listen on {listen}"))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
+    let background = Background::start().context("can not start threads")?;
+    services.background = Some(background.handle().clone());
     let services = web::Data::new(services);
     if !services.config.is_loopback() && services.tokens.tokens().await?.is_empty() {
         bail!(
@@ -95,7 +97,6 @@ pub async fn start(services: Services) -> anyhow::Result<Running> {
     pipeline::recover(&services.stores).await?;
     let mut indexer = services.indexer();
     indexer.open().await;
-    let background = Background::start().context("can not start threads")?;
     let indexer = indexer.start(background.handle());
     let pipeline = services.start_workers(background.handle())?;
     let outdated = background

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinHandle;
 use whycrash_catalog::Catalog;
 use whycrash_plugin_host::{Diagnoser, Settings};
 use whycrash_symbols::{DebuginfodLimits, Sources};
@@ -60,6 +61,8 @@ pub struct Services {
     pub pages: String,
     /// What is measured.
     pub metrics: PrometheusHandle,
+    /// Threads for work that gives way to requests, while a server runs.
+    pub background: Option<Handle>,
     /// Wakes workers.
     pub wake: Arc<Notify>,
     /// Bodies that are being received.
@@ -139,6 +142,7 @@ impl Services {
             diagnoser,
             catalog,
             metrics: telemetry::metrics(),
+            background: None,
             wake,
             uploads: Arc::new(Uploads::new(&config.limits)),
             parses: Semaphore::new(PARSES),
@@ -168,6 +172,14 @@ impl Services {
     /// The indexer, which is not started yet.
     pub fn indexer(&self) -> Indexer {
         Indexer::new(&self.stores, &self.catalog, &self.indexer)
+    }
+
+    /// Runs work that is long, off the async threads, on those that give way to requests.
+    pub fn spawn_long<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        match &self.background {
+            Some(threads) => threads.spawn_blocking(work),
+            None => tokio::task::spawn_blocking(work),
+        }
     }
 
     /// Starts the workers, on the threads of `background`.

@@ -143,6 +143,11 @@ pub enum Whole {
 }
 
 impl Whole {
+    /// Whether it is so long that it waits in a file.
+    pub fn is_long(&self) -> bool {
+        matches!(self, Self::File(_))
+    }
+
     /// All of its bytes. Reads a file, so not for async threads.
     pub fn read(self) -> io::Result<Vec<u8>> {
         match self {

@@ -64,11 +64,15 @@ pub async fn receive(
     let body = whole(services, unpacked(services, request, payload)?, most, SETTING).await?;
     // Reading takes several times the memory of the body, so only some are read at one time.
     let permit = services.parses.acquire().await;
-    let limits = services.config.limits.clone();
-    let read = tokio::task::spawn_blocking(move || {
+    let (limits, is_long) = (services.config.limits.clone(), body.is_long());
+    let read = move || {
         let NewReport { metadata, artifacts } = parse(&body.read()?, &limits)?;
         ApiResult::Ok((metadata, declared(artifacts, &limits)?))
-    });
+    };
+    let read = match is_long {
+        true => services.spawn_long(read),
+        false => tokio::task::spawn_blocking(read),
+    };
     let (metadata, artifacts) = read.await.map_err(|error| ApiError::new(Code::Internal, error))??;
     let artifacts = stage(services, artifacts).await?;
     drop(permit);

@@ -118,7 +118,7 @@ pub(super) async fn receive(
 }
 
 async fn keep_staged(services: &Services, staged: TempPath, existing: Existing) -> ApiResult<Kept> {
-    let (staged, file) = blocking(move || {
+    let (staged, file) = blocking(services, move || {
         let file = SymbolIdentity::of(&staged).map_err(KeepError::from)?;
         Ok((staged, file))
     })
@@ -126,7 +126,7 @@ async fn keep_staged(services: &Services, staged: TempPath, existing: Existing) 
     let modules = &services.stores.modules;
     let arrival = modules.add_arrival(&file.id, existing == Existing::IsReplaced).await?;
     let (folder, identity) = (services.symbols.clone(), file.clone());
-    let kept = blocking(move || folder.keep(staged, &identity, existing)).await;
+    let kept = blocking(services, move || folder.keep(staged, &identity, existing)).await;
     let reports = match kept {
         Ok(true) => {
             let reports = modules.count_reports_of(&arrival).await?;
@@ -155,9 +155,12 @@ async fn keep_staged(services: &Services, staged: TempPath, existing: Existing) 
     })
 }
 
-/// Runs work on files off the async threads.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, KeepError> + Send + 'static) -> ApiResult<T> {
-    let done = tokio::task::spawn_blocking(work).await;
+/// Runs work on files, which may be large.
+async fn blocking<T: Send + 'static>(
+    services: &Services,
+    work: impl FnOnce() -> Result<T, KeepError> + Send + 'static,
+) -> ApiResult<T> {
+    let done = services.spawn_long(work).await;
     let done = done.map_err(|error| ApiError::new(Code::Internal, error))?;
     done.map_err(|error| match error {
         KeepError::NotSymbols(reason) => ApiError::new(Code::NotSymbols, reason),
@@ -173,7 +176,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, KeepError>
 pub async fn known(_: Allowed<Read>, services: Data<Services>, id: Path<String>) -> ApiResult<Json<Known>> {
     let id = id.into_inner();
     let (folder, wanted) = (services.symbols.clone(), id.clone());
-    let files = blocking(move || Ok(known_files(&folder, &wanted))).await?;
+    let files = blocking(&services, move || Ok(known_files(&folder, &wanted))).await?;
     if files.is_empty() {
         return Err(no_symbols(&id));
     }
