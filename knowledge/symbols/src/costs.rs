@@ -36,7 +36,7 @@ use std::sync::{Mutex, PoisonError};
 
 use whycrash_evidence::{Limits, Problem};
 
-use crate::debuginfod::Debuginfod;
+use crate::files::debuginfod::Debuginfod;
 
 /// A cap that can be hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,44 +3,14 @@
 //! Unwinds the threads of a core dump or minidump and names their frames from the binaries, debug files and symbol
 //! files it can find. This crate alone knows DWARF.
 
-mod aarch64;
-mod build_id;
-mod cache;
-mod calls;
-mod cfi;
 mod costs;
-mod debuginfod;
 mod dwarf;
-mod dwarf_bounds;
-mod dwarf_names;
-mod expression;
-mod fault;
-mod finder;
-mod folders;
-mod gpu_lines;
-mod last_words;
-mod mapped;
-mod memory;
-mod memory_image;
+mod files;
 mod minidumps;
-mod modules;
 mod names;
-mod object_file;
+mod process;
 mod python;
-mod reach;
-mod registers;
-mod regular;
-mod rules;
-mod shared;
-mod signal_frame;
-mod stacks;
-mod symbol_file;
-mod symbol_table;
-mod tail_calls;
-mod units;
-mod unpack;
 mod unwind;
-mod xz_size;
 
 use std::path::PathBuf;
 
@@ -48,16 +18,18 @@ use whycrash_evidence::readers::elf_core::{self, CoreDump};
 use whycrash_evidence::readers::{Input, detect, gpu_core, minidump, read_problem};
 use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Problem, Reading};
 
-pub use crate::build_id::is_build_id;
-pub use crate::debuginfod::{Debuginfod, DebuginfodLimits, Fetch, Fetched};
-pub use crate::symbol_file::{NotSymbols, SymbolIdentity, SymbolKind};
+pub use crate::files::build_id::is_build_id;
+pub use crate::files::debuginfod::{Debuginfod, DebuginfodLimits, Fetch, Fetched};
+pub use crate::files::symbol_file::{NotSymbols, SymbolIdentity, SymbolKind};
 
 use crate::costs::Costs;
-use crate::finder::Finder;
-use crate::memory::Memory;
-use crate::modules::LoadedModule;
+use crate::dwarf::gpu_lines;
+use crate::files::finder::Finder;
+use crate::process::memory::Memory;
+use crate::process::modules::LoadedModule;
+use crate::process::stacks::Namer;
+use crate::process::{fault, last_words};
 use crate::python::Interpreter;
-use crate::stacks::Namer;
 
 /// Where binaries and debug files are looked for.
 #[derive(Clone, Debug, Default)]

@@ -5,10 +5,10 @@ use minidump_unwind::FrameWalker;
 use whycrash_evidence::readers::elf_core::{Machine, Registers};
 
 use crate::costs::Costs;
-use crate::memory::Bytes;
-use crate::modules::LoadedModule;
-use crate::registers::{Abi, FrameRegisters};
-use crate::rules::{self, Caller};
+use crate::process::memory::Bytes;
+use crate::process::modules::LoadedModule;
+use crate::unwind::registers::{Abi, FrameRegisters};
+use crate::unwind::rules::{self, Caller};
 
 /// The names that minidumps have for the registers, by DWARF number.
 const X86_64: [&str; 16] = [

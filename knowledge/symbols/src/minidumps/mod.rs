@@ -18,11 +18,11 @@ use whycrash_evidence::{Evidence, Limits, Problem};
 
 use self::symbols::DumpSymbols;
 use crate::costs::{Cap, Costs};
-use crate::debuginfod::Debuginfod;
-use crate::fault;
-use crate::finder::Finder;
-use crate::memory::Bytes;
-use crate::stacks::cut_middle;
+use crate::files::debuginfod::Debuginfod;
+use crate::files::finder::Finder;
+use crate::process::fault;
+use crate::process::memory::Bytes;
+use crate::process::stacks::cut_middle;
 
 /// Bytes of a stack that are walked: the walker keeps all registers of every frame, so that a stack of the smallest
 /// frames costs it a hundred times its size.

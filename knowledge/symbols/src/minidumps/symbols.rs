@@ -15,8 +15,8 @@ use whycrash_evidence::readers::minidump::{Streams, build_id};
 use super::elf_rules;
 use crate::costs::{Caps, Costs};
 use crate::dwarf::Function;
-use crate::finder::Finder;
-use crate::modules::LoadedModule;
+use crate::files::finder::Finder;
+use crate::process::modules::LoadedModule;
 
 /// Where the modules of one dump get their symbols from.
 pub(super) struct DumpSymbols<'a> {

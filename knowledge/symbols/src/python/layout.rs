@@ -5,7 +5,7 @@
 //! `Include/cpython` and `Include/internal` on 64-bit Linux: `_PyRuntimeState`, `PyInterpreterState`, `PyThreadState`,
 //! `PyFrameObject` or `_PyInterpreterFrame`, `PyCodeObject`.
 
-use crate::memory::{Bytes, Memory};
+use crate::process::memory::{Bytes, Memory};
 
 /// Offsets of the members that are read, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

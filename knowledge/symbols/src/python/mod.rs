@@ -10,7 +10,7 @@ use whycrash_evidence::readers::elf_core::CoreThread;
 
 use self::layout::{Entry, FrameRoot, Layout, Position};
 use crate::costs::Cap;
-use crate::memory::{Bytes, Memory};
+use crate::process::memory::{Bytes, Memory};
 
 /// Interpreters, and threads of one, that are read at most.
 const MAX_STATES: usize = 16_384;

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
-use crate::regular::{self, MAX_FILE, RegularFile};
+use crate::files::regular::{self, MAX_FILE, RegularFile};
 
 /// Folders that hold no binaries, whatever a crash says.
 const NO_FILES: [&str; 3] = ["/proc", "/sys", "/dev"];

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use gimli::{CloneStableDeref, LittleEndian, StableDeref};
 
-use crate::mapped::Mapped;
-use crate::regular::RegularFile;
+use crate::files::mapped::Mapped;
+use crate::files::regular::RegularFile;
 
 /// A range of bytes with a share in their owner. Cloning costs a reference count.
 #[derive(Clone, Debug)]

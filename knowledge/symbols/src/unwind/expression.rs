@@ -3,8 +3,8 @@
 use gimli::{EndianSlice, EvaluationResult, Expression, LittleEndian, Location, Value};
 
 use crate::costs::{Cap, Costs};
-use crate::memory::Bytes;
-use crate::registers::FrameRegisters;
+use crate::process::memory::Bytes;
+use crate::unwind::registers::FrameRegisters;
 
 /// Steps of one expression; real ones have a dozen.
 const MAX_STEPS: u32 = 1000;

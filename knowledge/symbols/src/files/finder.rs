@@ -8,15 +8,15 @@ use debugid::DebugId;
 use minidump_unwind::SymbolFile;
 use whycrash_evidence::readers::elf_core::{CoreDump, CoreModule};
 
-use crate::build_id::is_build_id;
-use crate::cache::{Cache, Kept};
 use crate::costs::{Cap, Caps, Costs};
-use crate::folders::Folders;
-use crate::memory_image;
-use crate::modules::{LoadedModule, LoadedModules, Place, Remote, Wants};
-use crate::object_file::{ObjectFile, SupplementaryLink};
-use crate::reach::{Reach, tidy};
-use crate::symbol_file::{SymbolIdentity, SymbolKind};
+use crate::files::build_id::is_build_id;
+use crate::files::cache::{Cache, Kept};
+use crate::files::folders::Folders;
+use crate::files::memory_image;
+use crate::files::object_file::{ObjectFile, SupplementaryLink};
+use crate::files::reach::{Reach, tidy};
+use crate::files::symbol_file::{SymbolIdentity, SymbolKind};
+use crate::process::modules::{LoadedModule, LoadedModules, Place, Remote, Wants};
 
 /// Where distributions put separate debug files.
 const SYSTEM_DEBUG: &str = "/usr/lib/debug";

@@ -10,9 +10,9 @@ use addr2line::Context;
 use gimli::SectionId;
 
 use crate::costs::Caps;
-use crate::dwarf_bounds::Bounds;
-use crate::shared::{Reader, Shared};
-use crate::unpack::Unpacker;
+use crate::dwarf::bounds::Bounds;
+use crate::files::shared::{Reader, Shared};
+use crate::files::unpack::Unpacker;
 
 /// The sections of a file that functions, lines and calls are read from, beside `.debug_info`. Locations of variables
 /// and macros are of no use here, and make up a fifth of a debug file.

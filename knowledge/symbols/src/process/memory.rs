@@ -3,7 +3,7 @@
 use whycrash_evidence::readers::elf_core::CoreDump;
 
 use crate::costs::Costs;
-use crate::modules::LoadedModules;
+use crate::process::modules::LoadedModules;
 
 /// Memory of a process, as far as it is known.
 pub(crate) trait Bytes {

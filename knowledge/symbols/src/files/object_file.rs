@@ -8,17 +8,17 @@ use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{CompressedData, CompressionFormat, LittleEndian, Object, ObjectSection, SectionFlags, elf};
 use whycrash_evidence::readers::elf_core::build_id_text;
 
-use crate::build_id::is_build_id;
-use crate::cache::Kept;
-use crate::cfi::CallFrames;
 use crate::costs::{Cap, Caps};
 use crate::dwarf::Dwarf;
-use crate::reach::Reach;
-use crate::regular::{self, Identity, RegularFile};
-use crate::shared::Shared;
-use crate::symbol_table::{self, SymbolTable};
-use crate::unpack::Unpacker;
-use crate::xz_size::unpacked_size;
+use crate::files::build_id::is_build_id;
+use crate::files::cache::Kept;
+use crate::files::reach::Reach;
+use crate::files::regular::{self, Identity, RegularFile};
+use crate::files::shared::Shared;
+use crate::files::symbol_table::{self, SymbolTable};
+use crate::files::unpack::Unpacker;
+use crate::files::xz_size::unpacked_size;
+use crate::unwind::cfi::CallFrames;
 
 /// A section, by where it is.
 #[derive(Clone, Debug)]

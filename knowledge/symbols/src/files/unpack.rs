@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use crate::shared::Shared;
+use crate::files::shared::Shared;
 
 /// A section in zlib's format, and the bytes that were unpacked from its start so far.
 pub(crate) struct Unpacker {

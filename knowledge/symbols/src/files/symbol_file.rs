@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use debugid::DebugId;
 use object::{Object as _, ObjectKind};
 
-use crate::build_id::{debug_id, is_build_id};
-use crate::object_file::ObjectFile;
-use crate::regular::{self, MAX_FILE, RegularFile};
-use crate::shared::Shared;
+use crate::files::build_id::{debug_id, is_build_id};
+use crate::files::object_file::ObjectFile;
+use crate::files::regular::{self, MAX_FILE, RegularFile};
+use crate::files::shared::Shared;
 
 /// Longest first line of a Breakpad symbol file that is read, in bytes.
 const MAX_MODULE_LINE: u64 = 4096;

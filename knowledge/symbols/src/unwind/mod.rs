@@ -1,12 +1,19 @@
 //! Walks a thread's stack, one physical frame after the other.
 
+pub(crate) mod aarch64;
+pub(crate) mod cfi;
+pub(crate) mod expression;
+pub(crate) mod registers;
+pub(crate) mod rules;
+pub(crate) mod signal_frame;
+pub(crate) mod tail_calls;
+
 use whycrash_evidence::model::Trust;
 use whycrash_evidence::readers::elf_core::{Machine, Registers};
 
-use crate::memory::{Bytes, Memory};
-use crate::registers::{Abi, FrameRegisters};
-use crate::rules::{self, Caller};
-use crate::signal_frame;
+use crate::process::memory::{Bytes, Memory};
+use crate::unwind::registers::{Abi, FrameRegisters};
+use crate::unwind::rules::Caller;
 
 /// What a frame costs besides the memory that is read for it.
 const FRAME: u64 = 2048;

@@ -6,9 +6,9 @@ use whycrash_evidence::model::{Frame, Trust};
 use whycrash_evidence::readers::elf_core::CoreThread;
 
 use crate::dwarf::Function;
-use crate::memory::Memory;
+use crate::process::memory::Memory;
 use crate::python::{self, Interpreter, PythonCall};
-use crate::tail_calls;
+use crate::unwind::tail_calls;
 use crate::unwind::{RawFrame, Unwinder};
 
 /// Names addresses of one process, each once.

@@ -3,10 +3,10 @@
 
 use std::collections::HashSet;
 
-use crate::calls::{CallSite, Calls, Target};
 use crate::costs::Cap;
-use crate::memory::Memory;
-use crate::modules::LoadedModule;
+use crate::dwarf::calls::{CallSite, Calls, Target};
+use crate::process::memory::Memory;
+use crate::process::modules::LoadedModule;
 
 /// Calls that are followed at most to find a path.
 const MAX_VISITS: usize = 4096;

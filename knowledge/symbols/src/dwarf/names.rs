@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use gimli::{AttributeValue, DwTag, Reader as _, UnitOffset, UnitRef};
 
+use crate::dwarf::units::Sections;
+use crate::files::shared::Reader;
 use crate::names;
-use crate::shared::Reader;
-use crate::units::Sections;
 
 /// How far abstract origins and specifications are followed; real chains have two links.
 const MAX_LINKS: usize = 16;

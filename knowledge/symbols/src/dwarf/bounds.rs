@@ -5,7 +5,7 @@
 use gimli::{AttributeValue, Reader as _, Section as _, UnitRef};
 
 use crate::costs::Cap;
-use crate::shared::Reader;
+use crate::files::shared::Reader;
 
 /// Functions inlined into one another at most; compilers stop at some dozens.
 const MAX_INLINED: usize = 256;

@@ -2,11 +2,11 @@
 
 use gimli::{CfaRule, RegisterRule};
 
-use crate::cfi::Row;
 use crate::costs::Costs;
-use crate::expression::{self, Place};
-use crate::memory::Bytes;
-use crate::registers::{Abi, FrameRegisters};
+use crate::process::memory::Bytes;
+use crate::unwind::cfi::Row;
+use crate::unwind::expression::{self, Place};
+use crate::unwind::registers::{Abi, FrameRegisters};
 
 /// The caller's registers, or why there are none.
 pub(crate) enum Caller {

@@ -8,8 +8,8 @@ use gimli::{
     UnwindContext, UnwindSection, Vendor,
 };
 
-use crate::object_file::ObjectFile;
-use crate::shared::Shared;
+use crate::files::object_file::ObjectFile;
+use crate::files::shared::Shared;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 

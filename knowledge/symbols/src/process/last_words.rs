@@ -3,9 +3,9 @@
 
 use whycrash_evidence::model::{Crash, Frame};
 
-use crate::fault;
-use crate::memory::{Bytes, Memory};
 use crate::names;
+use crate::process::fault;
+use crate::process::memory::{Bytes, Memory};
 
 /// Longest message that is read.
 const MAX_MESSAGE: usize = 4096;

@@ -6,15 +6,15 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use whycrash_evidence::readers::elf_core::CoreDump;
 
-use crate::calls::Calls;
-use crate::cfi::Row;
 use crate::costs::Caps;
-use crate::debuginfod::{self, Debuginfod, Kind};
 use crate::dwarf::Function;
-use crate::object_file::ObjectFile;
-use crate::reach::Reach;
-use crate::regular::{MAX_FILE, find_regular};
-use crate::symbol_table::SymbolTable;
+use crate::dwarf::calls::Calls;
+use crate::files::debuginfod::{self, Debuginfod, Kind};
+use crate::files::object_file::ObjectFile;
+use crate::files::reach::Reach;
+use crate::files::regular::{MAX_FILE, find_regular};
+use crate::files::symbol_table::SymbolTable;
+use crate::unwind::cfi::Row;
 
 /// A binary of the process.
 #[derive(Debug, Default)]

@@ -1,5 +1,11 @@
 //! Functions and lines from DWARF, inlined ones included.
 
+pub(crate) mod bounds;
+pub(crate) mod calls;
+pub(crate) mod gpu_lines;
+pub(crate) mod names;
+pub(crate) mod units;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,14 +13,14 @@ use std::sync::Arc;
 use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{Reader as _, SectionId};
 
-use crate::calls::{self, Calls};
 use crate::costs::Caps;
-use crate::dwarf_bounds::Bounds;
-use crate::dwarf_names::{Names, UnitKey, key_of};
-use crate::object_file::ObjectFile;
-use crate::reach::{Reach, tidy};
-use crate::shared::{Reader, Shared};
-use crate::units::{Info, Lookup, Sections, Units};
+use crate::dwarf::bounds::Bounds;
+use crate::dwarf::calls::Calls;
+use crate::dwarf::names::{Names, UnitKey, key_of};
+use crate::dwarf::units::{Info, Lookup, Sections, Units};
+use crate::files::object_file::ObjectFile;
+use crate::files::reach::{Reach, tidy};
+use crate::files::shared::{Reader, Shared};
 
 /// The debug information of one file.
 pub(crate) struct Dwarf {

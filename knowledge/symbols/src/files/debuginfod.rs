@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::build_id::is_build_id;
-use crate::regular::{MAX_FILE, find_regular};
+use crate::files::build_id::is_build_id;
+use crate::files::regular::{MAX_FILE, find_regular};
 
 /// How long a server that could not be reached is left alone.
 const PAUSE: Duration = Duration::from_secs(300);

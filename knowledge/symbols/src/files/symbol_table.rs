@@ -3,8 +3,8 @@
 use object::read::elf::{ElfFile64, FileHeader as _, SectionHeader as _, Sym as _};
 use object::{LittleEndian, elf};
 
+use crate::files::shared::Shared;
 use crate::names;
-use crate::shared::Shared;
 
 /// Function symbols by address.
 #[derive(Debug, Default)]

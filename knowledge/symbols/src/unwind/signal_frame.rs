@@ -5,8 +5,8 @@
 
 use whycrash_evidence::readers::elf_core::{Machine, Registers, SignalInfo};
 
-use crate::memory::{Bytes, Memory};
-use crate::registers::{Abi, FrameRegisters};
+use crate::process::memory::{Bytes, Memory};
+use crate::unwind::registers::{Abi, FrameRegisters};
 
 /// `mov $15, %rax; syscall`: `rt_sigreturn`, which is all that a trampoline does.
 const X86_64_TRAMPOLINE: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];

@@ -11,7 +11,7 @@ use object::{Endianness, pod};
 use whycrash_evidence::readers::elf_core::{CoreDump, CoreModule};
 
 use crate::costs::{Cap, Costs};
-use crate::object_file::ObjectFile;
+use crate::files::object_file::ObjectFile;
 
 type Header = FileHeader64<Endianness>;
 type Segment = ProgramHeader64<Endianness>;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::regular::{Identity, RegularFile};
+use crate::files::regular::{Identity, RegularFile};
 
 /// Entries that are kept, whatever their size. A training process maps a few hundred files.
 const MAX_ENTRIES: usize = 2048;
@@ -148,7 +148,7 @@ impl<T: Kept> Entry<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::regular::{MAX_FILE, find_regular};
+    use crate::files::regular::{MAX_FILE, find_regular};
 
     impl Kept for u64 {
         fn held(&self) -> u64 {

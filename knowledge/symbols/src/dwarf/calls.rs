@@ -2,8 +2,8 @@
 
 use gimli::{AttributeValue, EntriesTreeNode, UnitOffset, UnitRef};
 
-use crate::dwarf_names::{Names, text};
-use crate::shared::Reader;
+use crate::dwarf::names::{Names, text};
+use crate::files::shared::Reader;
 
 /// Nested blocks that are searched for calls at most.
 const MAX_NESTING: usize = 64;

@@ -8,11 +8,11 @@ use whycrash_evidence::readers::elf_core::{
     Fault, FaultDetail, Machine, Registers, SignalInfo, code_name, signal_name,
 };
 
-use crate::aarch64;
-use crate::memory::{Bytes, Memory};
-use crate::registers::Abi;
-use crate::signal_frame::{self, Exception, Interrupted};
+use crate::process::memory::{Bytes, Memory};
 use crate::unwind::Unwinder;
+use crate::unwind::aarch64;
+use crate::unwind::registers::Abi;
+use crate::unwind::signal_frame::{self, Exception, Interrupted};
 
 /// Longest x86 instruction.
 const MAX_INSTRUCTION: usize = 15;

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use debugid::DebugId;
 
-use crate::build_id::debug_id;
-use crate::object_file::ObjectFile;
-use crate::reach::Reach;
-use crate::symbol_file::{SymbolIdentity, SymbolKind};
+use crate::files::build_id::debug_id;
+use crate::files::object_file::ObjectFile;
+use crate::files::reach::Reach;
+use crate::files::symbol_file::{SymbolIdentity, SymbolKind};
 
 /// Files of the symbol folders that are looked at.
 const MAX_FILES: usize = 100_000;
