@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow};
 
 use crate::case::{Case, Outcome};
 use crate::cases::{GROUPS, Size, Victim, repeats};
+use crate::endings::endings;
 use crate::load::{Load, Seen, quantile};
 use crate::server::{self, Server};
 use crate::states;
@@ -21,6 +22,8 @@ const DOCUMENT: usize = 16 << 20;
 const SLOWER: f64 = 2.0;
 /// How much is added to the niceness of hostile clients.
 const HOSTILE_NICENESS: i32 = 10;
+/// What ends at random moments are called.
+const ENDINGS: &str = "sudden ends";
 /// Settings that let stalled clients show within the run.
 const SETTINGS: &str = "local_symbols = false\n[limits]\nreserved_disk_bytes = 4194304\n";
 
@@ -76,7 +79,25 @@ impl Plan {
                 Err(error) => wrong(&mut report, format!("{name}: {error:#}")),
             }
         }
+        if self.wants(ENDINGS) {
+            self.endings(&mut report)?;
+        }
         Ok(report)
+    }
+
+    /// Ends at random moments, other ones each time.
+    fn endings(&self, report: &mut Report) -> anyhow::Result<()> {
+        let (folder, seed) = (tempfile::tempdir()?, fastrand::u64(..));
+        let count = match self.size {
+            Size::Bounded => 6,
+            Size::Full => 300,
+        };
+        report.attacks += count;
+        match endings(&self.binary, folder.path(), count, seed) {
+            Ok(seen) => say(report, format!("{count} {ENDINGS}, seed {seed}: {}", healthy(&seen))),
+            Err(error) => wrong(report, format!("{ENDINGS}: {error:#}")),
+        }
+        Ok(())
     }
 
     /// Hostile requests beside healthy ones, on one server.

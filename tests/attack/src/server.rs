@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::blocking::Client;
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 
 /// How often the server's memory is looked at.
@@ -121,10 +121,29 @@ impl Server {
     }
 
     /// Ends it as `kill -9` does.
-    pub fn kill(mut self) -> anyhow::Result<()> {
-        self.child.kill()?;
+    pub fn kill(self) -> anyhow::Result<()> {
+        self.end(Signal::KILL)
+    }
+
+    /// Sends it a signal that ends it, and waits until it has ended.
+    pub fn end(mut self, signal: Signal) -> anyhow::Result<()> {
+        self.signal(signal)?;
         self.child.wait()?;
         Ok(())
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        Ok(kill_process(Pid::from_child(&self.child), signal)?)
+    }
+
+    /// The processes that it has read for it.
+    pub fn readers(&self) -> Vec<Pid> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let children = tasks.into_iter().flatten().flatten();
+        let children = children.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+        let pids = children.flat_map(|pids| pids.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        pids.filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
     }
 
     /// The JSON at a path.

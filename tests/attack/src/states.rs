@@ -121,12 +121,12 @@ fn full_disk(binary: &Path, folder: &Path) -> anyhow::Result<Seen> {
 }
 
 /// A small disk of its own, in memory. Only root may mount one.
-struct Disk {
+pub(crate) struct Disk {
     folder: PathBuf,
 }
 
 impl Disk {
-    fn mount(folder: &Path, mebibytes: u32) -> anyhow::Result<Self> {
+    pub(crate) fn mount(folder: &Path, mebibytes: u32) -> anyhow::Result<Self> {
         fs::create_dir_all(folder)?;
         let size = format!("size={mebibytes}m");
         let status = Command::new("mount")
@@ -139,6 +139,11 @@ impl Disk {
             folder: folder.to_owned(),
         })
     }
+
+    /// Where it is.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
 }
 
 impl Drop for Disk {
@@ -149,7 +154,7 @@ impl Drop for Disk {
 }
 
 /// Writes until no byte fits any more.
-fn fill(path: &Path) -> anyhow::Result<()> {
+pub(crate) fn fill(path: &Path) -> anyhow::Result<()> {
     use std::io::Write as _;
     let mut file = fs::File::create(path)?;
     for block in [1 << 20, 4096, 1] {
