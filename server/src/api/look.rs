@@ -15,7 +15,8 @@ use crate::store::ReportRecord;
 
 /// What is known about the report: from its diagnosis, or from a quick look at what is here if that is small.
 ///
-/// Nothing depends on it: whatever takes too long, fails, or finds another look going on is left to the workers.
+/// Nothing depends on it: whatever takes too long, fails, or finds another look going on or other reports waiting is left to
+/// the workers.
 pub async fn findings(services: &Data<Services>, report: &ReportRecord) -> Vec<Finding> {
     if let Ok(Some(record)) = services.stores.outcomes.diagnosis(&report.id, None).await {
         let claims = conclusion(&record).unwrap_or_default().findings;
@@ -24,7 +25,7 @@ pub async fn findings(services: &Data<Services>, report: &ReportRecord) -> Vec<F
     let limits = &services.config.limits;
     let here = report.artifacts.iter().filter(|artifact| artifact.stored);
     let bytes: u64 = here.map(|artifact| artifact.bytes).sum();
-    if bytes == 0 || bytes > limits.provisional_bytes {
+    if bytes == 0 || bytes > limits.provisional_bytes || others_wait(services).await {
         return Vec::new();
     }
     let patience = Duration::from_secs(limits.provisional_seconds);
@@ -33,6 +34,11 @@ pub async fn findings(services: &Data<Services>, report: &ReportRecord) -> Vec<F
         .ok()
         .flatten()
         .unwrap_or_default()
+}
+
+/// Whether reports wait to be read beside this one: then whatever reads it twice keeps them waiting longer.
+async fn others_wait(services: &Data<Services>) -> bool {
+    services.stores.jobs.has_waiting(2).await.unwrap_or(true)
 }
 
 /// Diagnoses what is here with the built-in plugins (no other may make a sender wait), on a thread that gives way to those

@@ -268,9 +268,14 @@ impl Workers {
     /// How many threads that are.
     pub fn count(&self) -> usize {
         match self.threads {
-            0 => std::thread::available_parallelism().map_or(2, |n| n.get().div_ceil(2).max(2)),
+            0 => std::thread::available_parallelism().map_or(4, |n| (2 * n.get()).max(4)),
             set => set,
         }
+    }
+
+    /// How many of them take any report; the others take small ones alone.
+    pub fn any_count(&self) -> usize {
+        self.count().div_ceil(4)
     }
 
     /// How much memory reading one report may take.

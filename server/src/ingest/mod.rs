@@ -215,14 +215,26 @@ impl Ingest {
             artifacts: self.store(artifacts).await?,
             received: Timestamp::now(),
         };
-        let new = self.records.create(&report).await?;
+        let new = if report.artifacts.iter().all(|artifact| artifact.stored) {
+            let new = self.jobs.submit(&report, self.limits.queued_jobs).await?;
+            self.wake.notify_one();
+            new
+        } else {
+            self.begin(&report).await?
+        };
+        Ok((self.report(&id).await?, new))
+    }
+
+    /// Adds a report whose artifacts are still to come; whether it is new.
+    async fn begin(&self, report: &NewReport) -> Result<bool, IngestError> {
+        let new = self.records.create(report).await?;
         if !new {
             // An earlier upload may have ended between the blob and its note, or another report brought the bytes.
             for artifact in report.artifacts.iter().filter(|artifact| artifact.stored) {
-                self.records.artifact_stored(&id, &artifact.digest).await?;
+                self.records.artifact_stored(&report.id, &artifact.digest).await?;
             }
         }
-        Ok((self.report(&id).await?, new))
+        Ok(new)
     }
 
     /// Whether all bytes came with the request or are here already.
@@ -237,7 +249,7 @@ impl Ingest {
 
     /// Turns away what could not be queued, before anything of it is kept.
     async fn check_queue(&self) -> Result<(), IngestError> {
-        match self.jobs.counts().await?.queued >= self.limits.queued_jobs {
+        match self.jobs.has_waiting(self.limits.queued_jobs).await? {
             true => Err(StoreError::QueueFull.into()),
             false => Ok(()),
         }

@@ -23,6 +23,9 @@ use super::{BATCH, Stores, digest, evidence, text};
 use crate::search::{Change, IndexDocument};
 use crate::store::{ReportRecord, Result, StoreError, Waiting};
 
+/// How long it waits for others to come after it has taken over a few: a commit costs as much for one as for hundreds, and
+/// each makes every search look anew.
+const GATHER: Duration = Duration::from_millis(200);
 /// How long it waits without being woken.
 const POLL: Duration = Duration::from_secs(1);
 /// Reports taken over with one commit at most.
@@ -221,8 +224,11 @@ impl Indexer {
                     POLL
                 }
                 Ok(0) => POLL,
-                Ok(_) => {
+                Ok(taken) => {
                     pause = FIRST_PAUSE;
+                    if taken < u64::from(REPORTS) {
+                        tokio::time::sleep(GATHER).await;
+                    }
                     continue;
                 }
                 Err(_) => {

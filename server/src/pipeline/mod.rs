@@ -162,14 +162,12 @@ impl Pipeline {
             lane: Lane::Any,
             stop: Arc::clone(&stop),
         };
-        let count = settings.count();
-        let threads = (0..count)
+        let threads = (0..settings.count())
             .map(|number| {
-                // One is left to small reports, so that several large ones never keep them all waiting.
-                let lane = if number == 0 && count > 1 {
-                    Lane::Small
-                } else {
+                let lane = if number < settings.any_count() {
                     Lane::Any
+                } else {
+                    Lane::Small
                 };
                 let worker = Worker { lane, ..worker.clone() };
                 thread::Builder::new().name(format!("worker-{number}")).spawn(move || {

@@ -15,6 +15,9 @@ use crate::store::{Job, Jobs, Lane, Lease, ModuleUse, Outcome, StoreError};
 /// What became of a report; nothing where there was nothing to do.
 type Found = Result<Option<Outcome>, Trouble>;
 
+/// What came of asking the queue for a job.
+type Taken = Result<Option<Job>, StoreError>;
+
 /// How long a worker waits for a wake-up before it looks for jobs whose time to be tried again has come.
 const POLL: Duration = Duration::from_millis(500);
 /// How long it waits after the queue itself failed.
@@ -36,9 +39,13 @@ pub struct Worker {
 impl Worker {
     /// Works until told to stop.
     pub fn run(&self) {
+        let mut taken = None;
         while !self.stop.load(Ordering::Acquire) {
-            match self.wait(self.jobs().take(&self.lease())) {
-                Ok(Some(job)) => self.work_on(&job),
+            let next = taken
+                .take()
+                .unwrap_or_else(|| self.wait(self.jobs().take(&self.lease())));
+            match next {
+                Ok(Some(job)) => taken = self.work_on(&job),
                 Ok(None) => self.pause(POLL),
                 Err(error) => {
                     tracing::error!(%error, "can not take jobs from the queue");
@@ -63,13 +70,15 @@ impl Worker {
         }
     }
 
-    fn work_on(&self, job: &Job) {
+    /// Does a job; what came of taking the next one, if it was tried.
+    fn work_on(&self, job: &Job) -> Option<Taken> {
         let started = Instant::now();
         let renewal = self.keep_lease(job);
         let arrivals = self.processor.stores.arrivals.now();
         let found = self.processor.process(job);
         let modules = modules(&found);
-        let settled = self.wait(self.settle_at_last(job, &found));
+        // At once, so that both are made durable by one commit.
+        let (settled, next) = self.wait(async { tokio::join!(self.settle_at_last(job, &found), self.take_next()) });
         renewal.abort();
         let outcome = match (&found, settled) {
             (_, Err(StoreError::LeaseLost(_))) => {
@@ -92,6 +101,15 @@ impl Worker {
         }
         metrics::counter!("whycrash_jobs_total", "outcome" => outcome).increment(1);
         metrics::histogram!("whycrash_job_seconds").record(started.elapsed().as_secs_f64());
+        next
+    }
+
+    /// Takes a job while the one before is ended; `None` where no more are to be taken.
+    async fn take_next(&self) -> Option<Taken> {
+        if self.stop.load(Ordering::Acquire) {
+            return None;
+        }
+        Some(self.jobs().take(&self.lease()).await)
     }
 
     fn jobs(&self) -> &dyn Jobs {

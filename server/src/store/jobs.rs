@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{ReportId, Result, StoreError};
+use super::{NewReport, ReportId, Result, StoreError};
 
 /// What is to be done for a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +92,14 @@ pub trait Jobs: Send + Sync + std::fmt::Debug {
     /// Adds a job to read the report unless it has one that is waiting or running; one that failed before starts again
     /// from its first attempt, and one to diagnose it becomes one to read it. With `limit` of these waiting already the answer is [`super::StoreError::QueueFull`].
     async fn enqueue(&self, report: &ReportId, limit: u64) -> Result<()>;
+
+    /// Adds a report whose artifacts are all here, with its job, in one step; false if the report was there already. Of one
+    /// that was, the artifacts are noted as being here, and it is queued unless it is read or being read; see
+    /// [`Self::enqueue`] for `limit`.
+    async fn submit(&self, report: &NewReport, limit: u64) -> Result<bool>;
+
+    /// Whether at least so many jobs to read a report wait.
+    async fn has_waiting(&self, count: u64) -> Result<bool>;
 
     /// Takes the oldest job of the lane that waits, or whose lease has run out; none if there is no such job. What is to be read goes
     /// before what is only to be diagnosed anew.

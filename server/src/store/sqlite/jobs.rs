@@ -4,30 +4,38 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::records::set_state;
+use super::records::{artifact_stored, complete, create, set_state};
 use super::{Sqlite, millis, parse};
-use crate::store::{Job, JobCounts, Jobs, LARGE_BYTES, Lane, Lease, ReportId, ReportState, Result, StoreError, Work};
+use crate::store::{
+    Job, JobCounts, Jobs, LARGE_BYTES, Lane, Lease, NewReport, ReportId, ReportState, Result, StoreError, Work,
+};
 
 #[async_trait]
 impl Jobs for Sqlite {
     async fn enqueue(&self, report: &ReportId, limit: u64) -> Result<()> {
         let report = report.clone();
+        self.write(move |tx| enqueue(tx, &report, limit)).await
+    }
+
+    async fn submit(&self, report: &NewReport, limit: u64) -> Result<bool> {
+        let report = report.clone();
         self.write(move |tx| {
-            if has_job(tx, &report, Work::Read)? {
-                return Ok(());
+            let is_new = create(tx, &report)?;
+            if !is_new {
+                for artifact in &report.artifacts {
+                    artifact_stored(tx, &report.id, &artifact.digest)?;
+                }
             }
-            // Counts no further than it must.
-            let waiting: u64 = tx
-                .prepare_cached(
-                    "SELECT count(*) FROM (SELECT 1 FROM jobs WHERE state = 'queued' AND work = 'read' LIMIT ?1)",
-                )?
-                .query_row([i64::try_from(limit).unwrap_or(i64::MAX)], |row| row.get(0))?;
-            if waiting >= limit {
-                return Err(StoreError::QueueFull);
+            if complete(tx, &report.id)? {
+                enqueue(tx, &report.id, limit)?;
             }
-            add_job(tx, &report, Work::Read)
+            Ok(is_new)
         })
         .await
+    }
+
+    async fn has_waiting(&self, count: u64) -> Result<bool> {
+        self.read(move |connection| has_waiting(connection, count)).await
     }
 
     async fn enqueue_all(&self, reports: &[ReportId], work: Work) -> Result<()> {
@@ -205,6 +213,25 @@ impl Jobs for Sqlite {
         })
         .await
     }
+}
+
+/// Adds a job to read the report unless it has one, or too many wait.
+fn enqueue(tx: &Connection, report: &ReportId, limit: u64) -> Result<()> {
+    if has_job(tx, report, Work::Read)? {
+        return Ok(());
+    }
+    if has_waiting(tx, limit)? {
+        return Err(StoreError::QueueFull);
+    }
+    add_job(tx, report, Work::Read)
+}
+
+fn has_waiting(connection: &Connection, count: u64) -> Result<bool> {
+    // Counts no further than it must.
+    let waiting: u64 = connection
+        .prepare_cached("SELECT count(*) FROM (SELECT 1 FROM jobs WHERE state = 'queued' AND work = 'read' LIMIT ?1)")?
+        .query_row([i64::try_from(count).unwrap_or(i64::MAX)], |row| row.get(0))?;
+    Ok(waiting >= count)
 }
 
 /// Whether the report has a job that waits or runs; one to diagnose it is made to read it if that is asked for.

@@ -18,38 +18,7 @@ const CAN_BE_READ_AGAIN: &str = "state IN ('done', 'failed', 'quarantined') AND 
 impl Records for Sqlite {
     async fn create(&self, report: &NewReport) -> Result<bool> {
         let report = report.clone();
-        self.write(move |tx| {
-            let summary = Summary {
-                id: report.id.to_string(),
-                title: report
-                    .artifacts
-                    .iter()
-                    .map(|a| a.name.as_str())
-                    .collect::<Vec<_>>()
-                    .join(", "),
-                time: report.received.to_string(),
-                received: report.received.to_string(),
-                ..Summary::default()
-            };
-            let added = tx
-                .prepare_cached(
-                    "INSERT INTO reports (id, metadata, received, state, summary, happened, touched)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?3, ?3) ON CONFLICT DO NOTHING",
-                )?
-                .execute(params![
-                    report.id.as_str(),
-                    parse("metadata", serde_json::to_string(&report.metadata))?,
-                    millis(report.received),
-                    ReportState::Uploading.as_str(),
-                    parse("summary", serde_json::to_string(&summary))?,
-                ])?;
-            match added {
-                1 => insert_artifacts(tx, &report)?,
-                _ => correct_sizes(tx, &report)?,
-            }
-            Ok(added == 1)
-        })
-        .await
+        self.write(move |tx| create(tx, &report)).await
     }
 
     async fn report(&self, id: &ReportId) -> Result<Option<ReportRecord>> {
@@ -91,23 +60,12 @@ impl Records for Sqlite {
 
     async fn artifact_stored(&self, id: &ReportId, digest: &Digest) -> Result<()> {
         let (id, digest) = (id.clone(), digest.clone());
-        self.write(move |tx| {
-            tx.prepare_cached("UPDATE artifacts SET stored = 1, expired = 0 WHERE report = ?1 AND digest = ?2")?
-                .execute([id.as_str(), digest.as_str()])?;
-            tx.prepare_cached("UPDATE reports SET touched = ?2 WHERE id = ?1")?
-                .execute(params![id.as_str(), millis(Timestamp::now())])?;
-            Ok(())
-        })
-        .await
+        self.write(move |tx| artifact_stored(tx, &id, &digest)).await
     }
 
     async fn completed(&self, id: &ReportId) -> Result<()> {
         let id = id.clone();
-        self.write(move |tx| {
-            let condition = "state IN ('uploading', 'failed', 'quarantined')";
-            set_state(tx, &id, ReportState::Processing, None, condition).map(drop)
-        })
-        .await
+        self.write(move |tx| complete(tx, &id).map(drop)).await
     }
 
     async fn reopen(&self, id: &ReportId) -> Result<()> {
@@ -231,6 +189,50 @@ impl Records for Sqlite {
         })
         .await
     }
+}
+
+/// Adds a report, or believes what is said of one that is there; whether it was added.
+pub(super) fn create(tx: &Connection, report: &NewReport) -> Result<bool> {
+    let names: Vec<&str> = report.artifacts.iter().map(|artifact| artifact.name.as_str()).collect();
+    let summary = Summary {
+        id: report.id.to_string(),
+        title: names.join(", "),
+        time: report.received.to_string(),
+        received: report.received.to_string(),
+        ..Summary::default()
+    };
+    let added = tx
+        .prepare_cached(
+            "INSERT INTO reports (id, metadata, received, state, summary, happened, touched)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?3, ?3) ON CONFLICT DO NOTHING",
+        )?
+        .execute(params![
+            report.id.as_str(),
+            parse("metadata", serde_json::to_string(&report.metadata))?,
+            millis(report.received),
+            ReportState::Uploading.as_str(),
+            parse("summary", serde_json::to_string(&summary))?,
+        ])?;
+    match added {
+        1 => insert_artifacts(tx, report)?,
+        _ => correct_sizes(tx, report)?,
+    }
+    Ok(added == 1)
+}
+
+/// Notes that bytes of a report are here.
+pub(super) fn artifact_stored(tx: &Connection, id: &ReportId, digest: &Digest) -> Result<()> {
+    tx.prepare_cached("UPDATE artifacts SET stored = 1, expired = 0 WHERE report = ?1 AND digest = ?2")?
+        .execute([id.as_str(), digest.as_str()])?;
+    tx.prepare_cached("UPDATE reports SET touched = ?2 WHERE id = ?1")?
+        .execute(params![id.as_str(), millis(Timestamp::now())])?;
+    Ok(())
+}
+
+/// Notes that a report waits to be read, unless it is read or being read; whether it was noted.
+pub(super) fn complete(tx: &Connection, id: &ReportId) -> Result<bool> {
+    let condition = "state IN ('uploading', 'failed', 'quarantined')";
+    Ok(set_state(tx, id, ReportState::Processing, None, condition)? == 1)
 }
 
 fn insert_artifacts(tx: &Connection, report: &NewReport) -> Result<()> {

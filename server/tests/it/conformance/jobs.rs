@@ -85,6 +85,52 @@ pub async fn the_queue_is_bounded(jobs: &impl Jobs) {
     );
 }
 
+pub async fn what_is_only_to_be_diagnosed_takes_nobodys_place(jobs: &impl Jobs) {
+    jobs.enqueue_all(&[id("a"), id("b"), id("c")], Work::Diagnose)
+        .await
+        .unwrap();
+    assert!(!jobs.has_waiting(1).await.unwrap());
+    jobs.enqueue(&id("d"), 1).await.unwrap();
+    assert!(jobs.has_waiting(1).await.unwrap());
+    assert!(!jobs.has_waiting(2).await.unwrap());
+}
+
+pub async fn a_report_that_came_whole_is_added_with_its_job(store: &(impl Jobs + Records)) {
+    let mut new = report("whole", &[("core", b"1")], 100);
+    new.artifacts[0].stored = true;
+    assert!(store.submit(&new, 1).await.unwrap());
+    let record = store.report(&new.id).await.unwrap().unwrap();
+    assert_eq!(record.state, ReportState::Processing);
+    let job = store.take(&at(0)).await.unwrap().unwrap();
+    assert_eq!((&job.report, job.work), (&new.id, Work::Read));
+
+    assert!(!store.submit(&new, 1).await.unwrap(), "it is there already");
+    store.finish(&job).await.unwrap();
+    assert!(!store.submit(&new, 1).await.unwrap());
+    assert_eq!(
+        store.take(&at(0)).await.unwrap(),
+        None,
+        "it is being read, and by nobody twice"
+    );
+
+    let mut other = report("other", &[("core", b"1")], 100);
+    other.artifacts[0].stored = true;
+    store.enqueue(&id("waits"), 1).await.unwrap();
+    assert!(matches!(store.submit(&other, 1).await, Err(StoreError::QueueFull)));
+    assert_eq!(store.report(&other.id).await.unwrap(), None, "nothing of it is kept");
+}
+
+pub async fn what_was_declared_before_it_came_is_queued_when_it_comes_whole(store: &(impl Jobs + Records)) {
+    let mut new = report("late", &[("core", b"1")], 100);
+    assert!(store.create(&new).await.unwrap());
+    new.artifacts[0].stored = true;
+    assert!(!store.submit(&new, 1).await.unwrap());
+    let record = store.report(&new.id).await.unwrap().unwrap();
+    assert!(record.artifacts[0].stored);
+    assert_eq!(record.state, ReportState::Processing);
+    assert_eq!(store.take(&at(0)).await.unwrap().unwrap().report, new.id);
+}
+
 pub async fn failures_wait_and_end(jobs: &impl Jobs) {
     jobs.enqueue(&id("a"), 10).await.unwrap();
     let job = jobs.take(&at(0)).await.unwrap().unwrap();

@@ -38,6 +38,8 @@ mod sqlite {
         records::a_report_is_added_once, records_move_forward, lists_are_newest_first,
             groups_count_reports, artifacts_are_noted_by_digest, states_are_walked_in_pages;
         jobs::a_job_is_taken_by_one, a_lease_that_ran_out_is_void, the_queue_is_bounded, failures_wait_and_end,
+            what_is_only_to_be_diagnosed_takes_nobodys_place, a_report_that_came_whole_is_added_with_its_job,
+            what_was_declared_before_it_came_is_queued_when_it_comes_whole,
             released_jobs_run_again, what_kills_its_reader_ends_in_quarantine, jobs_are_taken_in_order, what_waits_through_no_fault_of_its_own_is_no_attempt,
             many_jobs_are_added_at_once, large_reports_leave_a_lane_to_small_ones, a_job_that_was_deleted_and_added_again_is_another;
         outcomes::all_of_it_becomes_true_at_once, a_stale_worker_changes_nothing,
