@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 
 use super::process::{Processor, Trouble};
@@ -23,7 +22,7 @@ const POLL: Duration = Duration::from_millis(500);
 /// How long it waits after the queue itself failed.
 const QUEUE_TROUBLE: Duration = Duration::from_secs(1);
 /// How long a report waits for disk space, file descriptors or memory before it is tried again.
-const SHORTAGE: SignedDuration = SignedDuration::from_secs(10);
+const SHORTAGE: Duration = Duration::from_secs(10);
 
 /// What every worker thread has.
 #[derive(Clone)]
@@ -64,7 +63,6 @@ impl Worker {
         let span = Duration::from_secs(self.settings.lease_seconds.max(1));
         Lease {
             owner: OWNER.to_owned(),
-            now: Timestamp::now(),
             span,
             lane: self.lane,
         }
@@ -173,18 +171,14 @@ impl Worker {
         };
         let reason = trouble.public();
         if trouble.is_transient() {
-            let retry = Timestamp::now().saturating_add(SHORTAGE);
-            let retry = retry.unwrap_or(Timestamp::MAX);
-            return stores.jobs.postpone(job, &reason, retry).await;
+            return stores.jobs.postpone(job, &reason, SHORTAGE).await;
         }
         if trouble.is_deadly() {
             return stores.jobs.died(job, &reason, self.settings.deaths).await;
         }
         if job.attempt < self.settings.attempts {
             let pause = self.settings.retry_seconds.saturating_mul(u64::from(job.attempt));
-            let pause = SignedDuration::from_secs(i64::try_from(pause).unwrap_or(i64::MAX));
-            let retry = Timestamp::now().saturating_add(pause).ok();
-            return stores.jobs.fail(job, &reason, retry).await;
+            return stores.jobs.fail(job, &reason, Some(Duration::from_secs(pause))).await;
         }
         stores.jobs.fail(job, &reason, None).await
     }

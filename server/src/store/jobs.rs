@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 
 use super::{NewReport, ReportId, Result, StoreError};
 
@@ -62,13 +61,11 @@ pub enum Lane {
 /// Bytes of a report's artifacts from which on it is no small one: reading them takes seconds.
 pub const LARGE_BYTES: u64 = 256 << 20;
 
-/// Who takes a job, when, and for how long.
+/// Who takes a job, and for how long from now on. What time it is, the store says.
 #[derive(Clone, Debug)]
 pub struct Lease {
     /// Names the process that takes it: its leases can be released together when it is known to be dead.
     pub owner: String,
-    /// The time it is taken.
-    pub now: Timestamp,
     /// How long until others may take it.
     pub span: Duration,
     /// Which jobs it may be.
@@ -111,24 +108,24 @@ pub trait Jobs: Send + Sync + std::fmt::Debug {
     /// Removes a job that is done. Fails with [`super::StoreError::LeaseLost`] if another holds it by now.
     async fn finish(&self, job: &Job) -> Result<()>;
 
-    /// Puts a job back that went wrong, to be taken again at `retry`; without it the job is given up, and its report is
+    /// Puts a job back that went wrong, to be taken again after `retry`; without it the job is given up, and its report is
     /// [`Failed`](super::ReportState::Failed).
-    async fn fail(&self, job: &Job, reason: &str, retry: Option<Timestamp>) -> Result<()>;
+    async fn fail(&self, job: &Job, reason: &str, retry: Option<Duration>) -> Result<()>;
 
     /// Puts a job back to the end of the queue whose report killed the process that read it. The `most`th death gives
     /// the job up, and its report is in [`Quarantine`](super::ReportState::Quarantined).
     async fn died(&self, job: &Job, reason: &str, most: u32) -> Result<()>;
 
-    /// Puts a job back that could not be done now, through no fault of its own: taken again at `retry`, and this time
+    /// Puts a job back that could not be done now, through no fault of its own: taken again after `retry`, and this time
     /// counts as no attempt.
-    async fn postpone(&self, job: &Job, reason: &str, retry: Timestamp) -> Result<()>;
+    async fn postpone(&self, job: &Job, reason: &str, retry: Duration) -> Result<()>;
 
     /// Adds a job for each of these reports as [`Self::enqueue`] without a limit does; one to diagnose a report only
     /// where there is none that is waiting or running.
     async fn enqueue_all(&self, reports: &[ReportId], work: Work) -> Result<()>;
 
     /// Ends all leases of an owner that is known to be dead; how many. Their jobs go to the end of the queue, and this
-    /// time counts as no attempt.
+    /// time counts as no attempt. Jobs that wait to be tried again may be taken at once: another clock said until when.
     async fn release(&self, owner: &str) -> Result<u64>;
 
     /// How many jobs there are.

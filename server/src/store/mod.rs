@@ -6,6 +6,7 @@
 //! every implementation must do is written down as a conformance suite in the tests.
 
 mod blobs;
+mod clock;
 mod error;
 pub mod files;
 mod ids;
@@ -19,6 +20,7 @@ mod tokens;
 mod upkeep;
 
 pub use blobs::{BlobFacts, Blobs, ByteStream, LocalBlob};
+pub use clock::{Clock, SteadyClock};
 pub use error::{Result, StoreError};
 pub(crate) use error::{is_full, is_short};
 pub use ids::{Digest, ReportId};

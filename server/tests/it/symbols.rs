@@ -267,7 +267,6 @@ async fn all_reports_that_wait_for_symbols_are_read_again_however_many() {
     assert_eq!(modules.len(), 1);
     let lease = Lease {
         owner: "before".to_owned(),
-        now: Timestamp::now(),
         span: Duration::from_secs(1000),
         lane: Lane::Any,
     };

@@ -1,5 +1,7 @@
 //! The job queue.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -52,7 +54,7 @@ impl Jobs for Sqlite {
     }
 
     async fn take(&self, lease: &Lease) -> Result<Option<Job>> {
-        let lease = lease.clone();
+        let (lease, now) = (lease.clone(), self.clock.now());
         self.write(move |tx| {
             let taken = tx
                 // Left to itself the planner sorts all that wait, each time one is taken.
@@ -67,8 +69,8 @@ impl Jobs for Sqlite {
                 .query_row(
                     params![
                         lease.owner,
-                        lease_end(&lease),
-                        millis(lease.now),
+                        millis(after(now, lease.span)),
+                        millis(now),
                         lease.lane == Lane::Any
                     ],
                     |row| {
@@ -97,13 +99,13 @@ impl Jobs for Sqlite {
     }
 
     async fn renew(&self, job: &Job, lease: &Lease) -> Result<()> {
-        let (job, until) = (job.clone(), lease_end(lease));
+        let (job, until) = (job.clone(), after(self.clock.now(), lease.span));
         self.write(move |tx| {
             let changed = tx
                 .prepare_cached(
                     "UPDATE jobs SET not_before = ?3 WHERE report = ?1 AND token = ?2 AND state = 'running'",
                 )?
-                .execute(params![job.report.as_str(), job.token, until])?;
+                .execute(params![job.report.as_str(), job.token, millis(until)])?;
             held(changed, job.report)
         })
         .await
@@ -120,8 +122,9 @@ impl Jobs for Sqlite {
         .await
     }
 
-    async fn fail(&self, job: &Job, reason: &str, retry: Option<Timestamp>) -> Result<()> {
+    async fn fail(&self, job: &Job, reason: &str, retry: Option<Duration>) -> Result<()> {
         let (job, reason) = (job.clone(), reason.to_owned());
+        let retry = retry.map(|pause| after(self.clock.now(), pause));
         self.write(move |tx| {
             let changed = tx
                 .prepare_cached(
@@ -167,8 +170,9 @@ impl Jobs for Sqlite {
         .await
     }
 
-    async fn postpone(&self, job: &Job, reason: &str, retry: Timestamp) -> Result<()> {
+    async fn postpone(&self, job: &Job, reason: &str, retry: Duration) -> Result<()> {
         let (job, reason) = (job.clone(), reason.to_owned());
+        let retry = after(self.clock.now(), retry);
         self.write(move |tx| {
             let changed = tx
                 .prepare_cached(
@@ -191,6 +195,10 @@ impl Jobs for Sqlite {
                      WHERE state = 'running' AND owner = ?1",
                 )?
                 .execute([owner])?;
+            tx.execute(
+                "UPDATE jobs SET not_before = 0 WHERE state = 'queued' AND not_before > 0",
+                [],
+            )?;
             Ok(changed as u64)
         })
         .await
@@ -260,8 +268,9 @@ fn add_job(connection: &Connection, report: &ReportId, work: Work) -> Result<()>
     Ok(())
 }
 
-fn lease_end(lease: &Lease) -> i64 {
-    millis(lease.now).saturating_add(i64::try_from(lease.span.as_millis()).unwrap_or(i64::MAX))
+/// The time that comes so much later.
+fn after(now: Timestamp, time: Duration) -> Timestamp {
+    now.saturating_add(time).unwrap_or(Timestamp::MAX)
 }
 
 fn held(changed: usize, report: ReportId) -> Result<()> {

@@ -24,7 +24,7 @@ use rusqlite::{Connection, ErrorCode};
 
 use self::readers::Readers;
 use self::writer::Writer;
-use super::{Result, StoreError};
+use super::{Clock, Result, SteadyClock, StoreError};
 
 /// Bytes of the write-ahead log that stay on the disk once it has been written back.
 const LOG_BYTES: u32 = 16 << 20;
@@ -34,6 +34,8 @@ const LOG_BYTES: u32 = 16 << 20;
 pub struct Sqlite {
     writer: Writer,
     readers: Arc<Readers>,
+    /// By which jobs are lent.
+    clock: Arc<dyn Clock>,
 }
 
 impl std::fmt::Debug for Sqlite {
@@ -47,6 +49,11 @@ impl std::fmt::Debug for Sqlite {
 impl Sqlite {
     /// Opens the database file, making it or bringing it up to date where needed.
     pub fn open(path: &Path) -> Result<Self> {
+        Self::with_clock(path, Arc::<SteadyClock>::default())
+    }
+
+    /// The same with a clock of another's choice.
+    pub fn with_clock(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
         let mut connection = Connection::open(path)?;
         prepare(&connection)?;
         // Says something before the first table only: lets deleted rows give their space back.
@@ -59,6 +66,7 @@ impl Sqlite {
         Ok(Self {
             readers: Arc::new(Readers::open(path)?),
             writer: Writer::start(connection)?,
+            clock,
         })
     }
 

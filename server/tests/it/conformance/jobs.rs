@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use whycrash_server::store::{
     JobCounts, Jobs, LARGE_BYTES, Lane, Lease, Records, ReportId, ReportState, StoreError, Work,
 };
 
-use super::report;
+use super::{HandClock, report};
 
+/// A lease that is asked for at this time.
 fn at(second: i64) -> Lease {
-    let now = Timestamp::from_second(second).unwrap();
+    HandClock::set(second);
     Lease {
         owner: "worker".to_owned(),
-        now,
         span: Duration::from_secs(10),
         lane: Lane::Any,
     }
@@ -60,7 +59,7 @@ pub async fn a_lease_that_ran_out_is_void(jobs: &impl Jobs) {
         jobs.finish(&first).await,
         jobs.renew(&first, &at(16)).await,
         jobs.fail(&first, "late", None).await,
-        jobs.fail(&first, "late", Some(Timestamp::UNIX_EPOCH)).await,
+        jobs.fail(&first, "late", Some(Duration::ZERO)).await,
     ] {
         assert!(matches!(result, Err(StoreError::LeaseLost(_))), "{result:?}");
     }
@@ -134,7 +133,7 @@ pub async fn what_was_declared_before_it_came_is_queued_when_it_comes_whole(stor
 pub async fn failures_wait_and_end(jobs: &impl Jobs) {
     jobs.enqueue(&id("a"), 10).await.unwrap();
     let job = jobs.take(&at(0)).await.unwrap().unwrap();
-    jobs.fail(&job, "it panicked", Some(Timestamp::from_second(5).unwrap()))
+    jobs.fail(&job, "it panicked", Some(Duration::from_secs(5)))
         .await
         .unwrap();
     assert_eq!(
@@ -177,6 +176,17 @@ pub async fn released_jobs_run_again(jobs: &impl Jobs) {
     assert_eq!(jobs.take(&at(1)).await.unwrap().unwrap().report, id("c"));
     assert_eq!(jobs.take(&at(1)).await.unwrap(), None, "the other's lease stands");
     assert!(matches!(jobs.finish(&lost).await, Err(StoreError::LeaseLost(_))));
+}
+
+pub async fn what_waits_for_a_time_that_another_clock_told_is_taken_at_once(jobs: &impl Jobs) {
+    jobs.enqueue(&id("a"), 10).await.unwrap();
+    let job = jobs.take(&at(1_000_000)).await.unwrap().unwrap();
+    jobs.postpone(&job, "the disk is full", Duration::from_secs(10))
+        .await
+        .unwrap();
+    assert_eq!(jobs.take(&at(0)).await.unwrap(), None);
+    jobs.release("worker").await.unwrap();
+    assert_eq!(jobs.take(&at(0)).await.unwrap().unwrap().report, id("a"));
 }
 
 pub async fn what_kills_its_reader_ends_in_quarantine(jobs: &(impl Jobs + Records)) {
@@ -229,7 +239,7 @@ pub async fn what_waits_through_no_fault_of_its_own_is_no_attempt(jobs: &impl Jo
     for round in 0..5 {
         let job = jobs.take(&at(round * 10)).await.unwrap().unwrap();
         assert_eq!(job.attempt, 1, "round {round}");
-        let retry = Timestamp::from_second(round * 10 + 5).unwrap();
+        let retry = Duration::from_secs(5);
         jobs.postpone(&job, "the disk is full", retry).await.unwrap();
         assert_eq!(jobs.take(&at(round * 10 + 4)).await.unwrap(), None, "it waits");
         let late = jobs.postpone(&job, "late", retry).await;

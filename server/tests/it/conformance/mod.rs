@@ -8,13 +8,36 @@ mod records;
 mod search;
 mod upkeep;
 
+use std::cell::Cell;
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::json;
 use tempfile::TempDir;
 use whycrash_server::search::tantivy::TantivySearch;
 use whycrash_server::store::files::FileBlobs;
 use whycrash_server::store::sqlite::Sqlite;
-use whycrash_server::store::{ArtifactRecord, Digest, NewReport, ReportId};
+use whycrash_server::store::{ArtifactRecord, Clock, Digest, NewReport, ReportId};
+
+/// A clock that tests set; each thread, and so each test, has its own.
+#[derive(Debug)]
+struct HandClock;
+
+thread_local! {
+    static SECOND: Cell<i64> = const { Cell::new(0) };
+}
+
+impl HandClock {
+    fn set(second: i64) {
+        SECOND.set(second);
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(SECOND.get()).unwrap()
+    }
+}
 
 /// Runs each function on a store made afresh.
 macro_rules! suite {
@@ -34,13 +57,14 @@ mod sqlite {
     use super::*;
 
     suite! {
-        |folder| Sqlite::open(&folder.path().join("db")).unwrap();
+        |folder| Sqlite::with_clock(&folder.path().join("db"), Arc::new(HandClock)).unwrap();
         records::a_report_is_added_once, records_move_forward, lists_are_newest_first,
             groups_count_reports, artifacts_are_noted_by_digest, states_are_walked_in_pages;
         jobs::a_job_is_taken_by_one, a_lease_that_ran_out_is_void, the_queue_is_bounded, failures_wait_and_end,
             what_is_only_to_be_diagnosed_takes_nobodys_place, a_report_that_came_whole_is_added_with_its_job,
             what_was_declared_before_it_came_is_queued_when_it_comes_whole,
-            released_jobs_run_again, what_kills_its_reader_ends_in_quarantine, jobs_are_taken_in_order, what_waits_through_no_fault_of_its_own_is_no_attempt,
+            released_jobs_run_again, what_waits_for_a_time_that_another_clock_told_is_taken_at_once,
+            what_kills_its_reader_ends_in_quarantine, jobs_are_taken_in_order, what_waits_through_no_fault_of_its_own_is_no_attempt,
             many_jobs_are_added_at_once, large_reports_leave_a_lane_to_small_ones, a_job_that_was_deleted_and_added_again_is_another;
         outcomes::all_of_it_becomes_true_at_once, a_stale_worker_changes_nothing,
             a_report_that_was_deleted_stays_deleted, diagnoses_are_versions, a_diagnosis_alone_leaves_the_evidence,

@@ -8,7 +8,7 @@ use whycrash_server::store::{
     Records, ReportId, ReportState, Result, StoreError, StoredEvidence, StoredPart, Summary, Upkeep, Work,
 };
 
-use super::report;
+use super::{HandClock, report};
 
 /// Versions that are kept.
 const KEPT: u32 = 3;
@@ -62,7 +62,6 @@ pub fn outcome(id: &ReportId, signature: &str, causes: &[&str], time: &str) -> O
 pub async fn take(store: &impl Jobs) -> Option<Job> {
     let lease = Lease {
         owner: "worker".to_owned(),
-        now: Timestamp::now(),
         span: Duration::from_secs(1000),
         lane: Lane::Any,
     };
@@ -120,11 +119,11 @@ pub async fn a_stale_worker_changes_nothing(store: &(impl Records + Jobs + Outco
     store.enqueue(&id, 10).await.unwrap();
     let soon_over = Lease {
         owner: "slow".to_owned(),
-        now: Timestamp::UNIX_EPOCH,
         span: Duration::from_secs(1),
         lane: Lane::Any,
     };
     let stale = store.take(&soon_over).await.unwrap().unwrap();
+    HandClock::set(2);
     let current = take(store).await.unwrap();
     let made = outcome(&id, "stale", &["x"], "2026-01-01T00:00:00Z");
     let refused = store.commit(&stale, &made, KEPT).await;
