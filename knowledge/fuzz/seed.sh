@@ -32,9 +32,16 @@ gather memory_snapshot "$corpus" '*.pickle'
 gather memory_snapshot "$fixtures/memory_snapshots" '*.pickle'
 gather flight_recorder "$corpus" 'nccl_trace_rank_*'
 gather flight_recorder "$fixtures/flight_recorder" '*.pickle' '*.json'
+gather dcgm "$corpus" '*diag*.json'
+gather sanitizer_xml "$corpus" '*.xml'
+gather nccl_ras "$corpus" '*ras*.json' 'a.json'
+gather nccl_inspector "$corpus" 'node-9-pid*.log'
+gather torchcomms_log "$corpus" '*.clog' 'clog_rank_*.log'
+gather bug_report "$corpus" 'nvidia-bug-report.log'
 gather minidump "$fixtures/minidumps" '*.dmp'
 for target in memory_snapshot flight_recorder; do gather pickle "$seeds/$target" '*'; done
-for target in elf_core gpu_core minidump memory_snapshot flight_recorder text py_spy context elastic; do
+for target in elf_core gpu_core minidump memory_snapshot flight_recorder text py_spy context elastic \
+  dcgm sanitizer_xml nccl_ras nccl_inspector torchcomms_log bug_report; do
   gather any "$seeds/$target" '*'
 done
 

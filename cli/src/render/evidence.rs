@@ -2,7 +2,7 @@
 
 use indicatif::HumanBytes;
 use whycrash_evidence::Evidence;
-use whycrash_evidence::model::{MemorySnapshot, Place, Thread};
+use whycrash_evidence::model::{Communicator, MemorySnapshot, Place, Thread};
 use whycrash_plugin_host::ReportHead;
 
 use super::document::{artifacts, describe, head};
@@ -81,7 +81,9 @@ fn collectives(page: &mut Page, evidence: &Evidence) {
         return;
     };
     page.section("Ranks");
-    page.paragraph(0, &format!("flight recorders of ranks {:?}", collectives.ranks));
+    if !collectives.ranks.is_empty() {
+        page.paragraph(0, &format!("flight recorders of ranks {:?}", collectives.ranks));
+    }
     for verdict in collectives.verdicts.iter().take(ROWS) {
         let (group, sequence, kind, ranks) = (&verdict.group, verdict.sequence, &verdict.kind, &verdict.ranks);
         page.item(
@@ -91,6 +93,33 @@ fn collectives(page: &mut Page, evidence: &Evidence) {
         );
     }
     more(page, collectives.verdicts.len(), "verdict");
+    if !collectives.behind_once.is_empty() {
+        let ranks = &collectives.behind_once;
+        let note = "which proves nothing unless a second look finds them there again";
+        page.paragraph(0, &format!("ranks {ranks:?} were behind others, {note}"));
+    }
+    for communicator in evidence.communicators.iter().take(ROWS) {
+        page.item(0, "-", &state(communicator));
+    }
+    more(page, evidence.communicators.len(), "state of a communicator");
+}
+
+/// What NCCL said of a communicator, in a line.
+fn state(communicator: &Communicator) -> String {
+    let time = communicator
+        .time
+        .as_ref()
+        .map(|time| format!(" at {time}"))
+        .unwrap_or_default();
+    let told = communicator.ranks.len();
+    let of = communicator.size.map(|size| format!(" of {size}")).unwrap_or_default();
+    let missing: Vec<u32> = communicator.missing.iter().map(|rank| rank.rank).collect();
+    let missing = match missing.as_slice() {
+        [] => String::new(),
+        ranks => format!(", nothing from ranks {ranks:?}"),
+    };
+    let (source, hash) = (&communicator.source, &communicator.hash);
+    format!("NCCL {source}{time}: communicator {hash}, {told} ranks{of} told of themselves{missing}")
 }
 
 fn gpu_cores(page: &mut Page, evidence: &Evidence) {

@@ -49,14 +49,42 @@ pub enum ArtifactKind {
     MemorySnapshot,
     /// NCCL flight recorder dump of one rank.
     FlightRecorder,
+    /// What NCCL's RAS answered, as JSON.
+    NcclRas,
+    /// Log of NCCL's Inspector.
+    NcclInspector,
+    /// torchcomms' own log of one rank.
+    TorchcommsLog,
+    /// What `nvidia-bug-report.sh` gathered of a machine.
+    BugReport,
     /// torchelastic `error.json`.
     ElasticError,
     /// What the collector wrote about the process and the machine.
     Context,
+    /// Results of tests of the machine (`dcgmi diag -j`).
+    Diagnostic,
+    /// Reports of compute-sanitizer as XML.
+    Sanitizer,
     /// Lines of text: logs, tracebacks, kernel messages, sanitizer reports.
     Log,
     /// Nothing in it at all.
     Empty,
     /// None of the above: kept, and named as unknown.
     Unknown,
+}
+
+impl ArtifactKind {
+    /// Whether lines of such an artifact can be shown and cited.
+    pub fn is_text(self) -> bool {
+        let binary = [
+            Self::ElfCore,
+            Self::GpuCore,
+            Self::Minidump,
+            Self::MemorySnapshot,
+            Self::FlightRecorder,
+            Self::Empty,
+            Self::Unknown,
+        ];
+        !binary.contains(&self)
+    }
 }

@@ -6,6 +6,7 @@
 
 mod artifact;
 mod hex;
+mod judgement;
 mod limits;
 mod merge;
 pub mod model;
@@ -17,6 +18,7 @@ mod trim;
 
 pub use artifact::{Artifact, ArtifactKind};
 pub use hex::Hex;
+pub use judgement::{judge, match_ranks};
 pub use limits::Limits;
 pub use merge::merge;
 pub use model::Evidence;

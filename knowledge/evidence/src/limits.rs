@@ -31,6 +31,9 @@
 //! | functions of a GPU core's images | 1 048 576; 64 MiB of names | `limit-gpu-functions` |
 //! | line tables of a GPU core's images | 4 194 304 rows; 64 MiB of names | `limit-gpu-lines` |
 //! | GPUs of one artifact | 64 | `limit-devices` |
+//! | bytes and nesting of a sanitizer's XML | [`Limits::json_bytes`]; 64 | `limit-json-bytes`; `damaged-xml` |
+//! | communicators of an Inspector's log; ranks of RAS answers | 4096; [`Limits::recorder_ranks`] | `limit-recorder` |
+//! | signatures of a torchcomms log | 65 536 | `limit-recorder` |
 //! | groups, ranks and texts of a flight recorder | 4096; [`Limits::recorder_ranks`]; [`Limits::recorder_text_bytes`] | `limit-recorder` |
 //!
 //! What symbols cost has a table of its own, in `costs.rs` of the crate that finds them.

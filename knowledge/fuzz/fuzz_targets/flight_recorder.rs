@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use whycrash_evidence::merge;
+use whycrash_evidence::match_ranks;
+use whycrash_evidence::model::Recorder;
 use whycrash_evidence::readers::flight_recorder;
 use whycrash_fuzz::{bounded, check, limits};
 
@@ -18,11 +19,14 @@ fuzz_target!(|bytes: &[u8]| {
         (first, "nccl_trace_rank_1"),
         (second, "nccl_trace_rank_2"),
     ];
-    let evidence = ranks.map(|(bytes, name)| read(bytes, name).evidence);
-    let merged = merge(evidence.into(), serde_json::Map::new());
-    assert!(
-        merged
-            .collectives
-            .is_some_and(|collectives| collectives.ranks.len() <= 3)
-    );
+    let recorders: Vec<_> = ranks
+        .into_iter()
+        .flat_map(|(bytes, name)| read(bytes, name).evidence.recorders)
+        .collect();
+    let judged = match_ranks(&recorders);
+    assert!(judged.ranks.len() <= 3);
+    // Recorders are stored and judged again, together with those of other reports.
+    let stored = serde_json::to_vec(&recorders).expect("recorders have a JSON form");
+    let again: Vec<Recorder> = serde_json::from_slice(&stored).expect("their own JSON form is read");
+    assert_eq!(match_ranks(&again), judged, "what is stored says the same");
 });

@@ -3,7 +3,7 @@
 use serde_json::Map;
 use whycrash_evidence::model::{Event, Evidence, Place};
 use whycrash_evidence::readers::Lines;
-use whycrash_evidence::{Artifact, Limits, Reading, merge, signature, title};
+use whycrash_evidence::{Artifact, Limits, Reading, judge, merge, signature, title};
 
 /// Checks counts against the limits, the form of problems, places, the document's way through JSON, and what is made
 /// of the evidence after reading.
@@ -28,7 +28,8 @@ pub fn check(reading: Reading, stored_bytes: usize, limits: &Limits) {
         check_bytes(event.at.as_ref(), stored_bytes);
     }
     check_json(&evidence);
-    let merged = merge(vec![evidence], Map::new());
+    let mut merged = merge(vec![evidence], Map::new());
+    merged.collectives = judge(&merged.recorders, &merged.communicators);
     for (number, event) in merged.timeline.iter().enumerate() {
         assert_eq!(event.event, number, "the merged timeline is numbered by place");
         assert!(

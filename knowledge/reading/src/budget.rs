@@ -106,7 +106,7 @@ impl Budget {
             let others: Vec<Problem> = others.cloned().collect();
             reading.problems.extend(others);
         }
-        for recorder in reading.evidence.collectives.iter().flat_map(|part| &part.recorders) {
+        for recorder in &reading.evidence.recorders {
             let ranks = recorder.groups.values().map(|group| group.ranks.len()).sum();
             left.recorder_entries = left.recorder_entries.saturating_sub(recorder.entries.len());
             left.recorder_ranks = left.recorder_ranks.saturating_sub(ranks);
@@ -192,7 +192,7 @@ fn name_fewer_ranks(evidence: &mut Evidence, most: usize) -> Vec<Loss> {
     }
     let message = format!("what the recorders tell names {cut} more ranks than a document has room for");
     let problem = Problem::new("limit-report-ranks", message);
-    let recorders = collectives.recorders.iter().filter(|_| cut > 0);
+    let recorders = evidence.recorders.iter().filter(|_| cut > 0);
     recorders
         .map(|recorder| (recorder.artifact.clone(), problem.clone()))
         .collect()

@@ -62,6 +62,7 @@ impl Reader {
             evidences.push(evidence);
         }
         let mut evidence = whycrash_evidence::merge(evidences, input.metadata.clone());
+        evidence.collectives = whycrash_evidence::judge(&evidence.recorders, &evidence.communicators);
         for (name, problem) in budget::fit(&mut evidence, &self.report_limits) {
             let losers = artifacts.iter_mut().filter(|artifact| artifact.name == name);
             losers.for_each(|artifact| artifact.problems.push(problem.clone()));
@@ -103,16 +104,8 @@ fn head(artifact: &Artifact, reading: Reading, sha256: io::Result<String>) -> (A
 
 /// The lines of an artifact that is text.
 fn lines(artifact: &Artifact, reading: &Reading, limits: &Limits) -> Option<Lines> {
-    let is_text = reading.kind.is_some_and(is_text);
+    let is_text = reading.kind.is_some_and(ArtifactKind::is_text);
     is_text.then(|| Lines::open(artifact, limits).ok()).flatten()
-}
-
-/// Whether lines of such an artifact can be shown and cited.
-fn is_text(kind: ArtifactKind) -> bool {
-    matches!(
-        kind,
-        ArtifactKind::Log | ArtifactKind::ElasticError | ArtifactKind::Context
-    )
 }
 
 fn exit(evidence: &Evidence) -> Exit {

@@ -24,11 +24,13 @@ use crate::{Report, ReportHead, Text};
 
 /// Grows whenever readers find more, or other things, in the same artifacts: evidence of an earlier one is made anew
 /// where the artifacts are still there.
-pub const READER_VERSION: u32 = 1;
+pub const READER_VERSION: u32 = 2;
 /// Version of the form in which evidence is stored.
 const SCHEMA: u32 = 1;
 /// Name of the part that every stored report has.
 pub const HEAD: &str = "evidence";
+/// Name of the part that has the flight recorders, which are judged together with those of other ranks' reports.
+const RECORDERS: &str = "recorders";
 /// Evidence of some reports, for the member names and words that all have. What is stored can be unpacked with this very
 /// text alone: it is never edited, and another one needs another name of the head part.
 const SPECIMEN: &[u8] = include_bytes!("specimen.jsonl");
@@ -123,6 +125,12 @@ impl Report {
         split(folder, &mut parts, "memory_curves", &mut evidence.memory_curves)?;
         split(folder, &mut parts, "gpu_cores", &mut evidence.gpu_cores)?;
         split(folder, &mut parts, "timeline", &mut evidence.timeline)?;
+        split(folder, &mut parts, "communicators", &mut evidence.communicators)?;
+        if !evidence.recorders.is_empty() {
+            write(folder, RECORDERS, &[], |to| {
+                Ok(serde_json::to_writer(to, &evidence.recorders)?)
+            })?;
+        }
         let texts = self.texts.iter().map(|text| StoredText {
             artifact: text.artifact().to_owned(),
             lines: text.count(),
@@ -168,6 +176,8 @@ impl Report {
         parts.fill(is_split("memory_curves"), "memory_curves", &mut evidence.memory_curves)?;
         parts.fill(is_split("gpu_cores"), "gpu_cores", &mut evidence.gpu_cores)?;
         parts.fill(is_split("timeline"), "timeline", &mut evidence.timeline)?;
+        parts.fill(is_split("communicators"), "communicators", &mut evidence.communicators)?;
+        parts.fill(parts.0.contains_key(RECORDERS), RECORDERS, &mut evidence.recorders)?;
         let texts = texts.into_iter().enumerate();
         Ok(Self {
             head: report,

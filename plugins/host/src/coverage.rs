@@ -18,6 +18,15 @@ const LOOKED_FOR: [(ArtifactKind, &[&str]); 8] = [
     (ArtifactKind::Log, &["output", "kernel log"]),
     (ArtifactKind::Context, &["context"]),
 ];
+/// What tells something where somebody made it, and is missed by nobody.
+const ALSO_TOLD: [ArtifactKind; 6] = [
+    ArtifactKind::NcclRas,
+    ArtifactKind::NcclInspector,
+    ArtifactKind::TorchcommsLog,
+    ArtifactKind::BugReport,
+    ArtifactKind::Diagnostic,
+    ArtifactKind::Sanitizer,
+];
 /// Beginnings of the codes of problems that mean loss: the rest says what was left out on purpose, or what the format
 /// does not tell.
 const DAMAGE: [&str; 8] = [
@@ -33,8 +42,8 @@ const DAMAGE: [&str; 8] = [
 
 /// What was looked for in this report.
 pub(crate) fn coverage(report: &Report) -> Vec<Coverage> {
-    let of_kind = |(kind, names): &(ArtifactKind, &[&str])| {
-        let artifacts: Vec<&ArtifactHead> = report.head.artifacts.iter().filter(|head| head.kind == *kind).collect();
+    let of_kind = |kind: ArtifactKind, names: &[&str]| {
+        let artifacts: Vec<&ArtifactHead> = report.head.artifacts.iter().filter(|head| head.kind == kind).collect();
         let problems = artifacts.iter().flat_map(|artifact| &artifact.problems);
         let damaged = problems.clone().any(|problem| is_damage(&problem.code));
         let why = match artifacts.is_empty() {
@@ -42,7 +51,7 @@ pub(crate) fn coverage(report: &Report) -> Vec<Coverage> {
             false => problems.map(|problem| problem.message.clone()).collect(),
         };
         Coverage {
-            kind: *kind,
+            kind,
             state: match (artifacts.is_empty(), damaged) {
                 (true, _) => Presence::Absent,
                 (false, true) => Presence::Damaged,
@@ -52,7 +61,11 @@ pub(crate) fn coverage(report: &Report) -> Vec<Coverage> {
             why,
         }
     };
-    LOOKED_FOR.iter().map(of_kind).collect()
+    let looked_for = LOOKED_FOR.iter().map(|(kind, names)| of_kind(*kind, names));
+    let also = ALSO_TOLD.iter().map(|kind| of_kind(*kind, &[]));
+    looked_for
+        .chain(also.filter(|told| told.state != Presence::Absent))
+        .collect()
 }
 
 fn is_damage(code: &str) -> bool {

@@ -61,8 +61,8 @@ fn directness(case: &Case, finding: &Claim) -> u8 {
             | ArtifactKind::MemorySnapshot
             | ArtifactKind::FlightRecorder,
         ) => 3,
-        Some(ArtifactKind::Log | ArtifactKind::ElasticError) => 2,
         Some(ArtifactKind::Context) => 1,
+        Some(kind) if kind.is_text() => 2,
         _ => 0,
     };
     finding

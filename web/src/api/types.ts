@@ -175,6 +175,8 @@ export interface Evidence {
   modules?: Module[];
   memory_snapshots?: MemorySnapshot[];
   collectives?: Collectives;
+  /** What NCCL itself knew of its communicators, at each moment somebody asked. */
+  communicators?: Communicator[];
   gpu_cores?: GpuCore[];
   timeline?: TimelineEvent[];
   context?: { [key: string]: Json };
@@ -300,6 +302,19 @@ export interface Collectives {
   culprits?: number[];
   /** Ranks that wait for each other in a circle. */
   circle?: number[];
+  /** Ranks that were behind others at the only moment at which somebody asked NCCL. */
+  behind_once?: number[];
+}
+
+export interface Communicator {
+  artifact?: string;
+  at?: Place;
+  source?: string;
+  hash?: string;
+  time?: string;
+  size?: number;
+  ranks?: { rank?: number; host?: string; pid?: number; device?: number; counts?: Record<string, number>; error?: string }[];
+  missing?: { rank?: number; host?: string; pid?: number; dead?: boolean; unresponsive?: boolean }[];
 }
 
 export interface CollectiveVerdict {

@@ -1,5 +1,5 @@
-/** What the flight recorders of all ranks say together, in words. */
-import type { Collectives, CollectiveVerdict, Document } from '../api/types';
+/** What ranks did together, as their flight recorders and NCCL itself tell, in words. */
+import type { Collectives, CollectiveVerdict, Communicator, Document } from '../api/types';
 import { rankList } from './format';
 import { formatTarget } from './place';
 
@@ -42,8 +42,20 @@ function deed(verdict: CollectiveVerdict): string {
     'shape-mismatch': `came with another shape to ${what}`,
     'dtype-mismatch': `came with another type to ${what}`,
     'not-completed': `did not get out of ${what}`,
+    'behind-rank': `did not move, while others had started ${what}`,
+    'dead-rank': 'died: NCCL gave up reaching it',
+    'failed-rank': 'failed in NCCL',
+    'unresponsive-rank': 'did not answer NCCL',
   };
   return deeds[verdict.kind ?? ''] ?? `differ at ${what}`;
+}
+
+/** What NCCL said of one communicator, in words. */
+export function stateInWords({ source, hash, time, size, ranks, missing }: Communicator): string {
+  const silent = (missing ?? []).map((rank) => rank.rank ?? 0);
+  const of = size === undefined ? '' : ` of ${size}`;
+  const nothing = silent.length > 0 ? `, nothing from ${rankList(silent)}` : '';
+  return `NCCL ${source ?? ''}${time ? ` at ${time}` : ''}: communicator ${hash ?? '?'}, ${ranks?.length ?? 0} ranks${of} told of themselves${nothing}`;
 }
 
 /** The operation with its number and its group, such as `ALL_REDUCE #17 of group default_pg`. */

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use super::witnesses::{After, Before, Killer, LOST_PEER, Name, Names, is_launcher, lines};
-use crate::model::{Crash, Event, Kernel, PythonException, Thread, ThreadId, What};
+use crate::model::{Crash, Event, Kernel, PythonException, Thread, ThreadId, What, Xid};
 
 pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread]) {
     let own = own_ids(timeline, crashes, threads);
@@ -139,8 +139,14 @@ fn ended_by_itself(event: &Event) -> bool {
     !event.survived && !exception.ignored && !exception.exception.is_empty() && !of_another
 }
 
+/// What is no failure by itself: an exception that nobody saw, and a call that the driver refused, which its caller tells
+/// of where it matters.
 fn is_ignored(event: &Event) -> bool {
-    matches!(&event.what, What::PythonException(exception) if exception.ignored)
+    match &event.what {
+        What::PythonException(exception) => exception.ignored,
+        What::CudaLog(_) => true,
+        _ => false,
+    }
 }
 
 impl Search {
@@ -216,7 +222,10 @@ impl Search {
                 let killed = exit.signal.as_deref() == Some("SIGKILL");
                 killed.then(|| self.oom_kill_of(index, event)).flatten()
             }),
-            What::Xid(xid) if [43, 45, 154].contains(&xid.code) => self.before.failures.last(&()),
+            What::Xid(xid) => self.previous_xid(xid).or_else(|| {
+                let is_consequence = [43, 45, 154].contains(&xid.code);
+                is_consequence.then(|| self.before.failures.last(&())).flatten()
+            }),
             // compute-sanitizer reports the failed call after the access that made it fail.
             What::Sanitizer(report) if report.error.starts_with("Program hit ") => {
                 let tool = self.names.of(&report.tool);
@@ -224,6 +233,12 @@ impl Search {
             }
             _ => None,
         }
+    }
+
+    /// The Xid of the same GPU that the driver says this one follows from.
+    fn previous_xid(&mut self, xid: &Xid) -> Option<usize> {
+        let gpu = self.names.of(&xid.pci);
+        self.before.xids.last(&(gpu, xid.caused_by?))
     }
 
     /// A traceback that was cut, or that another process wrote into: the launcher's where a worker's failure was reported

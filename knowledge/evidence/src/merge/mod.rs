@@ -8,44 +8,56 @@ mod crash;
 mod echo;
 mod order;
 mod places;
+mod processes;
 mod ranks;
 mod witnesses;
 
 use serde_json::{Map, Value};
 
 use self::clocks::Clocks;
+use self::processes::Told;
 use crate::Evidence;
-use crate::readers::flight_recorder::match_ranks;
+use crate::model::Crash;
 
 /// Merges what the artifacts of one report say, in the order of the artifacts; `metadata` is what was sent with them.
 ///
 /// Afterwards the crashed threads come first; [`crate::model::Event::event`] numbers the timeline;
 /// [`crate::model::Event::primary`] is false for echoes ([`crate::model::Event::echo_of`]), for what was survived and
-/// for what befell processes that are not the report's.
+/// for what befell processes that are not the report's. What ranks did together is judged afterwards ([`crate::judge()`]).
 pub fn merge(parts: Vec<Evidence>, metadata: Map<String, Value>) -> Evidence {
     let mut merged = Evidence {
         context: metadata,
         ..Evidence::default()
     };
     let mut timelines = Vec::new();
-    let mut crashes = Vec::new();
-    let mut recorders = Vec::new();
+    let mut told = Vec::new();
     for mut part in parts {
-        merged.context.append(&mut part.context);
-        crashes.extend(part.crash.take());
+        told.push(Told {
+            context: std::mem::take(&mut part.context),
+            crash: part.crash.take(),
+        });
         timelines.push(std::mem::take(&mut part.timeline));
         merged.threads.append(&mut part.threads);
         merged.modules.append(&mut part.modules);
         merged.memory_snapshots.append(&mut part.memory_snapshots);
         merged.memory_curves.append(&mut part.memory_curves);
         merged.gpu_cores.append(&mut part.gpu_cores);
-        recorders.extend(part.collectives.take().into_iter().flat_map(|part| part.recorders));
+        merged.recorders.append(&mut part.recorders);
+        merged.communicators.append(&mut part.communicators);
     }
-    // One rank's recorder says little: verdicts are made of all of them together.
-    merged.collectives = (!recorders.is_empty()).then(|| match_ranks(recorders));
-    ranks::join(&merged.context, &mut timelines, &mut merged.threads);
-    let recorders = merged.collectives.iter().flat_map(|collectives| &collectives.recorders);
-    let clocks = Clocks::of(recorders);
+    let processes = processes::processes(&told);
+    // What was written down on the machine stands above what was sent along, and what was written first above the rest.
+    let mut written = Map::new();
+    for one in &told {
+        processes::add(&mut written, &one.context);
+    }
+    merged.context.append(&mut written);
+    ranks::join(&merged.context, &processes, &mut timelines, &mut merged.threads);
+    if processes.len() > 1 {
+        merged.processes = processes;
+    }
+    let crashes: Vec<Crash> = told.into_iter().filter_map(|one| one.crash).collect();
+    let clocks = Clocks::of(merged.recorders.iter());
     merged.timeline = order::one_order(timelines, &merged.context, &clocks);
     echo::mark(&mut merged.timeline, &crashes, &merged.threads);
     crash::silence_echoes(&mut merged);

@@ -4,13 +4,20 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::model::{Event, Thread};
+use super::processes::member;
+use crate::model::{Event, Process, Thread};
 
 /// Fills in ranks: from the artifact's name, from the process id where some line ties the two together, and from the
 /// context when the report is about one rank.
-pub(super) fn join(context: &Map<String, Value>, timelines: &mut [Vec<Event>], threads: &mut [Thread]) {
-    let rank_of = known_pairs(context, timelines);
-    let own = member(context, "rank");
+pub(super) fn join(
+    context: &Map<String, Value>,
+    processes: &[Process],
+    timelines: &mut [Vec<Event>],
+    threads: &mut [Thread],
+) {
+    let rank_of = known_pairs(processes, timelines);
+    let described = processes.iter().filter(|process| !process.context.is_empty());
+    let own = member(context, "rank").filter(|_| described.count() < 2);
     for event in timelines.iter_mut().flatten() {
         event.rank = resolve(event.rank, event.pid, &event.artifact, &rank_of, own);
     }
@@ -32,21 +39,18 @@ fn resolve(
         .or(own)
 }
 
-fn known_pairs(context: &Map<String, Value>, timelines: &[Vec<Event>]) -> HashMap<u32, u32> {
+fn known_pairs(processes: &[Process], timelines: &[Vec<Event>]) -> HashMap<u32, u32> {
     let mut pairs: HashMap<u32, u32> = timelines
         .iter()
         .flatten()
         .filter_map(|event| Some((event.pid?, event.rank?)))
         .collect();
-    pairs.extend(member(context, "pid").zip(member(context, "rank")));
+    pairs.extend(
+        processes
+            .iter()
+            .filter_map(|process| Some((process.pid, process.rank?))),
+    );
     pairs
-}
-
-fn member(context: &Map<String, Value>, name: &str) -> Option<u32> {
-    context
-        .get(name)
-        .and_then(Value::as_u64)
-        .and_then(|value| u32::try_from(value).ok())
 }
 
 /// `rank3.log`, `rank_3/stderr.txt`, `core.rank-3.zst`.

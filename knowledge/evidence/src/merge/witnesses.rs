@@ -47,6 +47,8 @@ pub struct Before {
     pub own_by_pid: FirstTwo,
     /// These whether or not they are first failures.
     pub watchdogs: Places<()>,
+    /// By GPU and code.
+    pub xids: Places<(Name, u32)>,
     pub elastic: Places<Name>,
     pub elastic_lines: Ranges,
     pub abort_lines: Ranges,
@@ -75,6 +77,7 @@ impl Before {
         let lines = lines(event);
         match &event.what {
             What::Watchdog(_) => self.watchdogs.add((), index),
+            What::Xid(xid) => self.xids.add((names.of(&xid.pci), xid.code), index),
             What::PythonException(_) => self.exceptions.add((artifact, event.rank), index),
             What::DataloaderWorker(worker) => self.workers.add(worker.pid, index),
             What::ElasticFailure(_) => {
@@ -95,7 +98,8 @@ impl Before {
             }
             _ => {}
         }
-        if event.primary {
+        // A test of the machine is made before or after, and what failed in the job follows from no test.
+        if event.primary && !matches!(event.what, What::Diagnostic(_)) {
             self.pass_failure(index, event, names);
         }
     }
@@ -209,7 +213,12 @@ fn is_failure_of_its_own(event: &Event) -> bool {
             exit.signal.as_deref().is_some_and(|signal| signal != "SIGTERM")
                 || exit.exit_code.is_some_and(|code| code > 0)
         }
-        What::Watchdog(_) | What::NcclWarning(_) | What::NcclError(_) | What::Rendezvous(_) => false,
+        What::Watchdog(_)
+        | What::NcclWarning(_)
+        | What::NcclError(_)
+        | What::Rendezvous(_)
+        | What::Diagnostic(_)
+        | What::CudaLog(_) => false,
         _ => true,
     }
 }

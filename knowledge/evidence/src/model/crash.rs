@@ -59,6 +59,23 @@ pub struct Crash {
     pub at: Option<Place>,
 }
 
+/// One process of a report that tells of several.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Process {
+    /// Process id.
+    pub pid: u32,
+    /// Rank in its job, where known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// How it ended, where that is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crash: Option<Crash>,
+    /// What the collector wrote down about it.
+    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
+    pub context: serde_json::Map<String, serde_json::Value>,
+}
+
 /// A binary mapped into a process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

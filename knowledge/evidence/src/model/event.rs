@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Autograd, CollectiveMismatch, CudaError, CudaOom, DataloaderWorker, DeviceAssert, Divergence, ElasticFailure,
-    FatalPythonError, GpuException, HostOom, Kernel, LastWords, NativeAbort, NcclError, NcclWarning, Place,
-    ProcessExit, PythonException, Rendezvous, Sanitizer, SharedMemory, SnapshotOom, Watchdog, Xid,
+    Autograd, CollectiveMismatch, CudaError, CudaLog, CudaOom, DataloaderWorker, DeviceAssert, Diagnostic, Divergence,
+    ElasticFailure, FatalPythonError, GpuException, HostOom, Kernel, LastWords, NativeAbort, NcclError, NcclWarning,
+    Place, ProcessExit, PythonException, Rendezvous, Sanitizer, SharedMemory, SnapshotOom, Watchdog, Xid,
 };
 
 /// Something that happened, with where it is written and, as far as known, when and to whom.
@@ -117,6 +117,8 @@ impl What {
             Self::Sanitizer(_) => "sanitizer",
             Self::Divergence(_) => "divergence",
             Self::LastWords(_) => "last-words",
+            Self::Diagnostic(_) => "diagnostic",
+            Self::CudaLog(_) => "cuda-log",
         }
     }
 }
@@ -173,4 +175,8 @@ pub enum What {
     Divergence(Divergence),
     /// The last lines of a log say why a program could not run.
     LastWords(LastWords),
+    /// A test of the machine did not pass.
+    Diagnostic(Diagnostic),
+    /// The CUDA driver's own log told of a call that failed.
+    CudaLog(CudaLog),
 }

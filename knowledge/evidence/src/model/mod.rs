@@ -3,25 +3,32 @@
 //! The JSON form is a public contract (the `evidence` member of a report document, and the facts a plugin reads).
 //! Every field is optional to a consumer; enums may grow.
 
+mod checks;
 mod collective;
+mod communicator;
 mod crash;
 mod event;
 mod gpu;
 mod memory;
 mod particulars;
 mod place;
+mod recorder;
+mod recorder_form;
 mod thread;
 mod usage;
 
 use serde::{Deserialize, Serialize};
 
+pub use checks::*;
 pub use collective::*;
+pub use communicator::*;
 pub use crash::*;
 pub use event::*;
 pub use gpu::*;
 pub use memory::*;
 pub use particulars::*;
 pub use place::*;
+pub use recorder::*;
 pub use thread::*;
 pub use usage::*;
 
@@ -44,16 +51,26 @@ pub struct Evidence {
     /// Memory over time in detail, one for each of those snapshots that has more than fits in its overview.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub memory_curves: Vec<MemoryCurve>,
-    /// The flight recorders of all ranks, matched.
+    /// What ranks did together, judged from `recorders` and `communicators` ([`crate::judge()`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collectives: Option<Collectives>,
+    /// The flight recorders. They are stored as a part of their own and are no member of the document: there may be
+    /// millions of entries, and what they say together is in `collectives`.
+    #[serde(skip)]
+    pub recorders: Vec<Recorder>,
+    /// What NCCL itself knew of its communicators, one entry for each moment at which somebody asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub communicators: Vec<Communicator>,
     /// One per GPU core dump and device.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gpu_cores: Vec<GpuCore>,
     /// All events in one order, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Event>,
-    /// What the collector wrote down: command, host, packages, GPUs, driver, limits.
+    /// The processes, where artifacts tell of more than one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<Process>,
+    /// What the collector wrote down: command, host, packages, GPUs, driver, limits. Of several processes' the first.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub context: serde_json::Map<String, serde_json::Value>,
 }

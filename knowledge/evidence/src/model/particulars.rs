@@ -277,7 +277,8 @@ pub struct NcclWarning {
     pub source: Option<String>,
     /// What it says.
     pub message: String,
-    /// `net-ib`, `net-socket`, `shm`, `version`, `cuda`, `duplicate-gpu`, `ras`, `path` or `other`.
+    /// `net-ib`, `net-socket`, `shm`, `version`, `cuda`, `duplicate-gpu`, `ras`, `path` or `other`; of what the RAS client
+    /// answered `ras-dead` or `ras-unresponsive`.
     pub family: String,
 }
 
@@ -386,6 +387,8 @@ pub struct Xid {
     pub message: String,
     /// Severity word of an `SXid`, such as `Fatal`.
     pub severity: Option<String>,
+    /// The Xid that this one follows from, where the driver says so.
+    pub caused_by: Option<u32>,
     /// How many equal lines (same device and code) followed each other.
     pub count: u64,
 }

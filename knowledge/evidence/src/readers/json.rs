@@ -13,15 +13,19 @@ const VALUES: usize = 2_000_000;
 
 /// Reads a whole artifact as one value.
 pub(super) fn read<T: DeserializeOwned>(input: &Input, limits: &Limits) -> Result<T, Problem> {
-    let stream = input.stream().map_err(|error| read_problem(&error))?;
-    let (text, torn) = text(stream, limits)?;
+    let (text, torn) = bytes(input, limits)?;
     match torn {
         Some(problem) => Err(problem),
         None => parse(&text),
     }
 }
 
-/// The text of an artifact, with what ended it early.
+/// The bytes of an artifact that is parsed as a whole, with what ended them early.
+pub(super) fn bytes(input: &Input, limits: &Limits) -> Result<(Vec<u8>, Option<Problem>), Problem> {
+    text(input.stream().map_err(|error| read_problem(&error))?, limits)
+}
+
+/// The text of a stream, with what ended it early.
 pub(super) fn text(stream: impl Read, limits: &Limits) -> Result<(Vec<u8>, Option<Problem>), Problem> {
     let mut text = Vec::new();
     let torn = stream
@@ -32,7 +36,7 @@ pub(super) fn text(stream: impl Read, limits: &Limits) -> Result<(Vec<u8>, Optio
         return Err(Problem::new(
             "limit-json-bytes",
             format!(
-                "the JSON artifact is longer than {} bytes and was not read",
+                "the artifact can only be parsed as a whole, is longer than {} bytes, and was not read",
                 limits.json_bytes
             ),
         ));
@@ -42,10 +46,15 @@ pub(super) fn text(stream: impl Read, limits: &Limits) -> Result<(Vec<u8>, Optio
 
 /// Parses a text that has no more values than can be held.
 pub(super) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Problem> {
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut left = VALUES;
-    let counted = count(text, &mut left);
-    if left == 0 {
+    parse_within(text, &mut left)
+}
+
+/// Parses a text that has fewer values than these.
+fn parse_within<T: DeserializeOwned>(text: &[u8], left: &mut usize) -> Result<T, Problem> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let counted = count(text, left);
+    if *left == 0 {
         return Err(Problem::new(
             "limit-json-values",
             format!("the JSON artifact has more than {VALUES} values and was not read"),
@@ -57,6 +66,31 @@ pub(super) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Problem> {
             format!("the JSON artifact does not parse ({error}): it may have been cut"),
         )
     })
+}
+
+/// The documents of a text that has several, one after the other, each with where it begins; and what ended them early.
+pub(super) fn documents(text: &[u8]) -> (Vec<(usize, serde_json::Value)>, Option<Problem>) {
+    let mut found = Vec::new();
+    let mut values = VALUES;
+    let mut at = 0;
+    loop {
+        let rest = text.get(at..).unwrap_or_default();
+        at += rest.len() - rest.trim_ascii_start().len();
+        let rest = rest.trim_ascii_start();
+        if rest.is_empty() {
+            return (found, None);
+        }
+        let mut ends = serde_json::Deserializer::from_slice(rest).into_iter::<serde::de::IgnoredAny>();
+        let whole = ends.next().is_some_and(|document| document.is_ok());
+        let document = rest
+            .get(..if whole { ends.byte_offset() } else { rest.len() })
+            .unwrap_or_default();
+        match parse_within(document, &mut values) {
+            Ok(value) => found.push((at, value)),
+            Err(problem) => return (found, Some(problem)),
+        }
+        at += document.len();
+    }
 }
 
 /// Counts the values down, holding none of them.

@@ -3,6 +3,7 @@
 use memchr::memmem;
 
 use super::page::data_head;
+use super::{bug_report, dcgm, nccl_inspector, nccl_ras, sanitizer_xml, torchcomms_log};
 use crate::ArtifactKind;
 
 /// What the artifact is whose first decompressed bytes are `head`.
@@ -16,7 +17,11 @@ pub fn detect(head: &[u8]) -> ArtifactKind {
             let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
             let known = json(text).or_else(|| page(text));
             known.unwrap_or_else(|| {
-                if is_text(head) {
+                if bug_report::is_report(text) {
+                    ArtifactKind::BugReport
+                } else if torchcomms_log::is_log(text) {
+                    ArtifactKind::TorchcommsLog
+                } else if is_text(head) {
                     ArtifactKind::Log
                 } else {
                     ArtifactKind::Unknown
@@ -83,8 +88,11 @@ fn pickle(head: &[u8]) -> ArtifactKind {
     }
 }
 
-/// A page with a memory snapshot in it; any other page is text.
+/// A page with a memory snapshot in it, or what a sanitizer wrote; any other page is text.
 fn page(text: &[u8]) -> Option<ArtifactKind> {
+    if sanitizer_xml::is_output(text) {
+        return Some(ArtifactKind::Sanitizer);
+    }
     let data = data_head(text)?;
     (matches!(data.as_slice(), [0x80, 2..=5, ..]) && pickle(&data) == ArtifactKind::MemorySnapshot)
         .then_some(ArtifactKind::MemorySnapshot)
@@ -101,6 +109,12 @@ fn json(text: &[u8]) -> Option<ArtifactKind> {
         Some(ArtifactKind::FlightRecorder)
     } else if contains_any(text, &["\"extraInfo\"", "\"py_callstack\""]) || is_plain_elastic_error(text) {
         Some(ArtifactKind::ElasticError)
+    } else if dcgm::is_report(text) {
+        Some(ArtifactKind::Diagnostic)
+    } else if nccl_ras::is_answer(text) {
+        Some(ArtifactKind::NcclRas)
+    } else if nccl_inspector::is_log(text) {
+        Some(ArtifactKind::NcclInspector)
     } else {
         None
     }

@@ -1,8 +1,11 @@
 //! One module per artifact format, and the one place that tells them apart.
 
+pub mod bug_report;
 pub mod context;
+pub mod dcgm;
 pub mod elastic;
 pub mod elf_core;
+mod events;
 pub mod flight_recorder;
 pub mod gpu_core;
 pub mod input;
@@ -11,10 +14,15 @@ mod kind;
 pub mod lines;
 pub mod memory_snapshot;
 pub mod minidump;
+pub mod nccl_inspector;
+pub mod nccl_ras;
+mod nvidia_smi;
 mod page;
 pub mod pickle;
 pub mod py_spy;
+pub mod sanitizer_xml;
 pub mod text;
+pub mod torchcomms_log;
 
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};
 
@@ -68,6 +76,12 @@ fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Lim
         ArtifactKind::MemorySnapshot => streamed(input, |stream| memory_snapshot::read(stream, input.name(), limits)),
         ArtifactKind::FlightRecorder => streamed(input, |stream| flight_recorder::read(stream, input.name(), limits)),
         ArtifactKind::Log if py_spy::is_dump(input.head()) => py_spy::read(input, limits),
+        ArtifactKind::NcclRas => nccl_ras::read(input, limits),
+        ArtifactKind::NcclInspector => nccl_inspector::read(input, limits),
+        ArtifactKind::TorchcommsLog => torchcomms_log::read(input, limits),
+        ArtifactKind::BugReport => bug_report::read(input, limits),
+        ArtifactKind::Diagnostic => dcgm::read(input, limits),
+        ArtifactKind::Sanitizer => sanitizer_xml::read(input, limits),
         ArtifactKind::GpuCore => gpu_core::read(input, limits),
         ArtifactKind::Log => text::read(input, limits),
         ArtifactKind::ElasticError => elastic::read(input, limits),

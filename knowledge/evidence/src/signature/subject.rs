@@ -54,7 +54,15 @@ const MESSAGE_WORDS: usize = 8;
 
 impl<'a> Subject<'a> {
     pub(super) fn of(evidence: &'a Evidence) -> Self {
-        let first = evidence.timeline.iter().find(|event| event.primary && !is_exit(event));
+        let failures = || {
+            evidence
+                .timeline
+                .iter()
+                .filter(|event| event.primary && !is_exit(event))
+        };
+        // A test of the machine is what a report is about where nothing else is.
+        let of_job = failures().find(|event| !matches!(event.what, What::Diagnostic(_)));
+        let first = of_job.or_else(|| failures().next());
         let fault = evidence.crash.as_ref().filter(|crash| {
             crash.signal.as_deref().is_some_and(|signal| FAULTS.contains(&signal))
                 && !is_consequence(crash, first, evidence)
@@ -393,6 +401,7 @@ fn event_part(event: &Event) -> String {
             let object = kernel.object.as_deref().map(module_name).unwrap_or_default();
             format!("kernel {} {object}", kernel.family).trim_end().to_owned()
         }
+        What::Diagnostic(check) => format!("{} test {}", check.tool, check.test),
         What::Sanitizer(report) if report.tool == "compute-sanitizer" => {
             let function = report.function.as_deref().map(normalized_function).unwrap_or_default();
             format!("{} {} {function}", report.tool, report.error)

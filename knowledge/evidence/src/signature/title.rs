@@ -43,7 +43,9 @@ pub fn title(evidence: &Evidence) -> String {
         }
         Subject::Divergence(verdict) => {
             let kind = verdict.kind.replace('-', " ");
-            if verdict.point_to_point {
+            if verdict.operation.is_empty() {
+                format!("{kind}: {}", verdict.detail)
+            } else if verdict.point_to_point {
                 format!("{kind} at a send and its receive: {}", verdict.detail)
             } else {
                 format!("{kind} at collective {}: {}", verdict.sequence, verdict.detail)

@@ -28,6 +28,11 @@ fn fixture(path: &str) -> Vec<u8> {
     std::fs::read(folder.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+fn labelled(path: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
+    std::fs::read(folder.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
 fn first_in(folder: &str) -> Vec<u8> {
     let at = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")
@@ -77,6 +82,36 @@ fn samples() -> Vec<Sample> {
             Core::small(EM_AARCH64).bytes(),
         ),
         sample("GPU core", ArtifactKind::GpuCore, gpu_cores::sample()),
+        sample(
+            "test of the machine",
+            ArtifactKind::Diagnostic,
+            labelled("hw-dcgm-faulty-memory/dcgmi-diag-r3.json"),
+        ),
+        sample(
+            "sanitizer's XML",
+            ArtifactKind::Sanitizer,
+            labelled("ima-sanitizer-xml-out-of-bounds/memcheck.xml"),
+        ),
+        sample(
+            "RAS",
+            ArtifactKind::NcclRas,
+            labelled("dist-ras-json-dead/ncclras.json"),
+        ),
+        sample(
+            "Inspector",
+            ArtifactKind::NcclInspector,
+            labelled("none-inspector-healthy/node-9-pid5100.log"),
+        ),
+        sample(
+            "torchcomms log",
+            ArtifactKind::TorchcommsLog,
+            labelled("dist-clog-rank-missing/clog_rank_0.log"),
+        ),
+        sample(
+            "bug report",
+            ArtifactKind::BugReport,
+            labelled("hw-bug-report-ecc/nvidia-bug-report.log"),
+        ),
     ]
 }
 
@@ -135,8 +170,14 @@ fn cut_anywhere() {
         for piece in 0..PIECES {
             let length = bytes.len() * piece / PIECES;
             let reading = survive(name, &format!("cut at {length}"), &bytes[..length]);
-            // Any part of a text is a text.
-            let is_named = !reading.problems.is_empty() || reading.kind == Some(ArtifactKind::Log);
+            // Any part of a text is a text, and what is written line by line may end with any of them.
+            let by_line = [
+                ArtifactKind::Log,
+                ArtifactKind::NcclInspector,
+                ArtifactKind::TorchcommsLog,
+                ArtifactKind::BugReport,
+            ];
+            let is_named = !reading.problems.is_empty() || reading.kind.is_some_and(|kind| by_line.contains(&kind));
             assert!(
                 is_named,
                 "{name}: nothing is said when it is cut at {length} of {}",

@@ -5,17 +5,20 @@
 use std::path::Path;
 
 use whycrash_evidence::model::{Collectives, EntryState, Peers, Progress, Recorder, RecorderEntry, RecorderGroup};
-use whycrash_evidence::readers::flight_recorder::match_ranks;
-use whycrash_evidence::{Evidence, title};
+use whycrash_evidence::{Evidence, match_ranks, title};
 
-use crate::recorders::{CORPUS, FIXTURES, folder, said};
+use crate::recorders::{CORPUS, FIXTURES, recorders, said};
 use EntryState::{Completed, Scheduled};
 
 /// The labelled cases among them are in the corpus.
 fn exchange(kind: &str) -> Collectives {
+    match_ranks(&exchange_recorders(kind))
+}
+
+fn exchange_recorders(kind: &str) -> Vec<Recorder> {
     let labelled = Path::new(CORPUS).join(format!("dist-exchange-{kind}-gloo"));
     let other = Path::new(FIXTURES).join("exchanges").join(kind);
-    folder(if labelled.exists() { &labelled } else { &other }, "")
+    recorders(if labelled.exists() { &labelled } else { &other }, "")
 }
 
 #[test]
@@ -141,12 +144,9 @@ fn a_circle_of_waiting_ranks_is_named_as_one() {
 #[test]
 fn a_rank_without_a_recorder_may_be_the_one() {
     let with = |kind: &str, ranks: &[u32]| {
-        let recorders = exchange(kind).recorders.into_iter();
-        match_ranks(
-            recorders
-                .filter(|recorder| ranks.contains(&recorder.rank.unwrap()))
-                .collect(),
-        )
+        let mut recorders = exchange_recorders(kind);
+        recorders.retain(|recorder| ranks.contains(&recorder.rank.unwrap()));
+        match_ranks(&recorders)
     };
     assert_eq!(said(&with("healthy", &[0, 2])), [""; 0]);
     assert_eq!(said(&with("no-receive", &[1, 2])), [""; 0]);
@@ -158,19 +158,19 @@ fn a_rank_without_a_recorder_may_be_the_one() {
 /// Of several dumps of a rank the latest counts, however much the others hold.
 #[test]
 fn an_earlier_dump_of_a_rank_does_not_count() {
-    let mut recorders = exchange("no-receive").recorders;
+    let mut recorders = exchange_recorders("no-receive");
     let mut early = recorders[1].clone();
     early.entries.truncate(3);
     recorders.insert(0, early);
-    assert_eq!(said(&match_ranks(recorders)), ["missing-rank 0:7 [1]"]);
+    assert_eq!(said(&match_ranks(&recorders)), ["missing-rank 0:7 [1]"]);
 }
 
 /// A dump that was cut off lacks its latest entries: its rank is not to blame for that.
 #[test]
 fn a_rank_whose_dump_was_cut_off_is_not_blamed() {
-    let mut recorders = exchange("no-receive").recorders;
+    let mut recorders = exchange_recorders("no-receive");
     recorders[1].entries.truncate(3);
-    assert_eq!(said(&match_ranks(recorders)), [""; 0]);
+    assert_eq!(said(&match_ranks(&recorders)), [""; 0]);
 }
 
 /// One operation: its record, its number among sends and receives, what it is and how far it came.
@@ -248,13 +248,13 @@ fn parts_of_a_batch_end_with_it() {
         assert!(peer < 2);
         nccl(rank, &[0, 1], &made, (count, count))
     };
-    let healthy = match_ranks(vec![batches(0, Completed, 4), batches(1, Completed, 4)]);
+    let healthy = match_ranks(&[batches(0, Completed, 4), batches(1, Completed, 4)]);
     assert_eq!(said(&healthy), [""; 0]);
-    let stuck = match_ranks(vec![batches(0, Scheduled, 4), batches(1, Completed, 3)]);
+    let stuck = match_ranks(&[batches(0, Scheduled, 4), batches(1, Completed, 3)]);
     assert_eq!(stuck.culprits, [1], "{:?}", said(&stuck));
     // What closed it is not listed any more: nothing is open.
     let active: Vec<Made> = vec![(3, 2, "send 0->1", Scheduled), (4, 2, "recv 0<-1", Scheduled)];
-    let torn = match_ranks(vec![nccl(0, &[0, 1], &active, (2, 2)), nccl(1, &[0, 1], &[], (2, 2))]);
+    let torn = match_ranks(&[nccl(0, &[0, 1], &active, (2, 2)), nccl(1, &[0, 1], &[], (2, 2))]);
     assert_eq!(said(&torn), [""; 0]);
 }
 
@@ -276,7 +276,7 @@ fn what_order_can_not_tell_is_not_said() {
         nccl(1, &[0, 1, 2], &peer, (21, 20)),
         nccl(2, &[0, 1, 2], &[], (9, 9)),
     ];
-    assert_eq!(said(&match_ranks(ranks)), [""; 0]);
+    assert_eq!(said(&match_ranks(&ranks)), [""; 0]);
 
     let ahead = nccl(0, &[4, 7], &[(70, 31, "send 0->1", Scheduled)], (31, 30));
     let ahead = Recorder { rank: Some(4), ..ahead };
@@ -284,14 +284,14 @@ fn what_order_can_not_tell_is_not_said() {
         rank: Some(7),
         ..nccl(1, &[4, 7], &[], (30, 30))
     };
-    let collectives = match_ranks(vec![ahead.clone(), behind.clone()]);
+    let collectives = match_ranks(&[ahead.clone(), behind.clone()]);
     assert_eq!(said(&collectives), ["missing-rank 5:31 [7]"]);
     let further = nccl(1, &[4, 7], &[], (31, 31));
     let further = Recorder {
         rank: Some(7),
         ..further
     };
-    assert_eq!(said(&match_ranks(vec![ahead, further])), [""; 0]);
+    assert_eq!(said(&match_ranks(&[ahead, further])), [""; 0]);
 }
 
 /// Two groups of one name on other ranks are two groups.
@@ -307,7 +307,7 @@ fn groups_of_one_name_are_told_apart() {
         nccl(2, &[2, 3], &open, (1, 0)),
         nccl(3, &[2, 3], &other, (2, 0)),
     ];
-    let collectives = match_ranks(ranks);
+    let collectives = match_ranks(&ranks);
     assert_eq!(said(&collectives), ["missing-rank 5:2 [2]"]);
     assert_eq!(collectives.culprits, [2]);
 }
@@ -344,7 +344,7 @@ fn who_waits_for_a_waiting_rank_is_told_last() {
         seen_ns: 5_000_000,
         ..RecorderEntry::default()
     });
-    let collectives = match_ranks(ranks);
+    let collectives = match_ranks(&ranks);
     assert_eq!(said(&collectives), ["missing-rank 6:9 [2]", "missing-rank 5:1 [1]"]);
     assert_eq!(collectives.culprits, [2]);
 }

@@ -4,6 +4,8 @@
 
 mod blocks;
 mod bombs;
+mod checks;
+mod communicators;
 mod core_builder;
 mod cores;
 mod damage;

@@ -349,6 +349,53 @@ fn the_most_direct_witness_tells_how_it_ended() {
     assert_eq!(fine.timeline[0].rank, Some(2));
 }
 
+/// Two ranks' folders given together: each process keeps what was written down about it, and none takes the other's place.
+#[test]
+fn what_is_known_of_several_processes_stays_apart() {
+    let context = |pid: u32, rank: u32, host: &str, signal: Option<&str>| {
+        json!({"whycrash_context": 1, "command": ["python", "t.py"], "pid": pid, "rank": rank, "host": host,
+            "exit": {"signal": signal, "code": signal.is_none().then_some(1)}})
+        .to_string()
+    };
+    let first = context(70, 0, "node-a", Some("SIGABRT"));
+    let second = context(81, 1, "node-b", None);
+    let log = "(Worker pid=81) Traceback (most recent call last):\n(Worker pid=81)   File \"t.py\", line 3, in f\n\
+               (Worker pid=81) ValueError: x\n";
+    let evidence = merged(&[
+        ("a/context.json", &first),
+        ("b/context.json", &second),
+        ("train.log", log),
+    ]);
+    let told: Vec<_> = evidence
+        .processes
+        .iter()
+        .map(|process| {
+            let crash = process.crash.as_ref().unwrap();
+            (
+                process.pid,
+                process.rank,
+                process.context["host"].as_str().unwrap(),
+                crash.signal.as_deref(),
+                crash.exit_code,
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (70, Some(0), "node-a", Some("SIGABRT"), None),
+            (81, Some(1), "node-b", None, Some(1)),
+        ]
+    );
+    assert_eq!(evidence.context["host"], "node-a", "the first stands");
+    let raised = evidence.timeline.iter().find(|event| kind(event) == "python-exception");
+    assert_eq!(raised.unwrap().rank, Some(1), "by its process id");
+    assert!(
+        merged(&[("context.json", &first)]).processes.is_empty(),
+        "one process is the report's"
+    );
+}
+
 #[test]
 fn damaged_contexts_are_named() {
     for (text, code) in [

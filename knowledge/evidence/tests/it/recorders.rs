@@ -4,14 +4,19 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use whycrash_evidence::model::{Collectives, EntryState, Evidence, Recorder, RecorderEntry, RecorderGroup};
-use whycrash_evidence::readers::flight_recorder::{match_ranks, read as read_recorder};
-use whycrash_evidence::{Artifact, ArtifactKind, Limits, merge, read};
+use whycrash_evidence::readers::flight_recorder::read as read_recorder;
+use whycrash_evidence::{Artifact, ArtifactKind, Limits, match_ranks, merge, read};
 
 pub(crate) const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus");
 pub(crate) const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/flight_recorder");
 
-/// The merged recorders of a folder's files with these names' endings.
+/// What the recorders of a folder's files with these names' endings say together.
 pub(crate) fn folder(folder: &Path, ending: &str) -> Collectives {
+    match_ranks(&recorders(folder, ending))
+}
+
+/// The recorders of a folder's files with these names' endings.
+pub(crate) fn recorders(folder: &Path, ending: &str) -> Vec<Recorder> {
     let mut files: Vec<PathBuf> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let name = |file: &Path| file.file_name().unwrap().to_string_lossy().into_owned();
@@ -26,7 +31,7 @@ pub(crate) fn folder(folder: &Path, ending: &str) -> Collectives {
             reading.evidence
         })
         .collect();
-    merge(parts, serde_json::Map::new()).collectives.unwrap()
+    merge(parts, serde_json::Map::new()).recorders
 }
 
 pub(crate) fn said(collectives: &Collectives) -> Vec<String> {
@@ -85,10 +90,7 @@ fn json_and_pickle_agree() {
             "{case}"
         );
         let both = folder(&Path::new(FIXTURES).join(case), "");
-        assert_eq!(
-            both.recorders, pickle.recorders,
-            "of two dumps of one rank the one with stacks counts"
-        );
+        assert_eq!(both, pickle, "of two dumps of one rank the one with stacks counts");
     }
     let json = folder(&Path::new(FIXTURES).join("op_json"), "");
     assert_eq!(said(&json), ["missing-rank 0:4 [2]"]);
@@ -97,7 +99,7 @@ fn json_and_pickle_agree() {
 
 #[test]
 fn a_whole_recorder_is_read() {
-    let recorders = folder(&Path::new(FIXTURES).join("gloo_exc"), ".pickle").recorders;
+    let recorders = recorders(&Path::new(FIXTURES).join("gloo_exc"), ".pickle");
     let last = recorders[0].entries.last().unwrap();
     assert_eq!((recorders[0].rank, recorders[0].version.as_str()), (Some(0), "2.10"));
     assert_eq!(
@@ -126,7 +128,7 @@ fn the_rank_is_in_the_name() {
         ("trace.pickle", None),
     ] {
         let reading = read_recorder(dump.as_slice(), name, &Limits::default());
-        assert_eq!(reading.evidence.collectives.unwrap().recorders[0].rank, rank, "{name}");
+        assert_eq!(reading.evidence.recorders[0].rank, rank, "{name}");
         assert_eq!(
             reading.problems.iter().any(|problem| problem.code == "no-rank"),
             rank.is_none(),
@@ -249,7 +251,7 @@ fn rings_and_states_are_told_apart() {
             vec![],
         ),
     ] {
-        let collectives = match_ranks(ranks.to_vec());
+        let collectives = match_ranks(&ranks);
         assert_eq!(said(&collectives), verdicts, "{what}");
         assert_eq!(collectives.culprits, culprits, "{what}");
     }

@@ -59,6 +59,7 @@ fn every_report_of_the_corpus_is_loaded_as_it_was_read() {
     for (case, input) in corpus() {
         let report = reader.read(&input);
         let expected = (json(&report.head), json(&report.evidence), all_lines(&report));
+        let recorders = report.evidence.recorders.clone();
         artifacts += report.head.artifacts.iter().map(|artifact| artifact.bytes).sum::<u64>();
         let folder = tempfile::tempdir().unwrap();
         report.store(folder.path()).unwrap();
@@ -67,6 +68,10 @@ fn every_report_of_the_corpus_is_loaded_as_it_was_read() {
         let loaded = Report::load(&Parts::of_folder(folder.path()).unwrap()).unwrap();
         assert_eq!(json(&loaded.head), expected.0, "{case}");
         assert!(json(&loaded.evidence) == expected.1, "the evidence of {case} changed");
+        assert!(
+            loaded.evidence.recorders == recorders,
+            "the recorders of {case} changed"
+        );
         assert!(all_lines(&loaded) == expected.2, "the text of {case} changed");
     }
     println!("{evidence} bytes of evidence for {artifacts} bytes of artifacts");
@@ -74,6 +79,27 @@ fn every_report_of_the_corpus_is_loaded_as_it_was_read() {
         evidence * 4 <= artifacts,
         "{evidence} bytes of evidence for {artifacts}"
     );
+}
+
+/// Each rank's recorder in a report of its own, sent whenever: what is stored of them is judged as if they had come together.
+#[test]
+fn what_ranks_sent_apart_is_judged_together_from_what_is_stored() {
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/dist-op-mismatch-gloo");
+    let reader = reader();
+    let together = reader.read(&input(files(&case))).evidence.collectives.unwrap();
+    assert_eq!(together.culprits, [2]);
+    let apart = files(&case).into_iter().map(|file| {
+        let folder = tempfile::tempdir().unwrap();
+        reader.read(&input(vec![file])).store(folder.path()).unwrap();
+        Report::load(&Parts::of_folder(folder.path()).unwrap())
+            .unwrap()
+            .evidence
+    });
+    let apart: Vec<_> = apart.collect();
+    assert!(apart.len() > 2);
+    assert!(apart.iter().all(|one| one.collectives.as_ref().unwrap() != &together));
+    let recorders: Vec<_> = apart.into_iter().flat_map(|one| one.recorders).collect();
+    assert_eq!(whycrash_evidence::judge(&recorders, &[]), Some(together));
 }
 
 #[test]

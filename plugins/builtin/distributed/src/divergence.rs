@@ -1,4 +1,5 @@
-//! What the flight recorders of the ranks say when they are laid side by side: the first collective that does not match.
+//! What ranks did together, as their flight recorders and NCCL's own counts tell: the first collective that does not match, or
+//! the rank that is gone or did not move.
 
 use whycrash_plugin::facts::Verdict;
 use whycrash_plugin::{Citation, Diagnosis, Finding, Report};
@@ -33,7 +34,13 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         Some((index, verdict, cause))
     });
     if let Some((index, verdict, cause)) = mismatch {
-        let finding = Finding::new(cause, 0.94).because(if verdict.point_to_point {
+        let finding = Finding::new(cause, 0.94).because(if verdict.operation.is_empty() {
+            format!(
+                "In {} the ranks did not start the same operations, and none of them went on: {}.",
+                group(verdict),
+                verdict.detail
+            )
+        } else if verdict.point_to_point {
             format!(
                 "In {}, what one rank sent is not what the other asked for: {}.",
                 group(verdict),
@@ -53,13 +60,66 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
     if somebody_failed(report) {
         return None;
     }
-    if let Some((index, verdict)) = of_kind("missing-rank") {
+    if let Some((index, verdict)) = of_kind("dead-rank") {
+        return Some(dead(report, index, verdict));
+    }
+    if let Some((index, verdict)) = of_kind("missing-rank").or_else(|| of_kind("behind-rank")) {
         return Some(missing(report, &verdicts, index, verdict));
+    }
+    if let Some((index, verdict)) = of_kind("unresponsive-rank") {
+        return Some(silent(report, index, verdict));
+    }
+    if let Some(next) = once_behind(report) {
+        return Some(next);
     }
     // All are there and it never ended: nothing is wrong with who called what.
     let timed_out = report.events(Some("watchdog"), 0, 64).iter().any(counts);
     let (index, verdict) = of_kind("not-completed").filter(|_| timed_out)?;
     Some(unfinished(report, index, verdict))
+}
+
+/// A process that NCCL itself gave up.
+fn dead(report: &Report, index: usize, verdict: &Verdict) -> Diagnosis {
+    let finding = Finding::new("dist-dead-peer", 0.86)
+        .titled(format!("{} died", capital(&ranks(&verdict.ranks))))
+        .because(format!(
+            "{}. NCCL says so after it could not reach the process for a minute. The others only wait for it: why it died, its own \
+             log, its core and the kernel's log of its host tell.",
+            verdict.detail
+        ))
+        .cite_all(proof(report, index));
+    Diagnosis::from(finding).collect(
+        &format!("what {} left on its host", ranks(&verdict.ranks)),
+        "its log, its core, and dmesg of that host around the time",
+        ["host-oom-killer", "hw-fell-off-bus", "seg-fault"],
+    )
+}
+
+/// A process that does not answer and is not given up: stopped, stuck in the kernel, or not to be reached.
+fn silent(report: &Report, index: usize, verdict: &Verdict) -> Diagnosis {
+    let finding = Finding::new("dist-rank-missing", 0.6)
+        .titled(format!("{} does not answer", capital(&ranks(&verdict.ranks))))
+        .because(format!(
+            "{}. It is stopped, stuck, dead since less than a minute, or its host can not be reached: the others wait for it.",
+            verdict.detail
+        ))
+        .cite_all(proof(report, index));
+    Diagnosis::from(finding).collect(
+        "a second answer of NCCL's RAS, and the process itself",
+        "`ncclras -v` a minute later says whether it is dead; `cat /proc/PID/status /proc/PID/stack` on its host whether it is stopped",
+        ["dist-dead-peer", "dist-gil-hang", "hang-no-progress"],
+    )
+}
+
+/// Counts that differ at one moment prove nothing, and a second moment does.
+fn once_behind(report: &Report) -> Option<Diagnosis> {
+    let behind: Vec<u32> = report.get("collectives.behind_once")?;
+    let next = Diagnosis::nothing().collect(
+        "a second answer of NCCL's RAS",
+        "`ncclras -f json` twice, ten seconds apart: whoever is behind in both with the same counts holds the others up",
+        ["dist-op-mismatch", "dist-rank-missing", "dist-slow-rank-not-hang"],
+    );
+    (!behind.is_empty()).then_some(next)
 }
 
 /// Every rank is in the collective, and it does not end.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::node::{Node, cut};
-use crate::model::{EntryState, Peers, Progress, Recorder, RecorderEntry, RecorderGroup};
+use crate::model::{EntryState, GROUPS, Peers, Progress, Recorder, RecorderEntry, RecorderGroup};
 use crate::{Limits, Problem};
 
 /// Frames kept of one stack.
@@ -13,8 +13,6 @@ const FRAMES: usize = 32;
 const NAME_BYTES: usize = 1024;
 /// Bytes kept of the sizes or types of one operation: room for some two hundred tensors.
 const SHAPE_BYTES: usize = 4096;
-/// Process groups of one rank.
-pub(super) const GROUPS: usize = 4096;
 /// Bytes that a rank takes where a group lists it, as it is written.
 const RANK_BYTES: usize = 16;
 

@@ -1,15 +1,10 @@
-//! Reads NCCL flight recorder dumps, and matches those of all ranks.
+//! Reads NCCL flight recorder dumps.
 //!
-//! Each rank writes what it handed to the collective library lately. One dump alone says where its rank stands; only
-//! together they say who is missing: [`read`] gives the recorder of one rank, [`match_ranks`] the verdicts of all.
+//! Each rank writes what it handed to the collective library lately. What all of them say together is judged elsewhere
+//! ([`crate::judge()`]).
 
-mod alignment;
 mod dump;
-mod exchanges;
-mod groups;
-mod matching;
 mod node;
-mod waiting;
 
 use std::io::{BufRead, Read};
 
@@ -18,8 +13,6 @@ use crate::readers::pickle::{self, Keep};
 use crate::readers::{Reading, json as whole_json};
 use crate::{ArtifactKind, Limits, Problem};
 use node::Node;
-
-pub use matching::match_ranks;
 
 /// Reads the dump of one rank from its uncompressed bytes; the rank is in `name`, the artifact's.
 pub fn read(mut input: impl BufRead, name: &str, limits: &Limits) -> Reading {
@@ -36,7 +29,7 @@ pub fn read(mut input: impl BufRead, name: &str, limits: &Limits) -> Reading {
         problems.push(Problem::new("no-rank", message));
     }
     let evidence = Evidence {
-        collectives: Some(match_ranks(vec![recorder])),
+        recorders: vec![recorder],
         ..Evidence::default()
     };
     Reading {

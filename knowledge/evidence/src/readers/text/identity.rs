@@ -178,6 +178,11 @@ fn particulars(what: &What, to: &mut Folding) {
                 .hash(to);
             words(&report.error, 0, to);
         }
+        What::Diagnostic(check) => (&check.test, &check.entity, check.entity_id, check.error, &check.status).hash(to),
+        What::CudaLog(log) => {
+            (&log.call, log.code).hash(to);
+            words(&log.message, CODE, to);
+        }
         What::Divergence(divergence) => (&divergence.quantity, &divergence.value).hash(to),
         What::LastWords(last) => {
             last.family.hash(to);

@@ -55,6 +55,8 @@ pub struct Path {
     told: Vec<Told>,
     /// They also recorded a stack, which no earlier path had.
     has_stack: bool,
+    /// They also recorded the state of something, of which each time counts.
+    has_state: bool,
     /// The stream's name.
     pub stream: String,
     /// Who writes, and when the first line was written.
@@ -84,6 +86,7 @@ impl Path {
         self.numbers.clear();
         self.stream.clone_from(&origin.stream);
         self.has_stack = false;
+        self.has_state = false;
         self.writer = identity::writer(origin);
         self.stamp.clone_from(&origin.stamp);
         self.taken_bytes = 0;
@@ -96,6 +99,7 @@ impl Path {
         }
         sink.told.clear();
         self.has_stack |= std::mem::take(&mut sink.has_new_stack);
+        self.has_state |= std::mem::take(&mut sink.has_new_state);
     }
 
     /// Bytes of its lines that wait.
@@ -264,7 +268,7 @@ impl Known {
     /// Remembers a path that the grammars have read to its end. It ended before a line of shape `before`, or with its own last
     /// line.
     pub fn learn(&mut self, path: &Path, before: Option<u64>) {
-        if !path.is_short() || self.instances >= INSTANCES {
+        if !path.is_short() || path.has_state || self.instances >= INSTANCES {
             return;
         }
         if let Some(shape) = before

@@ -85,10 +85,33 @@ const OPEN_BYTES: usize = 16 << 20;
 /// Bytes of lines, over all streams, that wait until it is certain that they were read before.
 const HELD_BYTES: usize = 8 << 20;
 
+/// Which lines of a text are read. Every line is offered once, in order.
+pub(super) trait LineFilter {
+    /// Whether the line is read.
+    fn takes(&mut self, line: &[u8]) -> bool;
+}
+
+/// All of them.
+struct Every;
+
+impl LineFilter for Every {
+    fn takes(&mut self, _: &[u8]) -> bool {
+        true
+    }
+}
+
 /// Reads a text artifact.
 pub fn read(input: &Input, limits: &Limits) -> Reading {
+    read_filtered(input, limits, &mut Every)
+}
+
+/// Reads those lines of a text artifact that the filter takes.
+pub(super) fn read_filtered(input: &Input, limits: &Limits, filter: &mut impl LineFilter) -> Reading {
     let mut reader = TextReader::new(input.name(), limits);
-    let torn = input.stream().and_then(|stream| reader.read_all(stream, limits)).err();
+    let torn = input
+        .stream()
+        .and_then(|stream| reader.read_all(stream, limits, filter))
+        .err();
     let mut reading = reader.finish();
     reading.problems.extend(torn.as_ref().map(read_problem));
     reading
@@ -97,7 +120,7 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
 /// Reads text that is part of something else.
 pub(super) fn read_str(name: &str, text: &str, limits: &Limits) -> Reading {
     let mut reader = TextReader::new(name, limits);
-    let torn = reader.read_all(text.as_bytes(), limits).err();
+    let torn = reader.read_all(text.as_bytes(), limits, &mut Every).err();
     let mut reading = reader.finish();
     reading.problems.extend(torn.as_ref().map(read_problem));
     reading
@@ -161,7 +184,7 @@ impl<'a> TextReader<'a> {
         }
     }
 
-    fn read_all(&mut self, stream: impl BufRead, limits: &Limits) -> io::Result<()> {
+    fn read_all(&mut self, stream: impl BufRead, limits: &Limits, filter: &mut impl LineFilter) -> io::Result<()> {
         let mut stream = stream.take(limits.text_bytes.saturating_add(1));
         let mut raw = Vec::new();
         let mut bytes = 0;
@@ -178,6 +201,9 @@ impl<'a> TextReader<'a> {
                 break;
             }
             self.number += 1;
+            if !filter.takes(&raw) {
+                continue;
+            }
             if read.cut {
                 self.cuts.line(self.number);
             }
@@ -223,7 +249,8 @@ impl<'a> TextReader<'a> {
         if text.len() < cleaned.len() {
             self.cuts.line(number);
         }
-        let line = Line::new(number, text);
+        let mut line = Line::new(number, text);
+        line.origin.rank = line.origin.rank.or(self.sink.section_rank);
         self.numbers.clear();
         let shape = shape::shape(line.text, &mut self.numbers);
         let seen = Seen {
@@ -370,6 +397,7 @@ impl<'a> TextReader<'a> {
         });
         self.sink.told.clear();
         self.sink.has_new_stack = false;
+        self.sink.has_new_state = false;
         let was_open = !blocks.is_empty();
         let taken = stream::offer(&mut blocks, line, &mut self.sink);
         if was_open && blocks.is_empty() && taken.by == 0 {
@@ -453,6 +481,7 @@ impl<'a> TextReader<'a> {
         let refused = self.allowance.refused;
         reading.problems.extend(self.cuts.problems(limits.line_bytes, refused));
         reading.problems.append(&mut self.problems);
+        reading.evidence.communicators = self.sink.take_communicators();
         let (events, threads, problems) = self.sink.finish();
         reading.problems.extend(problems);
         reading.evidence.timeline = events;

@@ -8,7 +8,7 @@ use super::known::Told;
 use super::prefix::Origin;
 use super::time::{Stamp, Time};
 use super::{identity, progress};
-use crate::model::{Event, Place, Thread, ThreadId, What};
+use crate::model::{Communicator, Event, Place, Thread, ThreadId, What};
 use crate::{Limits, Problem};
 
 /// Longest [`Event::text`].
@@ -35,10 +35,14 @@ pub struct Sink<'a> {
     pub newest_line: u64,
     /// What ended before this line was followed by progress.
     pub settled: u64,
+    /// The rank whose answer the text is in, where one text has the answers of several.
+    pub section_rank: Option<u32>,
     /// What was told since somebody last looked.
     pub told: Vec<Told>,
     /// Whether a stack was recorded since then.
     pub has_new_stack: bool,
+    /// Whether the state of something was recorded since then.
+    pub has_new_state: bool,
     labels: HashMap<&'static str, usize>,
     known_events: HashMap<u64, Repeated>,
     known_stacks: HashMap<u64, ThreadId>,
@@ -52,6 +56,7 @@ pub struct Sink<'a> {
     is_full: bool,
     /// What grammars know and can not read: the first of each kind.
     unread: Vec<Problem>,
+    communicators: Vec<Communicator>,
 }
 
 /// Events that are the same thing told again: one for all times that it was survived, and one for those since then.
@@ -83,8 +88,10 @@ impl<'a> Sink<'a> {
             threads: Vec::new(),
             newest_line: 0,
             settled: 0,
+            section_rank: None,
             told: Vec::new(),
             has_new_stack: false,
+            has_new_state: false,
             labels: HashMap::new(),
             known_events: HashMap::new(),
             known_stacks: HashMap::new(),
@@ -94,6 +101,7 @@ impl<'a> Sink<'a> {
             at_end: false,
             is_full: false,
             unread: Vec::new(),
+            communicators: Vec::new(),
         }
     }
 
@@ -324,6 +332,31 @@ impl<'a> Sink<'a> {
         }
         self.is_full |= !fits || of_kind.kept >= count;
         has_room && fits
+    }
+
+    /// Records the states of communicators, as far as there is room for their ranks.
+    pub fn communicators(&mut self, states: Vec<Communicator>) {
+        self.has_new_state = true;
+        let ranks = |state: &Communicator| state.ranks.len() + state.missing.len() + 1;
+        let held: usize = self.communicators.iter().map(ranks).sum();
+        let mut left = self.limits.recorder_ranks.saturating_sub(held);
+        for state in states {
+            let Some(less) = left.checked_sub(ranks(&state)) else {
+                let message = "the answers of NCCL name more ranks than any job has: some are left out";
+                self.problem(Problem::new("limit-recorder", message));
+                return;
+            };
+            left = less;
+            self.communicators.push(Communicator {
+                artifact: self.artifact.to_owned(),
+                ..state
+            });
+        }
+    }
+
+    /// Takes the states that were recorded.
+    pub fn take_communicators(&mut self) -> Vec<Communicator> {
+        std::mem::take(&mut self.communicators)
     }
 
     /// The events in the order of their lines, with what was counted since they were recorded, and all stacks.

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use serde_json::Map;
 use whycrash_bench::artifacts;
-use whycrash_evidence::model::Collectives;
-use whycrash_evidence::{Artifact, Limits, merge};
+use whycrash_evidence::model::{Collectives, Recorder};
+use whycrash_evidence::{Artifact, Limits, match_ranks};
 
 use crate::Context;
 use crate::table::{Score, Table};
@@ -45,7 +44,8 @@ pub fn compare(context: &Context) -> Result<Table> {
         if !context.wants(&job.name) {
             continue;
         }
-        let found = read(&job.dumps);
+        let recorders = read(&job.dumps);
+        let found = match_ranks(&recorders);
         let mut reports: Vec<Report> = reports(&std::fs::read_to_string(&job.analyzer)?).collect();
         let all = reports.len();
         reports.retain(|report| !report.is_point_to_point);
@@ -59,7 +59,7 @@ pub fn compare(context: &Context) -> Result<Table> {
             ));
         }
         reports.retain(|report| {
-            let disproved = report.is_disproved_by(&found);
+            let disproved = report.is_disproved_by(&recorders);
             if disproved {
                 table.note(format!(
                     "on purpose: {}: torchfrtrace misses ranks {:?} in {} of group {}, whose own recorders say that they completed it",
@@ -148,12 +148,13 @@ fn with_prefix(folder: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
     Ok(artifacts::files(folder)?.into_iter().filter(is_dump).collect())
 }
 
-fn read(dumps: &[PathBuf]) -> Collectives {
-    let parts = dumps.iter().map(|path| {
+fn read(dumps: &[PathBuf]) -> Vec<Recorder> {
+    let parts = dumps.iter().flat_map(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        whycrash_evidence::read(&Artifact::new(name, path), &Limits::default()).evidence
+        let reading = whycrash_evidence::read(&Artifact::new(name, path), &Limits::default());
+        reading.evidence.recorders
     });
-    merge(parts.collect(), Map::new()).collectives.unwrap_or_default()
+    parts.collect()
 }
 
 /// Ours, with the ranks that are missing.
@@ -217,9 +218,9 @@ struct Report {
 impl Report {
     /// True when each rank it misses has written itself that it completed the collective: a recorder may list only what
     /// is still active, which the analyzer takes for all there was.
-    fn is_disproved_by(&self, found: &Collectives) -> bool {
+    fn is_disproved_by(&self, recorders: &[Recorder]) -> bool {
         let has_completed = |rank: &u32| {
-            let recorder = found.recorders.iter().find(|recorder| recorder.rank == Some(*rank));
+            let recorder = recorders.iter().find(|recorder| recorder.rank == Some(*rank));
             let completed = recorder.and_then(|recorder| {
                 let entry = recorder.entries.iter().find(|entry| *entry.group == *self.group)?;
                 recorder.progress.get(&entry.group_number)?.completed

@@ -7,6 +7,7 @@ mod faulthandler;
 mod gpu_coredump;
 mod host_sanitizer;
 mod nccl_error;
+mod nccl_ras;
 mod py_spy;
 mod rich_traceback;
 mod rust_panic;
@@ -26,6 +27,7 @@ pub fn rules() -> impl Iterator<Item = Rule> {
         cpp_stack::RULE,
         rust_panic::RULE,
         nccl_error::RULE,
+        nccl_ras::RULE,
         elastic::RULE,
         elastic::FAILED_RULE,
         gpu_coredump::RULE,

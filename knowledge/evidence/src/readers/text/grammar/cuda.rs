@@ -3,7 +3,7 @@
 //! What torch prints behind the error's text (`CUDA kernel errors might be …`, `Compile with TORCH_USE_CUDA_DSA …`)
 //! differs by version and says nothing.
 
-use super::Parts;
+use super::{Parts, cuda_log};
 use crate::model::{CudaError, DeviceAssert, What};
 use crate::readers::text::line::Line;
 use crate::readers::text::rules::Rule;
@@ -51,7 +51,7 @@ pub const ASSERT_RULE: Rule = Rule {
 };
 
 fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
-    if line.is_quoted() {
+    if line.is_quoted() || cuda_log::is_line(line.text) {
         return None;
     }
     let error = library(line.text)

@@ -69,10 +69,12 @@ fn xid(text: &str) -> Option<(Option<u32>, Xid)> {
         ),
         None => (None, None, rest.clone()),
     };
+    let previous = Parts::of(regex!(r"caused by previous Xid (?P<code>\d+)"), &message);
     let xid = Xid {
         code: parts.number("code")?,
         pci: parts.text("pci")?,
         process: name.filter(|name| name != "<unknown>"),
+        caused_by: previous.and_then(|previous| previous.number("code")),
         message,
         count: 1,
         ..Xid::default()

@@ -3,7 +3,9 @@
 mod abort;
 mod autograd;
 mod cuda;
+mod cuda_log;
 mod dataloader;
+mod debug_server;
 mod distributed;
 mod divergence;
 pub mod exit;
@@ -28,11 +30,13 @@ pub(super) fn rules() -> impl Iterator<Item = Rule> {
         exit::RULE,
         cuda::RULE,
         cuda::ASSERT_RULE,
+        cuda_log::RULE,
         nccl::RULE,
         distributed::RULE,
         distributed::MISMATCH_RULE,
         distributed::RENDEZVOUS_RULE,
         autograd::RULE,
+        debug_server::RULE,
         kernel::XID_RULE,
         kernel::RULE,
         microdump::RULE,

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::dump::GROUPS;
-use crate::model::{Progress, Recorder, RecorderEntry};
+use crate::model::{GROUPS, Progress, Recorder, RecorderEntry};
 
 /// What makes a group the same on two ranks. Names alone do not: the default group is `""` in one place of a dump and
 /// `"0"` in another, and two jobs' dumps may be in one folder.
@@ -54,7 +53,7 @@ pub(super) struct Group<'a> {
 }
 
 /// All groups that any recorder knows.
-pub(super) fn groups(recorders: &[Recorder]) -> BTreeMap<GroupKey, Group<'_>> {
+pub(super) fn groups<'a>(recorders: &[&'a Recorder]) -> BTreeMap<GroupKey, Group<'a>> {
     let mut groups: BTreeMap<GroupKey, Group> = BTreeMap::new();
     for recorder in recorders {
         if let Some(rank) = recorder.rank {

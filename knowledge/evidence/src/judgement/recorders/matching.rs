@@ -19,14 +19,15 @@ const TIMEOUT_MS: u64 = 600_000;
 
 /// Matches the recorders of all ranks.
 ///
-/// Of several dumps of one rank (a pickle and the JSON beside it, or one made later) the one that tells most counts. A collective that left a rank's ring because it
-/// is older than what the ring holds, or because the dump lists active ones only, counts as done there, not as missing.
-pub fn match_ranks(recorders: Vec<Recorder>) -> Collectives {
+/// Of several dumps of one rank (a pickle and the JSON beside it, or one made later) the one that tells most counts. A
+/// collective that left a rank's ring because it is older than what the ring holds, or because the dump lists active ones
+/// only, counts as done there, not as missing.
+pub fn match_ranks(recorders: &[Recorder]) -> Collectives {
     let recorders = one_per_rank(recorders);
     let groups = groups(&recorders);
     let ranks: BTreeSet<u32> = recorders.iter().filter_map(|recorder| recorder.rank).collect();
     let named: BTreeSet<u32> = groups.keys().flat_map(|key| key.ranks.iter().copied()).collect();
-    let entries = recorders.iter().flat_map(|recorder| &recorder.entries);
+    let entries = recorders.iter().copied().flat_map(|recorder| &recorder.entries);
     let now_ns = entries.map(|entry| entry.seen_ns).max().unwrap_or(0);
     let mut verdicts: Vec<Judged> = groups
         .iter()
@@ -66,7 +67,7 @@ pub fn match_ranks(recorders: Vec<Recorder>) -> Collectives {
         verdicts,
         culprits: waiting.culprits,
         circle: waiting.circle,
-        recorders,
+        behind_once: Vec::new(),
     }
 }
 
@@ -83,8 +84,8 @@ fn turn(verdict: &CollectiveVerdict, waiting: &Waiting, told: &[Vec<u32>]) -> u8
     }
 }
 
-fn one_per_rank(recorders: Vec<Recorder>) -> Vec<Recorder> {
-    let mut best: BTreeMap<Option<u32>, Recorder> = BTreeMap::new();
+fn one_per_rank(recorders: &[Recorder]) -> Vec<&Recorder> {
+    let mut best: BTreeMap<Option<u32>, &Recorder> = BTreeMap::new();
     // The later dump tells how it ended. A pickle has the stacks that JSON lacks.
     let worth = |recorder: &Recorder| {
         let latest = recorder.entries.iter().map(|entry| entry.seen_ns).max();
@@ -97,7 +98,7 @@ fn one_per_rank(recorders: Vec<Recorder>) -> Vec<Recorder> {
                 place.insert(recorder);
             }
             std::collections::btree_map::Entry::Occupied(mut place) => {
-                if worth(&recorder) > worth(place.get()) {
+                if worth(recorder) > worth(place.get()) {
                     place.insert(recorder);
                 }
             }
@@ -422,7 +423,7 @@ fn dtype(entry: &RecorderEntry) -> String {
 }
 
 /// The ranks outside the largest set of ranks that agree; all of them when there is no such set. `None` when all agree.
-fn minority(values: &BTreeMap<u32, String>) -> Option<Vec<u32>> {
+pub(in crate::judgement) fn minority(values: &BTreeMap<u32, String>) -> Option<Vec<u32>> {
     let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
     for value in values.values() {
         *sizes.entry(value).or_default() += 1;
@@ -443,7 +444,7 @@ fn minority(values: &BTreeMap<u32, String>) -> Option<Vec<u32>> {
 }
 
 /// What each rank said, equal ones together: `ranks 0, 1: all_reduce; rank 2: broadcast`.
-fn said(values: &BTreeMap<u32, String>) -> String {
+pub(in crate::judgement) fn said(values: &BTreeMap<u32, String>) -> String {
     let mut by_value: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for (rank, value) in values {
         by_value.entry(value).or_default().push(*rank);
@@ -456,7 +457,7 @@ fn said(values: &BTreeMap<u32, String>) -> String {
 }
 
 /// `rank 3`, `ranks 0, 1, 2`, or the first few of many.
-pub(super) fn list(ranks: &[u32]) -> String {
+pub(in crate::judgement) fn list(ranks: &[u32]) -> String {
     const SHOWN: usize = 16;
     let shown: Vec<String> = ranks.iter().take(SHOWN).map(u32::to_string).collect();
     let more = if ranks.len() > SHOWN {
