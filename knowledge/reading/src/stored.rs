@@ -17,6 +17,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tempfile::{SpooledData, SpooledTempFile};
+use whycrash_evidence::model::Recorder;
 use whycrash_evidence::readers::Lines;
 use whycrash_evidence::{Evidence, Limits};
 
@@ -29,7 +30,7 @@ pub const READER_VERSION: u32 = 2;
 const SCHEMA: u32 = 1;
 /// Name of the part that every stored report has.
 pub const HEAD: &str = "evidence";
-/// Name of the part that has the flight recorders, which are judged together with those of other ranks' reports.
+/// Name of the part that has the flight recorders.
 const RECORDERS: &str = "recorders";
 /// Evidence of some reports, for the member names and words that all have. What is stored can be unpacked with this very
 /// text alone: it is never edited, and another one needs another name of the head part.
@@ -154,7 +155,7 @@ impl Report {
         Ok(())
     }
 
-    /// The report that was stored.
+    /// The report that was stored, but for its flight recorders ([`Parts::recorders`]).
     ///
     /// # Errors
     /// When a part is missing or damaged; texts are looked at only when somebody reads them.
@@ -177,7 +178,6 @@ impl Report {
         parts.fill(is_split("gpu_cores"), "gpu_cores", &mut evidence.gpu_cores)?;
         parts.fill(is_split("timeline"), "timeline", &mut evidence.timeline)?;
         parts.fill(is_split("communicators"), "communicators", &mut evidence.communicators)?;
-        parts.fill(parts.0.contains_key(RECORDERS), RECORDERS, &mut evidence.recorders)?;
         let texts = texts.into_iter().enumerate();
         Ok(Self {
             head: report,
@@ -220,6 +220,17 @@ impl Parts {
             report: ReportHead,
         }
         self.json(HEAD).map(|Only { report }| report)
+    }
+
+    /// The flight recorders of the report. What they say is in its evidence: they are loaded to be judged anew, together with
+    /// those of other reports.
+    ///
+    /// # Errors
+    /// When the part is damaged.
+    pub fn recorders(&self) -> Result<Vec<Recorder>, LoadError> {
+        let mut recorders = Vec::new();
+        self.fill(self.0.contains_key(RECORDERS), RECORDERS, &mut recorders)?;
+        Ok(recorders)
     }
 
     /// A part as the JSON it is.

@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use super::events::{Events, Locator};
 use super::{Input, Reading, json};
-use crate::model::{Communicator, CommunicatorRank, Event, MissingRank, NcclWarning, Place, RankProcess, What};
+use crate::model::{
+    Communicator, CommunicatorRank, Event, MissingRank, NcclError, NcclWarning, Place, RankProcess, What,
+};
 use crate::{Limits, Problem};
 
 /// The number of `ncclInProgress`: no error.
@@ -96,6 +98,20 @@ pub(super) fn lost_process(process: &RankProcess, dead: bool) -> (NcclWarning, S
     (warning, text)
 }
 
+/// The error that NCCL keeps of a rank, as an event.
+pub(super) fn failure(rank: &CommunicatorRank) -> Option<(NcclError, String)> {
+    let result = rank.error.clone()?;
+    let host = rank.process.host.as_deref().unwrap_or("?");
+    let pid = rank.process.pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string());
+    let text = format!("process {pid} on {host} has {result} in NCCL");
+    let error = NcclError {
+        result: Some(result),
+        message: text.clone(),
+        ..NcclError::default()
+    };
+    Some((error, text))
+}
+
 struct Reader<'a> {
     artifact: &'a str,
     ranks_left: usize,
@@ -133,6 +149,22 @@ impl Reader<'_> {
             for lost in state.missing.iter().filter(|rank| rank.dead || rank.unresponsive) {
                 let place = lost.process.pid.and_then(|pid| self.places.line_of_member("pid", pid));
                 self.lost(&lost.process, lost.dead, time.clone(), [place.unwrap_or(line); 2]);
+            }
+            for failed in &state.ranks {
+                let place = failed
+                    .process
+                    .pid
+                    .and_then(|pid| self.places.line_of_member("pid", pid));
+                if let Some((error, text)) = failure(failed) {
+                    let event = Event {
+                        time_note: time.is_some().then(|| "no zone".to_owned()),
+                        time: time.clone(),
+                        pid: failed.process.pid,
+                        text: text.clone(),
+                        ..Event::new(What::NcclError(error))
+                    };
+                    self.events.add(&text, event, [place.unwrap_or(line); 2]);
+                }
             }
             self.communicators.push(state);
         }

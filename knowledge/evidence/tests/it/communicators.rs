@@ -98,6 +98,43 @@ fn a_rank_that_called_something_else_is_named() {
     assert_eq!(ranks(&collectives, "op-mismatch"), [4], "{collectives:#?}");
 }
 
+#[test]
+fn an_error_that_nccl_keeps_of_a_rank_is_told() {
+    let rank = |rank: u32, result: u32| {
+        format!(
+            r#"{{"rank": {rank}, "host": "10.1.0.9", "pid": {}, "cuda_dev": {rank}, "nvml_dev": {rank},
+            "status": {{"init_state": 0, "async_error": {result}}}, "collective_counts": {{"AllReduce": 5}}}}"#,
+            900 + rank
+        )
+    };
+    let json = format!(
+        r#"{{"nccl_version": "2.30.4", "timestamp": "2026-01-01 00:00:00", "communicators_count": 1, "communicators": [
+        {{"hash": "0xa", "secondary_hash": "0x1:0x2", "size": 3, "ranks": [{}, {}, {}], "missing_ranks": []}}]}}"#,
+        rank(0, 0),
+        rank(1, 2),
+        rank(2, 7)
+    );
+    let text = "Communicators... (0.00s)\n=============\n\n\
+                Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors\n\
+                \x20   #  in group  per comm  per node  per comm  in group\n\
+                \x20   0         1         1         3         3         3   RUNNING   ERROR\n\n\
+                Errors\n======\n\n#0-0 (000000000000000a) ERROR\n  Asynchronous error on 1 rank\n\
+                \x20 Rank 1 reported ncclSystemError -- GPU 1 managed by process 901 on node 10.1.0.9\n\n\
+                Warnings\n========\n\n";
+    for (name, answer) in [("ras.json", json.as_str()), ("ras.txt", text)] {
+        let evidence = evidence(name, answer);
+        let collectives = judged(&evidence);
+        assert_eq!(ranks(&collectives, "failed-rank"), [1], "{name}: {collectives:#?}");
+        let [event] = &evidence.timeline[..] else {
+            panic!("{name}: {:#?}", evidence.timeline)
+        };
+        assert!(
+            matches!(&event.what, What::NcclError(error) if error.result.as_deref() == Some("ncclSystemError")),
+            "{name}: {event:?}"
+        );
+    }
+}
+
 /// In a communicator of some ranks each has a number of its own, which is not its rank in the job.
 #[test]
 fn ranks_are_those_of_the_job_where_a_communicator_has_all_of_it() {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Communicator, CommunicatorRank, MissingRank, Place, RankProcess, What};
-use crate::readers::nccl_ras::lost_process;
+use crate::readers::nccl_ras::{failure, lost_process};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -112,6 +112,14 @@ impl Block for Answer {
     fn finish(mut self: Box<Self>, sink: &mut Sink) {
         for (process, dead, line) in &self.lost {
             tell(process, *dead, &self.origin, [*line; 2], sink);
+        }
+        for communicator in &self.communicators {
+            let Some(Place::Line(lines)) = communicator.at.clone() else {
+                continue;
+            };
+            for (error, text) in communicator.ranks.iter().filter_map(failure) {
+                sink.event(What::NcclError(error), &self.origin, lines, &text);
+            }
         }
         let time = self.origin.stamp.as_ref().map(Stamp::read).unwrap_or_default().time;
         for communicator in &mut self.communicators {
