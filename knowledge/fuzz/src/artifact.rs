@@ -22,6 +22,8 @@ pub fn limits() -> Limits {
         line_bytes: 2048,
         text_bytes: 2 << 20,
         json_bytes: 1 << 20,
+        recorder_ranks: 4096,
+        recorder_text_bytes: 256 << 10,
         symbol_work: 1 << 28,
     }
 }
