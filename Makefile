@@ -7,7 +7,7 @@ export PATH := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/whycrash/node/bin:$(PATH)
 SAY = @printf '%s\n' >&2
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: setup plugins web build run test test-rust test-browser authors check truth bench bench-service bench-run attack score gpualert fuzz clean
+.PHONY: setup plugins web build run test test-rust test-browser authors check truth bench bench-service bench-run faults attack score gpualert fuzz clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test check
@@ -79,6 +79,9 @@ bench-service: build  ## measure a server: reports a second, searches meanwhile,
 bench-run:        ## measure what `run` costs a job, alone and under it in turn
 	cargo build -q --release -p whycrash -p whycrash-bench --bin whycrash --bin overhead
 	$(TARGET)/release/overhead $(TARGET)/release/whycrash
+
+faults: build     ## have a rank of a distributed job fail in eleven ways (make faults PYTHON=one with torch; no GPU needed)
+	tests/faults/run.py $(TARGET)/debug/whycrash $(or $(PYTHON),python3)
 
 attack: build     ## attack a real server under healthy load: hostile requests and artifacts, full disk, no descriptors, broken index
 	cargo build -q --release -p whycrash-server -p whycrash-attack --bins

@@ -47,7 +47,9 @@ enum Command {
     Doctor(commands::doctor::Args),
     CoreHandler(commands::core_handler::Args),
     Completions(commands::completions::Args),
+    Snapshot(commands::snapshot::Args),
     FinishReport(commands::finish_report::Args),
+    LookAt(commands::look_at::Args),
 }
 
 impl Cli {
@@ -56,7 +58,7 @@ impl Cli {
         let config = match (Config::load(self.config.as_deref()), &self.command) {
             (Ok(config), _) => config,
             // Nothing about us keeps a job from running, but for what was asked for on this very command line.
-            (Err(error), Command::Run(_) | Command::FinishReport(_)) if self.config.is_none() => {
+            (Err(error), Command::Run(_) | Command::FinishReport(_) | Command::LookAt(_)) if self.config.is_none() => {
                 tracing::warn!("{error:#}");
                 Config::default()
             }
@@ -78,7 +80,9 @@ impl Cli {
             Command::CoreHandler(args) => commands::core_handler::execute(&args),
             Command::Completions(args) => commands::completions::execute(&args),
             Command::Spool(args) => commands::spool::execute(&args, &config),
+            Command::Snapshot(args) => commands::snapshot::execute(&args, &config),
             Command::FinishReport(args) => commands::finish_report::execute(&args),
+            Command::LookAt(args) => commands::look_at::execute(&args),
         }
     }
 }

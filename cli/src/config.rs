@@ -28,6 +28,8 @@ pub struct Config {
     pub wait: Option<String>,
     /// How long of that it may wait for the answer of a server, such as `3s`.
     pub server_wait: Option<String>,
+    /// How long a job of `run` makes no progress before a report of a hang is made, such as `10m`.
+    pub hang_after: Option<String>,
 }
 
 impl Config {

@@ -1,5 +1,9 @@
 //! The parts of the environment and the command line that say something about a crash, without secrets.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
 use serde_json::{Map, Value};
 
 /// What the names of variables worth keeping begin with.
@@ -36,7 +40,21 @@ const KEPT: &[&str] = &[
     "MASTER_",
     "SLURM_",
     "PMI_",
+    "PMIX_",
     "OMPI_",
+    "MV2_COMM_",
+    "LSB_JOB",
+    "PBS_JOB",
+    "PBS_ARRAY_INDEX",
+    "KUBERNETES_SERVICE_HOST",
+    "JOB_NAME",
+    "JOB_COMPLETION_INDEX",
+    "POD_NAME",
+    "NODE_NAME",
+    "RAY_JOB_ID",
+    "RAY_NODE_ID",
+    "RAY_TASK_ID",
+    "SKYPILOT_",
     "ACCELERATE_",
     "DEEPSPEED_",
     "DS_",
@@ -96,21 +114,35 @@ const TOKENS: &[&str] = &[
 /// Stands where a secret was.
 const REMOVED: &str = "[removed]";
 
-/// The job's variables worth keeping, in the order of their names.
-pub fn kept() -> Map<String, Value> {
-    let mut variables: Vec<_> = std::env::vars_os()
-        .map(|(name, value)| {
-            (
-                name.to_string_lossy().into_owned(),
-                value.to_string_lossy().into_owned(),
-            )
-        })
-        .filter(|(name, _)| KEPT.iter().any(|kept| name.starts_with(kept)))
-        .collect();
-    variables.sort();
-    variables
-        .into_iter()
-        .map(|(name, value)| (name.clone(), Value::String(clean(&name, &value))))
+/// Variables by their names.
+pub type Variables = BTreeMap<String, String>;
+
+/// Our own, which the job has inherited.
+pub fn own() -> Variables {
+    let text = |text: OsString| text.to_string_lossy().into_owned();
+    std::env::vars_os()
+        .map(|(name, value)| (text(name), text(value)))
+        .collect()
+}
+
+/// Those of a process that lives; none where they may not be looked at.
+pub fn of_process(pid: u32) -> Variables {
+    let bytes = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let entries = bytes.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    let pair = |entry: Cow<'_, str>| {
+        entry
+            .split_once('=')
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    };
+    entries.filter_map(pair).collect()
+}
+
+/// The variables worth keeping, in the order of their names.
+pub fn kept(variables: &Variables) -> Map<String, Value> {
+    let kept = variables
+        .iter()
+        .filter(|(name, _)| KEPT.iter().any(|kept| name.starts_with(kept)));
+    kept.map(|(name, value)| (name.clone(), Value::String(clean(name, value))))
         .collect()
 }
 

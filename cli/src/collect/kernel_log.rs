@@ -17,6 +17,8 @@ const RECORDS: usize = 20_000;
 #[derive(Debug)]
 pub struct KernelLog {
     file: Result<File, String>,
+    /// What was read so far: it can be read once.
+    text: String,
 }
 
 impl KernelLog {
@@ -30,23 +32,23 @@ impl KernelLog {
         };
         Self {
             file: open().map_err(|error| error.to_string()),
+            text: String::new(),
         }
     }
 
     /// What was added since, in the form of dmesg(1).
-    pub fn since(self) -> Result<String, Missing> {
-        let mut file = self.file.map_err(|why| unreadable(&why))?;
-        let mut text = String::new();
+    pub fn since(&mut self) -> Result<String, Missing> {
+        let file = self.file.as_mut().map_err(|why| unreadable(why))?;
         let mut buffer = [0; RECORD];
         for _ in 0..RECORDS {
             match file.read(&mut buffer) {
-                Ok(length) if length > 0 => text.extend(line(buffer.get(..length).unwrap_or_default())),
+                Ok(length) if length > 0 => self.text.extend(line(buffer.get(..length).unwrap_or_default())),
                 // Records were overwritten before they were read; the next ones are there.
                 Err(error) if error.raw_os_error() == Some(rustix::io::Errno::PIPE.raw_os_error()) => {}
                 _ => break,
             }
         }
-        Ok(text)
+        Ok(self.text.clone())
     }
 }
 

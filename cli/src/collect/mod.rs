@@ -9,7 +9,10 @@ pub mod host;
 mod kernel_log;
 pub mod leftovers;
 mod missing;
+mod place;
 mod python;
+mod scheduler;
+mod stall;
 mod tree;
 
 use std::ffi::OsString;
@@ -24,11 +27,15 @@ pub use core_pattern::{Destination, Handler};
 pub use gpu::Gpus;
 pub use kernel_log::readable as kernel_log_readable;
 pub use missing::Missing;
+pub use stall::look_at;
 
-use crate::run::{Beside, Ending, Over};
+use crate::run::{Beside, Ending, Over, Printed};
+use environment::Variables;
 use host::ControlGroup;
 use kernel_log::KernelLog;
+use place::Place;
 use python::Python;
+use stall::Stalls;
 use tree::Tree;
 
 /// File times may lie behind the clock by a tick of the kernel's.
@@ -51,8 +58,21 @@ pub struct Watch {
     pid: u32,
     core_is_ours: bool,
     marks: Marks,
+    variables: Variables,
     tree: Tree,
     gpus: Option<Gpus>,
+    stalls: Stalls,
+    /// Whether the job hangs, and nobody has been told yet.
+    hangs: bool,
+}
+
+/// What is looked at while a job runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Looks {
+    /// How often GPUs are asked; never where it is none.
+    pub gpus: Option<Duration>,
+    /// How long a job that makes no progress is let be before it counts as hanging; for ever where it is none.
+    pub hang: Option<Duration>,
 }
 
 /// All that there is to know about a run that ended, but for the files it left.
@@ -64,6 +84,8 @@ pub struct Seen {
     pub unavailable: Vec<Missing>,
     /// What the kernel said meanwhile.
     pub kernel_log: Option<String>,
+    /// What was seen when the job made no progress, by the names of the artifacts.
+    pub standstill: Vec<(String, Vec<u8>)>,
     /// How to find the files.
     pub search: cores::Search,
 }
@@ -85,21 +107,49 @@ impl Marks {
 
 impl Watch {
     /// Starts watching a job that has just been started. To be called while there is no other thread.
-    pub fn over(
-        command: &[OsString],
-        pid: u32,
-        core_is_ours: bool,
-        marks: Marks,
-        gpu_interval: Option<Duration>,
-    ) -> Self {
+    pub fn over(command: &[OsString], pid: u32, core_is_ours: bool, marks: Marks, looks: Looks) -> Self {
         Self {
             command: command.to_owned(),
             pid,
             core_is_ours,
             marks,
+            variables: environment::own(),
             tree: Tree::of(pid),
-            gpus: gpu_interval.map(Gpus::watch),
+            gpus: looks.gpus.map(Gpus::watch),
+            stalls: Stalls::new(looks.hang),
+            hangs: false,
         }
+    }
+
+    /// Looks, once, at a process that runs and at all that descend from it.
+    pub fn look_at(pid: u32) -> anyhow::Result<Self> {
+        let mut marks = Marks::take();
+        marks.folder = std::fs::read_link(format!("/proc/{pid}/cwd")).ok();
+        let mut tree = Tree::of(pid);
+        tree.look();
+        let command = tree.commands().next().unwrap_or_default();
+        let command = command.iter().map(OsString::from).collect();
+        let mut found = Vec::new();
+        stall::look_at(&tree.living(), &mut found)?;
+        let found = found
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok());
+        Ok(Self {
+            command,
+            pid,
+            core_is_ours: false,
+            marks,
+            variables: environment::of_process(pid),
+            stalls: Stalls::look_now(&tree, found.collect()),
+            tree,
+            gpus: None,
+            hangs: true,
+        })
+    }
+
+    /// Whether the job has begun to hang since this was asked last.
+    pub fn hangs(&mut self) -> bool {
+        std::mem::take(&mut self.hangs)
     }
 
     /// How to find core dumps that the job would not have left without us.
@@ -122,11 +172,20 @@ impl Watch {
     pub fn finish(mut self, over: &Over) -> Seen {
         /// For a driver that was asked only just now.
         const LAST_ANSWER: Duration = Duration::from_millis(100);
-        self.attend();
+        self.tree.attend();
         if let Some(gpus) = &mut self.gpus {
             gpus.wait(LAST_ANSWER);
         }
-        let search = self.search(over.ending);
+        self.seen(Some(over))
+    }
+
+    /// What was seen of a job that hangs.
+    pub fn so_far(&mut self) -> Seen {
+        self.seen(None)
+    }
+
+    fn seen(&mut self, over: Option<&Over>) -> Seen {
+        let search = self.search(over.map_or(Ending::Exited(0), |over| over.ending));
         let mut unavailable = Vec::new();
         let context = self.context(over, &mut unavailable);
         let kernel_log = self
@@ -139,12 +198,12 @@ impl Watch {
             context,
             unavailable,
             kernel_log: kernel_log.filter(|text| !text.is_empty()),
+            standstill: self.stalls.files(),
             search,
         }
     }
 
-    fn context(&self, over: &Over, unavailable: &mut Vec<Missing>) -> Map<String, Value> {
-        let (signal, code) = over.ending.named();
+    fn context(&self, over: Option<&Over>, unavailable: &mut Vec<Missing>) -> Map<String, Value> {
         let mut context = Map::new();
         let mut add = |name: &str, value: Value| context.insert(name.to_owned(), value);
         add("whycrash_context", json!(1));
@@ -154,17 +213,34 @@ impl Watch {
         add("host", json!(host::name()));
         add("pid", json!(self.pid));
         add("started", json!(self.marks.started.to_string()));
-        add("ended", json!(Timestamp::now().to_string()));
-        add("exit", json!({"signal": signal, "code": code}));
-        add(
-            "signals_received",
-            over.sent.iter().map(crate::run::Sent::to_json).collect(),
-        );
+        match over {
+            Some(over) => {
+                let (signal, code) = over.ending.named();
+                add("kind", json!("crash"));
+                add("ended", json!(Timestamp::now().to_string()));
+                add("exit", json!({"signal": signal, "code": code}));
+                add(
+                    "signals_received",
+                    over.sent.iter().map(crate::run::Sent::to_json).collect(),
+                );
+            }
+            None => drop(add("kind", json!("hang"))),
+        }
         add("processes", json!(self.tree.pids().len()));
         add("failures", self.tree.failures());
-        add("environment", Value::Object(environment::kept()));
-        add("rank", number("RANK"));
-        add("world_size", number("WORLD_SIZE"));
+        add("stall", json!(self.stalls.told()));
+        add("environment", Value::Object(environment::kept(&self.variables)));
+        add("rank", json!(Place::in_environment(&self.variables).rank));
+        add("world_size", self.number("WORLD_SIZE"));
+        let scheduler = scheduler::told(&self.variables);
+        add(
+            "job",
+            scheduler
+                .as_ref()
+                .and_then(|told| told.get("job").cloned())
+                .unwrap_or_default(),
+        );
+        add("scheduler", json!(scheduler));
         let python = self.python();
         add(
             "python",
@@ -204,6 +280,12 @@ impl Watch {
         context
     }
 
+    /// A variable that holds a number.
+    fn number(&self, variable: &str) -> Value {
+        let number = self.variables.get(variable).and_then(|text| text.parse::<u32>().ok());
+        json!(number)
+    }
+
     fn words(&self) -> Vec<String> {
         let words = self.command.iter();
         words.map(|word| word.to_string_lossy().into_owned()).collect()
@@ -219,6 +301,7 @@ impl Beside for Watch {
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let mut descriptors = self.tree.descriptors();
         descriptors.extend(self.gpus.as_ref().and_then(Gpus::descriptor));
+        descriptors.extend(self.stalls.descriptor());
         descriptors
     }
 
@@ -226,18 +309,11 @@ impl Beside for Watch {
         self.tree.pause()
     }
 
-    fn attend(&mut self) {
+    fn attend(&mut self, printed: &mut Printed<'_>) {
         self.tree.attend();
+        self.hangs |= self.stalls.attend(&self.tree, || printed.mark());
         if let Some(gpus) = &mut self.gpus {
             gpus.attend();
         }
     }
-}
-
-/// A variable that holds a number.
-fn number(variable: &str) -> Value {
-    std::env::var(variable)
-        .ok()
-        .and_then(|text| text.parse::<u32>().ok())
-        .map_or(Value::Null, Value::from)
 }

@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::environment;
-use crate::run::Ending;
+use super::place::Place;
+use crate::run::{Ending, Signal};
 
 /// First and last pause between two looks. Most processes of a job start early and stay.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
@@ -35,8 +36,9 @@ pub struct Process {
     pub folder: Option<PathBuf>,
     /// Its command line.
     pub command: Vec<String>,
-    /// `RANK` of its environment.
-    rank: Option<u32>,
+    parent: Option<u32>,
+    /// Its place in a distributed job, by its environment.
+    place: Place,
     since: Instant,
     /// None once it has ended, and where there were too many to hold.
     held: Option<OwnedFd>,
@@ -127,24 +129,58 @@ impl Tree {
         self.failures.iter().map(|failure| self.told(failure)).collect()
     }
 
+    /// Those that live, ranks' own processes first.
+    pub fn living(&self) -> Vec<u32> {
+        let living = self.processes.iter().filter(|(pid, _)| self.lives(**pid));
+        let mut living: Vec<u32> = living.map(|(pid, _)| *pid).collect();
+        living.sort_by_key(|pid| (!self.leads(*pid), *pid));
+        living
+    }
+
+    /// What there is to say of a process, whoever asks.
+    pub fn about(&self, pid: u32) -> Map<String, Value> {
+        let process = self.processes.get(&pid);
+        let place = process.map(|process| process.place).unwrap_or_default();
+        let mut about = Map::new();
+        about.insert("pid".to_owned(), json!(pid));
+        about.insert("parent".to_owned(), json!(process.and_then(|process| process.parent)));
+        about.insert("rank".to_owned(), json!(place.rank));
+        about.insert("attempt".to_owned(), json!(place.attempt));
+        about.insert("leads".to_owned(), json!(self.leads(pid)));
+        let command = process.map(|process| environment::command(&process.command));
+        about.insert("command".to_owned(), json!(command));
+        about
+    }
+
+    /// Whether a process is a rank's own, and not one that this has started.
+    fn leads(&self, pid: u32) -> bool {
+        let rank_of = |pid: u32| self.processes.get(&pid)?.place.rank;
+        let parent = || self.processes.get(&pid)?.parent;
+        rank_of(pid).is_some_and(|rank| parent().and_then(rank_of) != Some(rank))
+    }
+
     /// Failures that there was no room for.
     pub fn more_failures(&self) -> u64 {
         self.more_failures
     }
 
     fn told(&self, failure: &Failure) -> Value {
-        let process = self.processes.get(&failure.pid);
-        let command = process.map(|process| environment::command(&process.command));
         let (signal, code) = failure.ending.named();
-        json!({
-            "pid": failure.pid, "rank": process.and_then(|process| process.rank), "command": command,
-            "signal": signal, "code": code, "core": matches!(failure.ending, Ending::Killed { core: true, .. }),
-            "at": failure.at.to_string(), "stopped": failure.stopped.iter().map(|pid| self.named(*pid)).collect::<Vec<_>>(),
-        })
+        let mut told = self.about(failure.pid);
+        let mut add = |name: &str, value: Value| told.insert(name.to_owned(), value);
+        add("signal", json!(signal));
+        add("code", json!(code));
+        add(
+            "core",
+            json!(matches!(failure.ending, Ending::Killed { core: true, .. })),
+        );
+        add("at", json!(failure.at.to_string()));
+        add("stopped", failure.stopped.iter().map(|pid| self.named(*pid)).collect());
+        Value::Object(told)
     }
 
     fn named(&self, pid: u32) -> Value {
-        json!({"pid": pid, "rank": self.processes.get(&pid).and_then(|process| process.rank)})
+        json!({"pid": pid, "rank": self.processes.get(&pid).and_then(|process| process.place.rank)})
     }
 
     fn note_ends(&mut self) {
@@ -167,11 +203,15 @@ impl Tree {
             .filter(|(_, ready)| ready.any().unwrap_or(false))
             .map(|((pid, _), _)| *pid)
             .collect();
+        let mut ends = Vec::new();
         for pid in over {
             let held = self.processes.get_mut(&pid).and_then(|process| process.held.take());
-            if let Some(ending) = held.and_then(|held| ending_of(pid, &held)) {
-                self.note(pid, ending);
-            }
+            ends.extend(held.and_then(|held| Some((pid, ending_of(pid, &held)?))));
+        }
+        // Nobody knows which of those came first that are seen at once: the likelier cause goes before what follows.
+        ends.sort_by_key(|(_, ending)| consequence(*ending));
+        for (pid, ending) in ends {
+            self.note(pid, ending);
         }
     }
 
@@ -195,7 +235,7 @@ impl Tree {
     }
 
     /// Takes in the processes that are new, and what has changed about the others.
-    fn look(&mut self) {
+    pub fn look(&mut self) {
         for (pid, process) in &mut self.processes {
             if process.held.is_some() {
                 process.refresh(*pid);
@@ -212,6 +252,10 @@ impl Tree {
                 true => self.add(*pid),
                 false => drop(self.strangers.insert(*pid)),
             }
+        }
+        // Where one has come others may follow, and it will soon say what it is.
+        if parents.keys().any(|pid| self.processes.contains_key(pid)) {
+            self.pause = PAUSES.0 * 2;
         }
         self.forget();
     }
@@ -233,7 +277,8 @@ impl Tree {
         let mut process = Process {
             folder: None,
             command: Vec::new(),
-            rank: None,
+            parent: parent_of(pid),
+            place: Place::default(),
             since: Instant::now(),
             held: number.and_then(|number| pidfd_open(number, PidfdFlags::empty()).ok()),
         };
@@ -265,9 +310,19 @@ impl Process {
         if let Some(command) = command_of(pid) {
             self.command = command;
         }
-        if let Some(rank) = rank_of(pid) {
-            self.rank = Some(rank);
+        if let Some(place) = Place::of(pid) {
+            self.place = place;
         }
+    }
+}
+
+/// How likely an end only follows from another: what a defect ends comes first, what is asked to end comes last.
+fn consequence(ending: Ending) -> u8 {
+    match ending.signal() {
+        Some(Signal::TERM | Signal::HUP | Signal::PIPE) => 3,
+        Some(signal) if signal.dumps_core() => 0,
+        Some(_) => 1,
+        None => 2,
     }
 }
 
@@ -281,14 +336,6 @@ fn command_of(pid: u32) -> Option<Vec<String>> {
     Some(words.map(|word| String::from_utf8_lossy(word).into_owned()).collect())
 }
 
-fn rank_of(pid: u32) -> Option<u32> {
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let value = environment
-        .split(|byte| *byte == 0)
-        .find_map(|entry| entry.strip_prefix(b"RANK="))?;
-    std::str::from_utf8(value).ok()?.parse().ok()
-}
-
 fn all_processes() -> impl Iterator<Item = u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -300,15 +347,16 @@ fn parent_of(pid: u32) -> Option<u32> {
     stat_field(pid, 4)?.parse().ok().filter(|_| lives)
 }
 
-/// A field of `/proc/PID/stat` by its number in proc(5), from the third on; the second is a name in parentheses that
-/// may hold anything.
-fn stat_field(pid: u32, number: usize) -> Option<String> {
+/// A field of `/proc/PID/stat` by its number in proc(5), from the third on.
+pub fn stat_field(pid: u32, number: usize) -> Option<String> {
+    stat(pid)?.into_iter().nth(number.checked_sub(3)?)
+}
+
+/// The fields of `/proc/PID/stat` from the third on; the second is a name in parentheses that may hold anything.
+pub fn stat(pid: u32) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let after_name = stat.rsplit_once(')')?.1;
-    after_name
-        .split_whitespace()
-        .nth(number.checked_sub(3)?)
-        .map(str::to_owned)
+    Some(after_name.split_whitespace().map(str::to_owned).collect())
 }
 
 /// How a process ended, while its parent has not asked yet or after that.

@@ -1,6 +1,7 @@
 //! `whycrash run`: run a job, and say why when it crashes.
 
 use std::ffi::OsString;
+use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,13 +9,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use crate::collect::{Marks, Watch};
+use crate::collect::{Looks, Marks, Watch};
 use crate::config::Config;
 use crate::inputs::Knowledge;
 use crate::output;
 use crate::render;
 use crate::report::{self, Options};
-use crate::run::{Arming, Job};
+use crate::run::{Arming, Beside, Job, Printed};
 
 /// Run a job; when it crashes, keep what it leaves and say why
 ///
@@ -50,6 +51,10 @@ pub struct Args {
     /// How long of that the answer of a server is waited for, or off [default: 3s]
     #[arg(long, value_name = "TIME", env = "WHYCRASH_SERVER_WAIT", hide_env = true)]
     server_wait: Option<String>,
+    /// Make a report while the job still runs when it makes no progress for so long (no output, no processor time), such
+    /// as 10m, or off [default: off]
+    #[arg(long, value_name = "TIME", env = "WHYCRASH_HANG_AFTER", hide_env = true)]
+    hang_after: Option<String>,
     /// Write the uploaded report's id and address to this file as JSON
     #[arg(long, value_name = "FILE")]
     report_to: Option<PathBuf>,
@@ -67,7 +72,10 @@ pub struct Args {
 
 /// Runs the job and ends as it did.
 pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
-    let gpu_interval = setting(args.gpu_interval.as_deref(), config.gpu_interval.as_deref(), "100ms")?;
+    let looks = Looks {
+        gpus: setting(args.gpu_interval.as_deref(), config.gpu_interval.as_deref(), "100ms")?,
+        hang: setting(args.hang_after.as_deref(), config.hang_after.as_deref(), "off")?,
+    };
     let wait = setting(args.wait.as_deref(), config.wait.as_deref(), "10s")?;
     let server_wait = setting(args.server_wait.as_deref(), config.server_wait.as_deref(), "3s")?;
     let arming = Arming {
@@ -79,9 +87,6 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         Ok(job) => job,
         Err(error) => return Ok(not_started(&args.command, &error)),
     };
-    let mut watch = Watch::over(&args.command, job.pid(), job.core_is_ours, marks, gpu_interval);
-    let over = job.wait(&mut watch);
-    let ending = over.ending;
     let options = Options {
         output: args.output.clone(),
         server: args.server.clone(),
@@ -94,6 +99,14 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         width: output::error_width(),
         server_wait: server_wait.unwrap_or_default(),
     };
+    let mut beside = Attendance {
+        watch: Watch::over(&args.command, job.pid(), job.core_is_ours, marks, looks),
+        options,
+        config,
+    };
+    let over = job.wait(&mut beside);
+    let ending = over.ending;
+    let Attendance { watch, options, .. } = beside;
     // Whatever happens from here on, the job's status is told.
     let ended = catch_unwind(AssertUnwindSafe(|| {
         if let Err(error) = report::end(over, watch, options, config, wait.unwrap_or_default()) {
@@ -102,6 +115,31 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     }));
     drop(ended);
     ending.imitate()
+}
+
+/// Watches the job, and has a report made when it hangs.
+struct Attendance<'a> {
+    watch: Watch,
+    options: Options,
+    config: &'a Config,
+}
+
+impl Beside for Attendance<'_> {
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.watch.descriptors()
+    }
+
+    fn pause(&self) -> Duration {
+        self.watch.pause()
+    }
+
+    fn attend(&mut self, printed: &mut Printed<'_>) {
+        self.watch.attend(printed);
+        if self.watch.hangs() {
+            // Nothing is said while the job runs: what could not be done now is missing in the report of its end.
+            let _ = report::hang(self.watch.so_far(), printed.transcript(), &self.options, self.config);
+        }
+    }
 }
 
 /// What a job's environment gains, where it is not set.

@@ -173,7 +173,16 @@ pub fn describe(crash: &Crash) -> String {
     let code = crash.exit_code.map(|code| format!("exit code {code}"));
     let thread = crash.thread.as_ref().map(|thread| format!("thread {thread}"));
     let message = crash.message.as_ref().map(|message| format!("last words: {message}"));
-    let parts = [crash.signal.clone(), code, crash.code.clone(), address, thread, message];
+    let rank = crash.rank.map(|rank| format!("rank {rank}"));
+    let parts = [
+        rank,
+        crash.signal.clone(),
+        code,
+        crash.code.clone(),
+        address,
+        thread,
+        message,
+    ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

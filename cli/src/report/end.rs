@@ -35,7 +35,9 @@ pub fn end(mut over: Over, watch: Watch, options: Options, config: &Config, boun
     let mut unavailable = seen.unavailable;
     let mut pieces = Vec::new();
     let kernel_log = seen.kernel_log.as_deref().unwrap_or_default();
-    for piece in output.into_iter().chain([piece("kernel.log", kernel_log.as_bytes())]) {
+    let stacks = seen.standstill.iter().map(|(name, stacks)| piece(name, stacks));
+    let kernel_log = piece("kernel.log", kernel_log.as_bytes());
+    for piece in output.into_iter().chain([kernel_log]).chain(stacks) {
         match piece {
             Ok(piece) => pieces.extend(piece),
             Err(missing) => unavailable.push(missing),
@@ -45,6 +47,7 @@ pub fn end(mut over: Over, watch: Watch, options: Options, config: &Config, boun
         context: seen.context,
         unavailable,
         search: seen.search,
+        ended: true,
         pieces,
         options,
         config: config.clone(),
@@ -72,7 +75,7 @@ fn pieces_of_output(over: &mut Over) -> Vec<Result<Option<Piece>, Missing>> {
     std::iter::once(transcript).chain(files).collect()
 }
 
-fn piece(name: &str, bytes: &[u8]) -> Result<Option<Piece>, Missing> {
+pub(super) fn piece(name: &str, bytes: &[u8]) -> Result<Option<Piece>, Missing> {
     if bytes.is_empty() {
         return Ok(None);
     }
@@ -102,18 +105,24 @@ fn leave_by(signals: Signals, ending: Ending, deadline: Instant) {
 /// Starts the process that makes the report; the end of the pipe that it speaks into.
 fn spawn(handover: &Handover) -> anyhow::Result<OwnedFd> {
     let (said, speaks) = pipe_with(PipeFlags::CLOEXEC).context("no pipe to listen on")?;
+    start(handover, File::from(speaks).into())?;
+    Ok(said)
+}
+
+/// Starts it, with where it speaks to, in a session of its own.
+pub(super) fn start(handover: &Handover, speaks: Stdio) -> anyhow::Result<()> {
     let mut finisher = Command::new("/proc/self/exe");
     finisher
         .arg("finish-report")
         .stdin(handover.write()?)
         .stdout(Stdio::null())
-        .stderr(File::from(speaks));
+        .stderr(speaks);
     // SAFETY: between fork and exec, this only makes a system call.
     unsafe { finisher.pre_exec(|| rustix::process::setsid().map(drop).map_err(std::io::Error::from)) };
     finisher
         .spawn()
         .context("can not start the process that makes the report")?;
-    Ok(said)
+    Ok(())
 }
 
 /// Shows what the other process says, unless nothing is to be said, until it closes its end or the time is up.

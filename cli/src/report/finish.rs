@@ -23,6 +23,7 @@ pub fn finish(handover: Handover) -> anyhow::Result<()> {
         context,
         mut unavailable,
         search,
+        ended,
         pieces,
         options,
         config,
@@ -37,7 +38,11 @@ pub fn finish(handover: Handover) -> anyhow::Result<()> {
         }
     }
     let scratch = artifacts.folder().map_or_else(std::env::temp_dir, Path::to_owned);
-    let (cores, missing) = search.run(&scratch);
+    let (cores, missing) = if ended {
+        search.run(&scratch)
+    } else {
+        Default::default()
+    };
     unavailable.extend(missing);
     for core in cores {
         let own = core.pid == Some(search.job);

@@ -24,6 +24,8 @@ pub struct Handover {
     pub unavailable: Vec<Missing>,
     /// How to find the files that the job left.
     pub search: Search,
+    /// Whether the job has ended: else there is no core dump to look for.
+    pub ended: bool,
     /// What is in open files.
     pub pieces: Vec<Piece>,
     /// What was asked for.
@@ -85,6 +87,11 @@ impl Piece {
             descriptor: file.into_raw_fd(),
             from,
         })
+    }
+
+    /// Lets go of it, where this process goes on.
+    pub fn close(self) {
+        let _ = nix::unistd::close(self.descriptor);
     }
 
     /// What it holds; the last bytes of it where it is large.

@@ -9,8 +9,10 @@ mod end;
 mod finish;
 mod folder;
 mod handover;
+mod hang;
 
 pub use end::end;
 pub use finish::finish;
 pub use folder::{temporary, unique_name};
 pub use handover::{Handover, Options};
+pub use hang::{handover as of_running, hang};

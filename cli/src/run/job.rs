@@ -47,7 +47,32 @@ pub trait Beside {
     /// How long it has nothing to do unless one of these is ready.
     fn pause(&self) -> Duration;
     /// Does what there is to do, shortly.
-    fn attend(&mut self);
+    fn attend(&mut self, printed: &mut Printed<'_>);
+}
+
+/// What a job that runs has printed so far.
+#[derive(Debug)]
+pub struct Printed<'a> {
+    recorder: Option<&'a mut Recorder>,
+    direct: &'a [Direct],
+}
+
+impl Printed<'_> {
+    /// A number that changes when something is printed.
+    pub fn mark(&self) -> u64 {
+        let relayed = self.recorder.as_ref().map_or(0, |recorder| recorder.wakes());
+        let sizes = self
+            .direct
+            .iter()
+            .filter_map(|direct| Some(direct.file.metadata().ok()?.len()));
+        sizes.fold(relayed, u64::wrapping_add)
+    }
+
+    /// What was printed to terminals and pipes; an error where that is not recorded.
+    pub fn transcript(&mut self) -> anyhow::Result<Vec<u8>> {
+        let recorder = self.recorder.as_mut();
+        recorder.context("nobody records it")?.transcript_so_far()
+    }
 }
 
 /// A job that runs.
@@ -153,7 +178,10 @@ impl Job {
             if let Some(ending) = self.look() {
                 break ending;
             }
-            beside.attend();
+            beside.attend(&mut Printed {
+                recorder: self.recorder.as_mut(),
+                direct: &self.direct,
+            });
         };
         Over {
             ending,

@@ -14,7 +14,7 @@ mod transcript;
 use std::os::fd::{BorrowedFd, RawFd};
 
 pub use ending::Ending;
-pub use job::{Arming, Beside, Job, Over, Sent};
+pub use job::{Arming, Beside, Job, Over, Printed, Sent};
 use rustix::io::FdFlags;
 pub use signal::Signal;
 pub use signals::Signals;

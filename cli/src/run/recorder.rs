@@ -36,6 +36,7 @@ const STOPPED: Duration = Duration::from_millis(50);
 /// Messages to the recorder. The one about a stop is followed by the job's number.
 const ASK_DRAIN: u8 = b'd';
 const ASK_TRANSCRIPT: u8 = b't';
+const ASK_COPY: u8 = b'c';
 const TELL_STOP: u8 = b's';
 const TELL_GO_ON: u8 = b'g';
 /// Messages from it. Numbers below are signals.
@@ -153,11 +154,39 @@ impl Recorder {
     /// What the job printed, after all of it has been passed on.
     pub fn transcript(&mut self) -> anyhow::Result<Vec<u8>> {
         self.ask(ASK_TRANSCRIPT, TRANSCRIPT)?;
+        self.receive()
+    }
+
+    /// What it has printed so far, while it runs.
+    pub fn transcript_so_far(&mut self) -> anyhow::Result<Vec<u8>> {
+        self.ask(ASK_COPY, TRANSCRIPT)?;
+        self.receive()
+    }
+
+    fn receive(&mut self) -> anyhow::Result<Vec<u8>> {
         let mut length = [0; 8];
         self.link.read_exact(&mut length)?;
         let mut bytes = Vec::new();
         (&self.link).take(u64::from_le_bytes(length)).read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    /// A number that grows when something is printed: how often its threads woke up for it.
+    pub fn wakes(&self) -> u64 {
+        let process = self.process.as_raw_nonzero().get();
+        let threads = std::fs::read_dir(format!("/proc/{process}/task"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let of_thread = |path: std::path::PathBuf| {
+            let status = std::fs::read_to_string(path.join("status")).ok()?;
+            let count = status
+                .lines()
+                .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+            count.trim().parse::<u64>().ok()
+        };
+        let relays = threads.filter(|thread| *thread.file_name() != *process.to_string());
+        relays.filter_map(|thread| of_thread(thread.path())).sum()
     }
 
     /// Stops this process with the job by what `stop` does. The job may be told to go on behind our back: then the
@@ -231,19 +260,27 @@ fn answer(question: u8, link: &mut UnixStream, channels: &[Arc<Channel>], transc
         TELL_GO_ON => return Ok(()),
         _ => {}
     }
-    let deadline = Instant::now() + DRAIN;
-    channels.iter().for_each(|channel| channel.drain(deadline));
+    // Of a job that runs, what is on its way may come later.
+    if question != ASK_COPY {
+        let deadline = Instant::now() + DRAIN;
+        channels.iter().for_each(|channel| channel.drain(deadline));
+    }
     match question {
         ASK_TRANSCRIPT => {
             channels.iter().for_each(|channel| channel.settle(transcript));
-            let kept = lock(transcript).take().unwrap_or_default().finish();
-            let mut answer = vec![TRANSCRIPT];
-            answer.extend((kept.len() as u64).to_le_bytes());
-            answer.extend(kept);
-            link.write_all(&answer)
+            send(lock(transcript).take().unwrap_or_default(), link)
         }
+        ASK_COPY => send(lock(transcript).clone().unwrap_or_default(), link),
         _ => link.write_all(&[DRAINED]),
     }
+}
+
+fn send(transcript: Transcript, link: &mut UnixStream) -> std::io::Result<()> {
+    let kept = transcript.finish();
+    let mut answer = vec![TRANSCRIPT];
+    answer.extend((kept.len() as u64).to_le_bytes());
+    answer.extend(kept);
+    link.write_all(&answer)
 }
 
 /// While our parent is stopped with the job, wakes it when the job goes on or ends.

@@ -8,7 +8,7 @@ const HEAD: usize = 1 << 20;
 const TAIL: usize = 8 << 20;
 
 /// The beginning and the end of a stream of any length.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Transcript {
     head: Vec<u8>,
     tail: VecDeque<u8>,

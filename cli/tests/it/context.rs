@@ -60,6 +60,24 @@ fn secrets_are_not_written_down() {
 }
 
 #[test]
+fn the_schedulers_job_is_told() {
+    let home = Home::new();
+    let mut command = home.whycrash(&["run", "--output", "report", "--", "sh", "-c", "exit 1"]);
+    command
+        .env("SLURM_JOB_ID", "4712")
+        .env("SLURM_RESTART_COUNT", "1")
+        .env("SLURM_PROCID", "3");
+    command.env("SLURM_NTASKS", "8").output().expect("it runs");
+    let context = home.context();
+    assert_eq!(context["job"], "4712");
+    assert_eq!(
+        context["scheduler"],
+        json!({"name": "slurm", "job": "4712", "attempt": "1"})
+    );
+    assert_eq!(context["rank"], 3);
+}
+
+#[test]
 fn the_jobs_python_is_described_without_running_it() {
     let home = Home::new();
     home.file(

@@ -2,6 +2,7 @@
 
 mod context;
 mod crash;
+mod hangs;
 mod hostile;
 mod output;
 mod paths;

@@ -46,6 +46,38 @@ sys.exit(1)
 }
 
 #[test]
+fn the_first_rank_that_dies_is_what_the_report_is_about() {
+    let home = Home::new();
+    // The launcher says nothing, and the others only lose their peer.
+    home.run(&python(
+        "
+import os, subprocess, sys
+die = 'import os, time; time.sleep(0.5); os.kill(os.getpid(), 9)'
+lose = 'import time; time.sleep(1.5); raise RuntimeError(\"Connection closed by peer [127.0.0.1]:1\")'
+ranks = [subprocess.Popen([sys.executable, '-c', die if rank == 1 else lose], env={**os.environ, 'RANK': str(rank)})
+         for rank in range(3)]
+for rank in ranks:
+    rank.wait()
+sys.exit(1)
+",
+    ));
+    let diagnosed = home
+        .whycrash(&["diagnose", "--format", "json", "report"])
+        .output()
+        .expect("it runs");
+    let document: Value = serde_json::from_slice(&diagnosed.stdout).expect("a document");
+    let crash = &document["evidence"]["crash"];
+    assert_eq!((&crash["rank"], &crash["signal"]), (&json!(1), &json!("SIGKILL")));
+    let best = &document["findings"][0];
+    assert_eq!(best["cause"], "kill-sigkill");
+    let explanation = best["explanation"].as_str().unwrap_or_default();
+    assert!(
+        explanation.contains("Rank 1 (pid ") && explanation.contains("SIGKILL"),
+        "{explanation}"
+    );
+}
+
+#[test]
 fn a_worker_whose_parent_is_gone_is_told_of_too() {
     let home = Home::new();
     home.run(&sh(

@@ -14,7 +14,8 @@ mod unwind;
 
 use std::path::PathBuf;
 
-use whycrash_evidence::readers::elf_core::{self, CoreDump};
+use whycrash_evidence::model::Thread;
+use whycrash_evidence::readers::elf_core::{self, CoreDump, LiveProcess};
 use whycrash_evidence::readers::{Input, detect, gpu_core, minidump, read_problem};
 use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Problem, Reading};
 
@@ -96,6 +97,19 @@ impl ReportSymbols<'_> {
             ArtifactKind::GpuCore => read_gpu_core(&input, limits),
             _ => whycrash_evidence::read(artifact, limits),
         }
+    }
+
+    /// The stacks of a process that lives, native and Python frames in one. It is not stopped for that: a thread that runs
+    /// meanwhile may have changed what was read first.
+    pub fn stacks(&self, process: LiveProcess, limits: &Limits) -> Vec<Thread> {
+        let core = CoreDump::from(process);
+        let mut evidence = core.evidence("");
+        evidence.crash = None;
+        self.name_stacks(&core, &mut evidence, limits);
+        for thread in &mut evidence.threads {
+            thread.crashed = false;
+        }
+        evidence.threads
     }
 
     fn read_core(&self, input: &Input, limits: &Limits) -> Reading {

@@ -16,7 +16,7 @@ use crate::judge::{Judge, Verdict};
 use crate::registry::{Installed, Loader, Offered, Registry};
 use crate::sandbox::{Knowledge, Plugin, PluginError, PluginLimits, Sandbox, Usage, types};
 use crate::version::{self, Version};
-use crate::{Document, PluginInfo, coverage, fold, rank};
+use crate::{Document, PluginInfo, coverage, first, fold, rank};
 
 /// What a [`Diagnoser`] works with.
 #[derive(Clone, Debug, Default)]
@@ -165,7 +165,8 @@ impl Diagnoser {
             findings.extend(verdict.findings);
             next.extend(verdict.next);
         }
-        let (findings, folded) = fold::fold(&case, &self.catalog, rank::rank(&case, findings));
+        let (mut findings, folded) = fold::fold(&case, &self.catalog, rank::rank(&case, findings));
+        first::name(&case, &mut findings);
         Diagnosis {
             schema: diagnosis::SCHEMA,
             findings,

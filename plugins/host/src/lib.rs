@@ -14,6 +14,7 @@ mod diagnosis;
 mod diff;
 mod document;
 mod files;
+mod first;
 mod fold;
 mod health;
 mod judge;

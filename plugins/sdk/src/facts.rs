@@ -31,6 +31,8 @@ pub struct Crash {
     pub instruction: Option<String>,
     /// Process id.
     pub pid: Option<u32>,
+    /// Rank of the process, where it is one of a distributed job and somebody saw it end or hang.
+    pub rank: Option<u32>,
     /// Name of the executable.
     pub process: Option<String>,
     /// Last words, such as glibc's abort message.
@@ -148,10 +150,44 @@ pub struct ProcessExit {
     pub signal: Option<String>,
     /// Exit code.
     pub exit_code: Option<i32>,
+    /// True for the process of a job whose end led to that of the others, as the collector saw them end.
+    pub first: bool,
+    /// Rank of that process.
+    pub rank: Option<u32>,
 }
 
 impl EventDetail for ProcessExit {
     const KIND: &'static str = "process-exit";
+}
+
+/// A job that made no progress: what its processes waited in, and which of them the others waited for.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Hang {
+    /// `stopped`, `gil`, `apart`, `together` or `alone`.
+    pub family: String,
+    /// Seconds without progress before the stacks were looked at.
+    pub idle_s: u64,
+    /// Ranks that the others waited for; empty where that is not known.
+    pub ranks: Vec<u32>,
+    /// Rank of the first of these processes.
+    pub rank: Option<u32>,
+    /// Innermost function that this process was in, of Python where it has one.
+    pub function: Option<String>,
+    /// Its source file.
+    pub file: Option<String>,
+    /// The line in `file`.
+    pub line: Option<u32>,
+    /// The system call that it waited in.
+    pub call: Option<String>,
+    /// The function that the others waited in.
+    pub others_in: Option<String>,
+    /// Whether the others waited in a collective.
+    pub collective: bool,
+}
+
+impl EventDetail for Hang {
+    const KIND: &'static str = "hang";
 }
 
 /// Native code that gave up on its own.

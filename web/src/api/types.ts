@@ -193,6 +193,8 @@ export interface Crash {
   access?: string;
   thread?: ThreadId;
   pid?: number;
+  /** Of a distributed job, the rank that failed or hung first. */
+  rank?: number;
   process?: string;
   /** The process's last words. */
   message?: string;

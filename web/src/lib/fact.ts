@@ -54,6 +54,7 @@ const PHRASES: readonly Phrase[] = [
   ['collectives.verdicts.*.sequence', 'count', 'operation number $ of its group'],
   ['collectives.verdicts.*.frames.*', 'text', 'called from $'],
   ['crash.signal', 'text', 'ended by $'],
+  ['crash.rank', 'text', 'rank $ was the first to fail'],
   ['crash.code', 'text', 'signal code $'],
   ['crash.exit_code', 'text', 'ended with exit code $'],
   ['crash.address', 'text', 'at address $'],

@@ -5,11 +5,13 @@ use std::collections::{HashMap, HashSet};
 use crate::Evidence;
 use crate::model::{Crash, Event, Kernel, Thread, ThreadId, What};
 
-/// Core or minidump, then faulthandler and the kernel's line, then the collector's exit, then other text.
+/// Core or minidump, then faulthandler and the kernel's line, then the collector's exit, then other text. Where the
+/// collector saw which process failed first, only what may be of that one counts before the collector's own word.
 pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Thread]) -> Option<Crash> {
     let (cores, reported): (Vec<Crash>, Vec<Crash>) = crashes.into_iter().partition(is_from_dump);
-    let mut witnesses = cores.into_iter();
-    let best = witnesses.next();
+    let first = First::of(timeline);
+    let may_be_it = |crash: &Crash| first.as_ref().is_none_or(|first| first.may_be(crash));
+    let best = cores.into_iter().find(may_be_it);
     let told = || {
         timeline
             .iter()
@@ -22,7 +24,8 @@ pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Th
             .filter(|event| event.echo_of.is_some() && !event.survived)
     };
     let threads = &Threads::of(threads);
-    let faulted = told().find_map(|event| fault(event, threads));
+    let faulted = told().filter_map(|event| fault(event, threads)).find(may_be_it);
+    let known = reported.first().cloned();
     let mut crash = best
         .or(faulted)
         .or_else(|| reported.into_iter().next())
@@ -37,10 +40,41 @@ pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Th
             crash.message_source = None;
         }
     }
+    if let Some((known, true)) = known.map(|known| (known, first.is_some())) {
+        crash.pid = crash.pid.or(known.pid);
+        crash.rank = crash.rank.or(known.rank);
+        crash.process = crash.process.or(known.process);
+    }
     if crash.address.is_none() {
         add_kernel_address(&mut crash, timeline);
     }
     Some(crash)
+}
+
+/// The process that the collector saw fail before any other.
+struct First<'a> {
+    pid: Option<u32>,
+    signal: Option<&'a str>,
+}
+
+impl<'a> First<'a> {
+    fn of(timeline: &'a [Event]) -> Option<Self> {
+        timeline.iter().find_map(|event| match &event.what {
+            What::ProcessExit(exit) if exit.first => Some(Self {
+                pid: event.pid,
+                signal: exit.signal.as_deref(),
+            }),
+            _ => None,
+        })
+    }
+
+    /// Whether somebody else's account may be of its end: by the process, or where that is not told by the signal.
+    fn may_be(&self, crash: &Crash) -> bool {
+        match self.pid.zip(crash.pid) {
+            Some((own, other)) => own == other,
+            None => crash.signal.as_deref() == self.signal,
+        }
+    }
 }
 
 /// The threads that crashed: all, and the first of each artifact.
@@ -222,6 +256,7 @@ pub(super) fn crashed_first(evidence: &mut Evidence) {
     let witness = evidence.crash.clone().unwrap_or_default();
     evidence.threads.sort_by_key(|thread| {
         let is_witness = thread.artifact == witness.artifact && Some(&thread.id) == witness.thread.as_ref();
-        (!(thread.crashed && is_witness), !thread.crashed)
+        let of_another = witness.rank.zip(thread.rank).is_some_and(|(own, other)| own != other);
+        (!(thread.crashed && is_witness), !thread.crashed, of_another)
     });
 }

@@ -4,10 +4,10 @@
 //! watchdogs that time out on ranks whose peer died, CUDA errors after one that killed the context, the launcher's
 //! own SIGTERM and its report, Xid 43 and 45. What was survived is no failure at all.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use super::witnesses::{After, Before, Killer, LOST_PEER, Name, Names, is_launcher, lines};
-use crate::model::{Crash, Event, Kernel, PythonException, Thread, ThreadId, What, Xid};
+use super::witnesses::{After, Before, Killer, LOST_PEER, Name, Names, TIMED_OUT, is_launcher, lines};
+use crate::model::{Crash, Event, FrameKind, Kernel, PythonException, Thread, ThreadId, What, Xid};
 
 pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread]) {
     let own = own_ids(timeline, crashes, threads);
@@ -19,6 +19,7 @@ pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread]
         before: Before::default(),
         names,
         artifacts,
+        collectives: in_collectives(threads),
     };
     for index in 0..timeline.len() {
         let Some(event) = timeline.get(index) else { break };
@@ -77,6 +78,21 @@ struct Search {
     names: Names,
     /// The artifact of each event.
     artifacts: Vec<Name>,
+    /// Threads whose innermost Python frame is in a collective, by artifact.
+    collectives: HashMap<String, HashSet<ThreadId>>,
+}
+
+fn in_collectives(threads: &[Thread]) -> HashMap<String, HashSet<ThreadId>> {
+    let mut found: HashMap<String, HashSet<ThreadId>> = HashMap::new();
+    for thread in threads {
+        let innermost = thread.frames.iter().find(|frame| frame.kind == FrameKind::Python);
+        let file = innermost.and_then(|frame| frame.file.as_deref());
+        if file.is_some_and(|file| file.contains("torch/distributed/")) {
+            let of_artifact = found.entry(thread.artifact.clone()).or_default();
+            of_artifact.insert(thread.id.clone());
+        }
+    }
+    found
 }
 
 /// Process and thread ids that are the report's, from everything but the kernel's log (which tells of the whole
@@ -178,7 +194,8 @@ impl Search {
                 .or_else(|| self.brought_from_worker(index, event, exception))
                 .or_else(|| self.lost_worker(artifact, exception))
                 .or_else(|| self.dead_context(index, event, &exception.message))
-                .or_else(|| self.lost_peer(index, event, &exception.message)),
+                .or_else(|| self.lost_peer(index, event, &exception.message))
+                .or_else(|| self.after_first_end(event, exception)),
             What::FatalPythonError(error) if error.signal.as_deref() == Some("SIGABRT") => {
                 self.before.aborts.last((), event)
             }
@@ -201,7 +218,7 @@ impl Search {
                     .or_else(|| self.asserted(index, event, &error.message))
             }
             What::Watchdog(watchdog) => match watchdog.family.as_str() {
-                "timeout" => self.another_ranks_failure(index, event),
+                "timeout" => (self.before.hangs.last(&())).or_else(|| self.another_ranks_failure(index, event)),
                 _ => (self.before.watchdogs.last(&())).or_else(|| self.another_ranks_failure(index, event)),
             },
             What::NcclError(error) => self.lost_peer(index, event, &error.message),
@@ -218,10 +235,12 @@ impl Search {
                     let at_length = || self.after.elastic_words.after(&(artifact, event.pid?), index);
                     failure.message.is_empty().then(at_length).flatten()
                 }),
-            What::ProcessExit(exit) => (self.before.of_process.first((), event)).or_else(|| {
-                let killed = exit.signal.as_deref() == Some("SIGKILL");
-                killed.then(|| self.oom_kill_of(index, event)).flatten()
-            }),
+            What::ProcessExit(exit) => (self.before.of_process.first((), event))
+                .or_else(|| {
+                    let killed = exit.signal.as_deref() == Some("SIGKILL");
+                    killed.then(|| self.oom_kill_of(index, event)).flatten()
+                })
+                .or_else(|| self.first_end_of_another(event, timeline)),
             What::Xid(xid) => self.previous_xid(xid).or_else(|| {
                 let is_consequence = [43, 45, 154].contains(&xid.code);
                 is_consequence.then(|| self.before.failures.last(&())).flatten()
@@ -315,8 +334,29 @@ impl Search {
 
     /// A lost connection follows from the failure of another rank, if there is one.
     fn lost_peer(&self, index: usize, event: &Event, message: &str) -> Option<usize> {
-        let lost = LOST_PEER.iter().any(|words| message.contains(words));
-        lost.then(|| self.another_ranks_failure(index, event)).flatten()
+        let says = |words: &[&str]| words.iter().any(|words| message.contains(words));
+        let hang = self.before.hangs.last(&()).filter(|_| says(&TIMED_OUT));
+        hang.or_else(|| {
+            says(&LOST_PEER)
+                .then(|| self.another_ranks_failure(index, event))
+                .flatten()
+        })
+    }
+
+    /// The end of the process that failed before all others, for the end of another.
+    fn first_end_of_another(&self, event: &Event, timeline: &[Event]) -> Option<usize> {
+        let first = self.before.first_exits.first(&())?;
+        let is_another = event.pid.is_some() && timeline.get(first)?.pid != event.pid;
+        is_another.then_some(first)
+    }
+
+    /// What a rank raises in a collective, whatever it says, follows from the end of the one that failed first.
+    fn after_first_end(&self, event: &Event, exception: &PythonException) -> Option<usize> {
+        let threads = self.collectives.get(&event.artifact)?;
+        let in_collective = exception.thread.as_ref().is_some_and(|thread| threads.contains(thread));
+        let of = self.before.own_by_rank.except(event.rank)?;
+        let first = self.before.first_exits.first(&())?;
+        (in_collective && event.rank.is_some() && of == first).then_some(first)
     }
 
     /// The first failure of another rank. It may be printed later: a connection breaks before the dying peer has

@@ -6,6 +6,7 @@
 mod clocks;
 mod crash;
 mod echo;
+mod hang;
 mod order;
 mod places;
 mod processes;
@@ -61,7 +62,8 @@ pub fn merge(parts: Vec<Evidence>, metadata: Map<String, Value>) -> Evidence {
     merged.timeline = order::one_order(timelines, &merged.context, &clocks);
     echo::mark(&mut merged.timeline, &crashes, &merged.threads);
     crash::silence_echoes(&mut merged);
-    merged.crash = crash::most_direct(crashes, &merged.timeline, &merged.threads);
+    merged.crash =
+        hang::lead(&mut merged.timeline).or_else(|| crash::most_direct(crashes, &merged.timeline, &merged.threads));
     crash::crashed_first(&mut merged);
     merged
 }

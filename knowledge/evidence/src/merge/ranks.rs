@@ -15,7 +15,7 @@ pub(super) fn join(
     timelines: &mut [Vec<Event>],
     threads: &mut [Thread],
 ) {
-    let rank_of = known_pairs(processes, timelines);
+    let rank_of = known_pairs(context, processes, timelines);
     let described = processes.iter().filter(|process| !process.context.is_empty());
     let own = member(context, "rank").filter(|_| described.count() < 2);
     for event in timelines.iter_mut().flatten() {
@@ -39,7 +39,11 @@ fn resolve(
         .or(own)
 }
 
-fn known_pairs(processes: &[Process], timelines: &[Vec<Event>]) -> HashMap<u32, u32> {
+fn known_pairs(
+    context: &Map<String, Value>,
+    processes: &[Process],
+    timelines: &[Vec<Event>],
+) -> HashMap<u32, u32> {
     let mut pairs: HashMap<u32, u32> = timelines
         .iter()
         .flatten()
@@ -50,6 +54,11 @@ fn known_pairs(processes: &[Process], timelines: &[Vec<Event>]) -> HashMap<u32, 
             .iter()
             .filter_map(|process| Some((process.pid, process.rank?))),
     );
+    let stall = context.get("stall");
+    let stood_still = stall.and_then(|stall| stall.get("processes")?.as_array());
+    for process in stood_still.into_iter().flatten().filter_map(Value::as_object) {
+        pairs.extend(member(process, "pid").zip(member(process, "rank")));
+    }
     pairs
 }
 

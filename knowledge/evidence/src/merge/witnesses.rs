@@ -51,6 +51,9 @@ pub struct Before {
     pub xids: Places<(Name, u32)>,
     pub elastic: Places<Name>,
     pub elastic_lines: Ranges,
+    /// Processes that the collector saw fail before any other, and jobs that it saw hang.
+    pub first_exits: Places<()>,
+    pub hangs: Places<()>,
     pub abort_lines: Ranges,
     pub exceptions: Places<(Name, Option<u32>)>,
     pub workers: Places<Option<u32>>,
@@ -124,6 +127,8 @@ impl Before {
             self.not_xids.add(event.rank.is_none(), index);
         }
         match &event.what {
+            What::ProcessExit(exit) if exit.first => self.first_exits.add((), index),
+            What::Hang(hang) if !hang.ranks.is_empty() => self.hangs.add((), index),
             What::NativeAbort(_) => self.aborts.add((), event, index),
             What::CudaError(error) if error.sticky => self.killers.add(Killer::Error, event, index),
             What::DeviceAssert(_) => self.killers.add(Killer::Assertion, event, index),
@@ -200,6 +205,15 @@ pub const LOST_PEER: [&str; 9] = [
     "NCCL communicator was aborted",
 ];
 
+/// How waiting in vain for another process ends.
+pub const TIMED_OUT: [&str; 5] = [
+    "Timed out waiting",
+    "timed out waiting",
+    "Wait timeout",
+    "timeout",
+    "Timeout",
+];
+
 /// True for what does not itself tell of a peer.
 fn is_failure_of_its_own(event: &Event) -> bool {
     let says_peer = |message: &str| LOST_PEER.iter().any(|words| message.contains(words));
@@ -210,7 +224,8 @@ fn is_failure_of_its_own(event: &Event) -> bool {
         What::NativeAbort(abort) => !says_peer(&abort.message),
         What::ElasticFailure(failure) => failure.root || failure.signal.as_deref() != Some("SIGTERM"),
         What::ProcessExit(exit) => {
-            exit.signal.as_deref().is_some_and(|signal| signal != "SIGTERM")
+            exit.first
+                || exit.signal.as_deref().is_some_and(|signal| signal != "SIGTERM")
                 || exit.exit_code.is_some_and(|code| code > 0)
         }
         What::Watchdog(_)
@@ -218,7 +233,8 @@ fn is_failure_of_its_own(event: &Event) -> bool {
         | What::NcclError(_)
         | What::Rendezvous(_)
         | What::Diagnostic(_)
-        | What::CudaLog(_) => false,
+        | What::CudaLog(_)
+        | What::Hang(_) => false,
         _ => true,
     }
 }

@@ -41,6 +41,9 @@ pub struct Crash {
     /// Process id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// Rank of the process, where it is one of a distributed job and somebody saw it end or hang.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
     /// Name of the executable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<String>,

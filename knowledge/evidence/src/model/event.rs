@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Autograd, CollectiveMismatch, CudaError, CudaLog, CudaOom, DataloaderWorker, DeviceAssert, Diagnostic, Divergence,
-    ElasticFailure, FatalPythonError, GpuException, HostOom, Kernel, LastWords, NativeAbort, NcclError, NcclWarning,
+    ElasticFailure, FatalPythonError, GpuException, Hang, HostOom, Kernel, LastWords, NativeAbort, NcclError, NcclWarning,
     Place, ProcessExit, PythonException, Rendezvous, Sanitizer, SharedMemory, SnapshotOom, Watchdog, Xid,
 };
 
@@ -119,6 +119,7 @@ impl What {
             Self::LastWords(_) => "last-words",
             Self::Diagnostic(_) => "diagnostic",
             Self::CudaLog(_) => "cuda-log",
+            Self::Hang(_) => "hang",
         }
     }
 }
@@ -179,4 +180,6 @@ pub enum What {
     Diagnostic(Diagnostic),
     /// The CUDA driver's own log told of a call that failed.
     CudaLog(CudaLog),
+    /// The collector saw a job that made no progress, and looked what its processes waited in.
+    Hang(Hang),
 }

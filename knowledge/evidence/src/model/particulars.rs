@@ -115,6 +115,53 @@ pub struct ProcessExit {
     pub signal: Option<String>,
     /// Exit code.
     pub exit_code: Option<i32>,
+    /// True for the process of a job whose end led to that of the others, as the collector saw them end.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub first: bool,
+    /// Rank of that process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+}
+
+/// A job that made no progress: what its processes waited in, and which of them the others waited for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hang {
+    /// `stopped` (a process was stopped by a signal), `gil` (a thread kept the interpreter's lock while it waited),
+    /// `apart` (a process waited elsewhere than the others), `together` (all waited in the same place) or `alone` (there
+    /// is one process).
+    pub family: String,
+    /// Seconds without progress before the stacks were looked at.
+    pub idle_s: u64,
+    /// Ranks that the others waited for; empty where that is not known.
+    pub ranks: Vec<u32>,
+    /// Rank of the first of these processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// Innermost function that this process was in, of Python where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// Its source file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line in `file`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The system call that it waited in, by name or number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// The function that the others waited in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others_in: Option<String>,
+    /// Whether the others waited in a collective.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub collective: bool,
+    /// The thread whose stack that is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<super::ThreadId>,
+    /// Whether the job made progress again, or began to fail, before it ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub passed: bool,
 }
 
 /// Native code that gave up on its own.

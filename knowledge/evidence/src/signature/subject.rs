@@ -132,6 +132,7 @@ impl<'a> Subject<'a> {
                 .thread
                 .as_ref()
                 .and_then(|id| by_id(id, &event.artifact, evidence)),
+            (_, What::Hang(hang)) => hang.thread.as_ref().and_then(|id| by_id(id, "", evidence)),
             (_, What::Sanitizer(report)) => report
                 .stack
                 .as_ref()
@@ -229,6 +230,7 @@ impl<'a> Subject<'a> {
             Self::Event { carrier: Some(_), .. } => "the type of the exception",
             Self::Event { event, .. } => match event.what {
                 What::PythonException(_) => "the type of the first exception that was not survived",
+                What::Hang(_) => "the standstill of the job",
                 _ => "the first failure of the report",
             },
             Self::Divergence(_) => "the first collective that does not match across ranks",
@@ -367,6 +369,7 @@ fn event_part(event: &Event) -> String {
         }
         What::PythonException(exception) => exception.exception.clone(),
         What::FatalPythonError(error) if error.error.starts_with("Timeout") => "hang".to_owned(),
+        What::Hang(hang) => format!("hang {}", hang.family),
         What::FatalPythonError(error) => error.signal.clone().unwrap_or_else(|| error.error.clone()),
         What::CudaOom(_) => GPU_OOM.to_owned(),
         What::HostOom(oom) => format!("{} out of memory", oom.allocator),

@@ -3,7 +3,7 @@
 use super::frames::{interesting, lead, plain_function};
 use super::subject::Subject;
 use crate::Evidence;
-use crate::model::{Event, Frame, FrameKind, What};
+use crate::model::{Event, Frame, FrameKind, Hang, What};
 
 /// Longest title.
 const TITLE_CHARS: usize = 160;
@@ -51,11 +51,16 @@ pub fn title(evidence: &Evidence) -> String {
                 format!("{kind} at collective {}: {}", verdict.sequence, verdict.detail)
             }
         }
-        Subject::Exit(crash) => match (&crash.signal, crash.exit_code) {
-            (Some(signal), _) => format!("killed by {signal}"),
-            (None, Some(code)) => format!("exited with code {code}"),
-            (None, None) => "ended, nobody knows how".to_owned(),
-        },
+        Subject::Exit(crash) => {
+            let how = match (&crash.signal, crash.exit_code) {
+                (Some(signal), _) => format!("killed by {signal}"),
+                (None, Some(code)) => format!("exited with code {code}"),
+                (None, None) => "ended, nobody knows how".to_owned(),
+            };
+            crash
+                .rank
+                .map_or_else(|| how.clone(), |rank| format!("rank {rank} {how}"))
+        }
         Subject::Nothing => "no failure found".to_owned(),
     };
     match title.char_indices().nth(TITLE_CHARS) {
@@ -105,6 +110,7 @@ fn of_event(event: &Event, carrier: Option<&Event>) -> String {
             (None, Some(code)) => format!("DataLoader worker exited with code {code}"),
             (None, None) => "DataLoader worker exited unexpectedly".to_owned(),
         },
+        What::Hang(hang) => of_hang(hang),
         What::DeviceAssert(assert) => format!("device-side assert: {}", assert.expression),
         What::Watchdog(watchdog) if watchdog.family == "timeout" => {
             let operation = watchdog.operation.as_deref().unwrap_or("a collective");
@@ -126,6 +132,23 @@ fn of_event(event: &Event, carrier: Option<&Event>) -> String {
         _ => first_line(&carrier.unwrap_or(event).text)
             .unwrap_or("a failure without a message")
             .to_owned(),
+    }
+}
+
+fn of_hang(hang: &Hang) -> String {
+    let who = hang
+        .rank
+        .map_or_else(|| "the job".to_owned(), |rank| format!("rank {rank}"));
+    let place = hang
+        .function
+        .as_deref()
+        .or(hang.call.as_deref())
+        .unwrap_or("an unknown place");
+    match hang.family.as_str() {
+        "stopped" => format!("hang: {who} is stopped, in {place}"),
+        "gil" => format!("hang: {who} holds the interpreter's lock in {place}"),
+        "together" => format!("hang: all ranks wait in {place}"),
+        _ => format!("hang: {who} waits in {place}"),
     }
 }
 

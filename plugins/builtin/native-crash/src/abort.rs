@@ -11,6 +11,7 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
         .or_else(|| from_message(scene))
         .or_else(|| from_frames(scene))
         .or_else(|| crate::deadlock::rule(scene).filter(|_| aborted(scene)))
+        .or_else(|| called(scene))
         .or_else(|| undecided(scene))
 }
 
@@ -103,15 +104,41 @@ fn from_frames(scene: &Scene) -> Option<Verdict> {
     Some(Verdict::Found(finding))
 }
 
-fn undecided(scene: &Scene) -> Option<Verdict> {
-    (aborted(scene) && scene.fatal.is_none()).then(|| {
-        Verdict::Undecided(vec![Collect::stderr(&[
-            "abrt-assert",
-            "abrt-uncaught-exception",
-            "abrt-heap-corruption",
-            "abrt-rust-panic",
-        ])])
+/// Python code that called `os.abort`, or what native code was called by it: the interpreter's handler tells the line.
+fn called(scene: &Scene) -> Option<Verdict> {
+    let by_name = scene.native.as_ref().and_then(|stack| Some(stack.cite(stack.with(&["os_abort"])?)));
+    let fatal = scene.fatal.as_ref().filter(|fatal| fatal.detail.error == "Aborted");
+    let (confidence, who) = match (&by_name, fatal) {
+        (Some(_), _) => (0.9, "The program called os.abort()"),
+        (None, Some(_)) => (0.55, "The process aborted itself, and nobody said why"),
+        (None, None) => return None,
+    };
+    if !aborted(scene) {
+        return None;
+    }
+    let is_sure = by_name.is_some();
+    let finding = scene
+        .finding("abrt-called", confidence)
+        .because(format!("{who} (SIGABRT){}.", scene.place()))
+        .cite_all(by_name)
+        .cite_all(scene.signal_proof())
+        .cite_all(scene.frames_proof());
+    Some(match is_sure {
+        true => Verdict::Found(finding),
+        false => Verdict::Likely(finding, vec![Collect::stderr(ABORTS)]),
     })
+}
+
+/// Ways to abort that print why.
+const ABORTS: &[&str] = &[
+    "abrt-assert",
+    "abrt-uncaught-exception",
+    "abrt-heap-corruption",
+    "abrt-rust-panic",
+];
+
+fn undecided(scene: &Scene) -> Option<Verdict> {
+    (aborted(scene) && scene.fatal.is_none()).then(|| Verdict::Undecided(vec![Collect::stderr(ABORTS)]))
 }
 
 /// Functions that are on the stack of an abort of each kind.

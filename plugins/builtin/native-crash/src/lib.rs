@@ -22,9 +22,10 @@ use crate::scene::Scene;
 struct NativeCrash;
 
 /// Every cause it can name.
-const CAUSES: [&str; 35] = [
+const CAUSES: [&str; 36] = [
     "abi-import-order-segv",
     "abrt-assert",
+    "abrt-called",
     "abrt-heap-corruption",
     "abrt-pure-virtual",
     "abrt-rust-panic",

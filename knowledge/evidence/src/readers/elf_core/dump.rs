@@ -26,9 +26,9 @@ pub struct Segment {
     /// Whether the program could execute it.
     pub executable: bool,
     /// Where its bytes are in the core.
-    offset: u64,
+    pub(super) offset: u64,
     /// How many of its bytes are in the core, from `start` on.
-    dumped: u64,
+    pub(super) dumped: u64,
 }
 
 /// An opened core dump.
@@ -135,6 +135,29 @@ impl CoreDump {
             ));
         }
         Ok((core, problems))
+    }
+
+    /// A core without a header of its own.
+    pub(super) fn of_parts(
+        machine: Machine,
+        threads: Vec<CoreThread>,
+        mappings: Vec<Mapping>,
+        segments: Vec<Segment>,
+        auxiliary: Vec<(u64, u64)>,
+        image: Image,
+    ) -> Self {
+        Self {
+            machine,
+            process: None,
+            signal: None,
+            threads,
+            mappings,
+            modules: Vec::new(),
+            segments,
+            code_mask: 0,
+            auxiliary,
+            image,
+        }
     }
 
     /// A value of the auxiliary vector.

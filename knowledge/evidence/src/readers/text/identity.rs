@@ -188,6 +188,7 @@ fn particulars(what: &What, to: &mut Folding) {
             last.family.hash(to);
             words(&last.message, CODE, to);
         }
+        What::Hang(hang) => (&hang.family, &hang.ranks, &hang.function).hash(to),
     }
 }
 

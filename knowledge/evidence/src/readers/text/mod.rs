@@ -29,6 +29,8 @@ mod time;
 use std::collections::HashMap;
 use std::io::{self, BufRead};
 
+pub(in crate::readers) use grammar::exit::signal_of_exit;
+
 use allowance::Allowance;
 use cuts::Cuts;
 use known::{Known, Path, Step};

@@ -86,7 +86,7 @@ fn shell(text: &str) -> Option<(Option<u32>, ProcessExit)> {
         pid,
         ProcessExit {
             signal,
-            exit_code: None,
+            ..ProcessExit::default()
         },
     ))
 }
@@ -115,7 +115,7 @@ fn zsh(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     let signal = ZSH_WORDS.iter().find(|(name, _)| *name == word)?.1.to_owned();
     let exit = ProcessExit {
         signal: Some(signal),
-        exit_code: None,
+        ..ProcessExit::default()
     };
     Some((parts.number("pid"), exit))
 }
@@ -128,7 +128,7 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
             None,
             ProcessExit {
                 signal: parts.text("signal"),
-                exit_code: None,
+                ..ProcessExit::default()
             },
         ));
     }
@@ -145,13 +145,13 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
             .find(|(name, _)| Some(*name) == word.as_deref())
             .map(|(_, signal)| (*signal).to_owned());
         let exit_code = parts.number("code");
-        return (signal.is_some() || exit_code.is_some()).then_some((None, ProcessExit { signal, exit_code }));
+        return (signal.is_some() || exit_code.is_some()).then_some((None, exit(signal, exit_code)));
     }
     // Slurm cancels a job with SIGTERM: `slurmstepd: error: *** JOB 17 ON node1 CANCELLED AT … DUE TO TIME LIMIT ***`.
     if regex!(r"^(?:srun|slurmstepd): error: \*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT ").is_match(text) {
         let exit = ProcessExit {
             signal: Some("SIGTERM".to_owned()),
-            exit_code: None,
+            ..ProcessExit::default()
         };
         return Some((None, exit));
     }
@@ -168,11 +168,16 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     exit_code?;
     Some((
         None,
-        ProcessExit {
-            signal: exit_code.and_then(signal_of_exit).map(str::to_owned),
-            exit_code,
-        },
+        exit(exit_code.and_then(signal_of_exit).map(str::to_owned), exit_code),
     ))
+}
+
+fn exit(signal: Option<String>, exit_code: Option<i32>) -> ProcessExit {
+    ProcessExit {
+        signal,
+        exit_code,
+        ..ProcessExit::default()
+    }
 }
 
 /// The signal an exit code stands for: negative in Python, 128 and more in shells and containers.

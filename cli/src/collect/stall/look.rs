@@ -1,0 +1,246 @@
+//! What the processes of a job wait in, looked at by a process of its own: reading the stacks of large programs takes
+//! seconds and memory that whoever waits for the job shall not need.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use serde::{Deserialize, Serialize};
+use whycrash_evidence::Limits;
+use whycrash_evidence::model::{Frame, FrameKind, Thread, ThreadId};
+use whycrash_evidence::readers::elf_core::LiveProcess;
+use whycrash_symbols::{Sources, Symbols};
+
+use super::process::{Process, call_name};
+use super::ras;
+use crate::collect::environment;
+
+/// Frames of a main thread that the context has; all are in the stacks.
+const FRAMES: usize = 32;
+/// Frames of a thread at most.
+const DEEPEST: usize = 256;
+
+/// A process, as it was found.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Found {
+    /// Which.
+    pub pid: u32,
+    /// For the context.
+    pub summary: Summary,
+    /// All its threads, in the form of `py-spy dump --json`.
+    pub stacks: Vec<Stack>,
+}
+
+/// What a process waits in.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Summary {
+    /// As in the third field of `/proc/PID/stat`.
+    state: Option<String>,
+    /// The system call that its main thread waits in.
+    call: Option<String>,
+    /// The main thread's innermost frames.
+    frames: Vec<Place>,
+    /// Threads that wait for the interpreter's lock.
+    lock_waiters: usize,
+    /// Where the thread is that seems to hold it.
+    lock_holder: Option<Holder>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Place {
+    kind: FrameKind,
+    function: Option<String>,
+    file: Option<String>,
+    line: Option<u32>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Holder {
+    thread: u32,
+    frame: Place,
+}
+
+/// A thread as `py-spy dump --json` has it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Stack {
+    pid: u32,
+    os_thread_id: u32,
+    active: bool,
+    owns_gil: bool,
+    frames: Vec<StackFrame>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StackFrame {
+    name: String,
+    filename: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<String>,
+    line: u32,
+}
+
+/// A line of what is written down.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Line {
+    /// A process.
+    Process(Found),
+    /// What somebody else knows about the job, by the name of the artifact.
+    File(String, String),
+}
+
+/// Writes down what these processes do, a line of JSON each.
+pub fn at(pids: &[u32], mut to: impl Write) -> std::io::Result<()> {
+    // What they do now is looked at first: reading their stacks takes longer.
+    let processes: Vec<Process> = pids.iter().map(|pid| Process::look(*pid)).collect();
+    let symbols = Symbols::new(Sources {
+        local_files: true,
+        ..Sources::default()
+    });
+    let limits = Limits {
+        frames: DEEPEST,
+        ..Limits::default()
+    };
+    let mut services = BTreeSet::new();
+    for process in processes {
+        let live = process.open();
+        if live.as_ref().is_some_and(has_nccl) {
+            services.extend(ras::address(&environment::of_process(process.pid)));
+        }
+        let threads = live.map(|live| symbols.report().stacks(live, &limits));
+        let found = found(&process, &threads.unwrap_or_default());
+        write(&Line::Process(found), &mut to)?;
+    }
+    for (name, text) in ras::ask_twice(&services) {
+        write(&Line::File(name, text), &mut to)?;
+    }
+    Ok(())
+}
+
+fn write(line: &Line, to: &mut impl Write) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *to, line)?;
+    to.write_all(b"\n")?;
+    to.flush()
+}
+
+fn has_nccl(live: &LiveProcess) -> bool {
+    let mut paths = live.ranges.iter().filter_map(|range| range.path.as_deref());
+    paths.any(|path| path.contains("/libnccl.so") || path.contains("/librccl.so"))
+}
+
+fn found(process: &Process, threads: &[Thread]) -> Found {
+    let main = threads.iter().find(|thread| thread.id == ThreadId::Os(process.pid));
+    let waits = |thread: &&Thread| is_waiting_for_lock(&thread.frames);
+    let lock_waiters = threads.iter().filter(waits).count();
+    let holder = threads
+        .iter()
+        .find(|thread| lock_waiters > 0 && may_hold_lock(&thread.frames));
+    let call = process.threads.first().and_then(|(_, doing)| doing.call);
+    Found {
+        pid: process.pid,
+        summary: Summary {
+            state: process.state.clone(),
+            call: call.map(call_name),
+            frames: main
+                .iter()
+                .flat_map(|thread| &thread.frames)
+                .take(FRAMES)
+                .map(place)
+                .collect(),
+            lock_waiters,
+            lock_holder: holder.and_then(lock_holder),
+        },
+        stacks: threads
+            .iter()
+            .filter_map(|thread| stack(process, thread, holder))
+            .collect(),
+    }
+}
+
+/// Native frames that a thread was in before the innermost Python frame.
+fn above_python(frames: &[Frame]) -> impl Iterator<Item = &Frame> {
+    frames.iter().take_while(|frame| frame.kind == FrameKind::Native)
+}
+
+fn runs_python(frames: &[Frame]) -> bool {
+    frames.iter().any(|frame| frame.kind == FrameKind::Python)
+}
+
+fn function(frame: &Frame) -> &str {
+    frame.function.as_deref().unwrap_or_default()
+}
+
+/// The interpreter waits for its lock on a condition with a time-out, which it uses for little else.
+fn is_waiting_for_lock(frames: &[Frame]) -> bool {
+    let native: Vec<&Frame> = above_python(frames).collect();
+    let named = native.iter().any(|frame| function(frame) == "take_gil");
+    let on_condition = native.windows(2).any(|pair| {
+        let waits = pair.first().is_some_and(|frame| {
+            ["pthread_cond_timedwait", "pthread_cond_clockwait"]
+                .iter()
+                .any(|wait| function(frame).starts_with(wait))
+        });
+        waits && pair.last().is_some_and(|frame| is_interpreter(frame))
+    });
+    runs_python(frames) && (named || on_condition)
+}
+
+fn is_interpreter(frame: &Frame) -> bool {
+    let module = frame.module.as_deref().unwrap_or_default();
+    module.rsplit('/').next().unwrap_or(module).contains("python")
+}
+
+/// A thread that runs Python, does not wait for the lock, and is in native code beyond the interpreter.
+fn may_hold_lock(frames: &[Frame]) -> bool {
+    let beyond = above_python(frames).any(|frame| {
+        let module = frame.module.as_deref().unwrap_or_default();
+        !is_interpreter(frame) && !module.contains("/libc.so") && !module.contains("/libpthread") && !module.is_empty()
+    });
+    runs_python(frames) && !is_waiting_for_lock(frames) && beyond
+}
+
+fn lock_holder(thread: &Thread) -> Option<Holder> {
+    let ThreadId::Os(id) = thread.id else { return None };
+    let frame = thread.frames.iter().find(|frame| frame.kind == FrameKind::Python)?;
+    Some(Holder {
+        thread: id,
+        frame: place(frame),
+    })
+}
+
+fn place(frame: &Frame) -> Place {
+    Place {
+        kind: frame.kind,
+        function: frame.function.clone(),
+        file: frame.file.clone(),
+        line: frame.line,
+    }
+}
+
+fn stack(process: &Process, thread: &Thread, holder: Option<&Thread>) -> Option<Stack> {
+    let ThreadId::Os(id) = thread.id else { return None };
+    let waits = process
+        .threads
+        .iter()
+        .any(|(known, doing)| *known == id && doing.call.is_some());
+    Some(Stack {
+        pid: process.pid,
+        os_thread_id: id,
+        active: !waits,
+        owns_gil: holder.is_some_and(|holder| holder.id == thread.id),
+        frames: thread.frames.iter().map(stack_frame).collect(),
+    })
+}
+
+fn stack_frame(frame: &Frame) -> StackFrame {
+    let address = || {
+        frame
+            .address
+            .map_or_else(|| "?".to_owned(), |address| address.to_string())
+    };
+    StackFrame {
+        name: frame.function.clone().unwrap_or_else(address),
+        filename: frame.file.clone().or_else(|| frame.module.clone()).unwrap_or_default(),
+        module: frame.module.clone().filter(|_| frame.kind == FrameKind::Native),
+        line: frame.line.unwrap_or_default(),
+    }
+}

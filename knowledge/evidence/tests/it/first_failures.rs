@@ -1,0 +1,259 @@
+//! Jobs of many processes: which of them a report is about.
+
+use serde_json::{Map, Value, json};
+use whycrash_evidence::model::{Event, Hang, What};
+use whycrash_evidence::{Evidence, Limits, merge, read, title};
+
+use crate::support::artifact;
+
+/// A process that failed, as the collector tells it.
+fn failed(pid: u32, rank: u32, signal: &str, code: Option<i32>, second: u32) -> Value {
+    json!({
+        "pid": pid, "parent": 10, "rank": rank, "leads": true, "command": ["/usr/bin/python", "train.py"],
+        "signal": (!signal.is_empty()).then_some(signal), "code": code, "at": format!("2026-11-22T10:00:{second:02}Z"),
+    })
+}
+
+/// A job of ranks under a launcher that ended with 1.
+fn job(failures: &[Value], more: Value) -> Value {
+    let mut context = json!({
+        "whycrash_context": 1, "pid": 10, "command": ["torchrun", "train.py"], "exit": {"signal": null, "code": 1},
+        "ended": "2026-11-22T10:00:59Z", "failures": failures,
+    });
+    if let (Value::Object(context), Value::Object(more)) = (&mut context, more) {
+        context.extend(more);
+    }
+    context
+}
+
+fn report(context: &Value, log: &str) -> Evidence {
+    let artifacts = [("context.json", context.to_string()), ("output.log", log.to_owned())];
+    let parts = artifacts
+        .iter()
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(name, text)| {
+            let (artifact, _keep) = artifact(name, text.as_bytes());
+            read(&artifact, &Limits::default()).evidence
+        });
+    merge(parts.collect(), Map::new())
+}
+
+/// Rank, signal and process of the end that the report is about.
+fn subject(evidence: &Evidence) -> (Option<u32>, Option<&str>, Option<u32>) {
+    let crash = evidence.crash.as_ref().expect("a crash");
+    (crash.rank, crash.signal.as_deref(), crash.pid)
+}
+
+/// Events that are no consequence of another, but for ends of processes.
+fn leading(evidence: &Evidence) -> Vec<&Event> {
+    let leads = |event: &&Event| event.primary && !matches!(event.what, What::ProcessExit(_));
+    evidence.timeline.iter().filter(leads).collect()
+}
+
+fn hang(evidence: &Evidence) -> &Hang {
+    let mut hangs = evidence.timeline.iter().filter_map(|event| match &event.what {
+        What::Hang(hang) => Some(hang),
+        _ => None,
+    });
+    hangs.next().expect("a hang")
+}
+
+/// What a rank prints whose peer is gone, or does not answer.
+fn in_collective(rank: u32, message: &str) -> String {
+    [
+        "Traceback (most recent call last):",
+        "  File \"train.py\", line 8, in <module>",
+        "    dist.all_reduce(x)",
+        "  File \"/venv/torch/distributed/distributed_c10d.py\", line 2501, in all_reduce",
+        "    work.wait()",
+        message,
+    ]
+    .map(|line| format!("[rank{rank}]: {line}\n"))
+    .concat()
+}
+
+#[test]
+fn the_rank_that_a_signal_ended_first_is_what_the_report_is_about() {
+    let failures = [
+        failed(12, 2, "SIGKILL", None, 1),
+        failed(11, 1, "", Some(1), 2),
+        failed(13, 3, "SIGTERM", None, 3),
+    ];
+    let log = in_collective(1, "RuntimeError: something that no table has heard of");
+    let evidence = report(&job(&failures, json!({})), &log);
+    assert_eq!(subject(&evidence), (Some(2), Some("SIGKILL"), Some(12)));
+    assert_eq!(
+        evidence.crash.as_ref().and_then(|crash| crash.process.as_deref()),
+        Some("python")
+    );
+    assert!(leading(&evidence).is_empty(), "{:#?}", leading(&evidence));
+    assert_eq!(title(&evidence), "rank 2 killed by SIGKILL");
+    let ends = evidence
+        .timeline
+        .iter()
+        .filter(|event| matches!(event.what, What::ProcessExit(_)));
+    assert_eq!(
+        ends.filter(|event| event.primary).count(),
+        1,
+        "the others follow from the first"
+    );
+}
+
+#[test]
+fn what_a_helper_returned_long_before_is_not_what_the_job_died_of() {
+    let mut helper = failed(90, 0, "", Some(128), 0);
+    helper["leads"] = json!(false);
+    let evidence = report(&job(&[helper, failed(13, 3, "", Some(1), 9)], json!({})), "");
+    assert_eq!(subject(&evidence), (Some(3), None, Some(13)));
+}
+
+#[test]
+fn a_worker_that_a_signal_ended_within_the_rank_comes_before_the_rank() {
+    let mut worker = failed(77, 3, "SIGSEGV", None, 5);
+    worker["leads"] = json!(false);
+    let failures = [worker, failed(13, 3, "", Some(1), 6), failed(11, 1, "", Some(1), 7)];
+    assert_eq!(
+        subject(&report(&job(&failures, json!({})), "")),
+        (Some(3), Some("SIGSEGV"), Some(77))
+    );
+}
+
+#[test]
+fn of_several_attempts_the_last_one_ended_the_job() {
+    let mut earlier = failed(12, 2, "SIGKILL", None, 1);
+    earlier["attempt"] = json!(0);
+    let mut last = failed(31, 1, "SIGSEGV", None, 40);
+    last["attempt"] = json!(1);
+    assert_eq!(
+        subject(&report(&job(&[earlier, last], json!({})), "")),
+        (Some(1), Some("SIGSEGV"), Some(31))
+    );
+}
+
+#[test]
+fn a_signal_that_was_sent_to_the_whole_job_is_the_jobs_own_end() {
+    let failures = [failed(12, 2, "SIGTERM", None, 1), failed(11, 1, "SIGTERM", None, 1)];
+    let sent = json!({"signals_received": [{"signal": "SIGTERM"}]});
+    assert_eq!(subject(&report(&job(&failures, sent), "")).2, Some(10));
+    let nobody = json!({"signals_received": []});
+    assert_eq!(
+        subject(&report(&job(&failures, nobody), "")),
+        (Some(2), Some("SIGTERM"), Some(12))
+    );
+}
+
+#[test]
+fn the_shells_child_that_a_signal_ended_is_the_crash_of_a_script() {
+    let mut child = failed(12, 0, "SIGKILL", None, 1);
+    child["rank"] = Value::Null;
+    child["leads"] = json!(false);
+    let mut script = job(&[child], json!({}));
+    script["exit"]["code"] = json!(137);
+    assert_eq!(subject(&report(&script, "")), (None, Some("SIGKILL"), Some(12)));
+}
+
+/// A process that stands still, with the functions it is in.
+fn standing(pid: u32, rank: u32, state: &str, frames: &[(&str, &str)]) -> Value {
+    let frames: Vec<Value> = frames
+        .iter()
+        .map(|(function, file)| json!({"kind": "python", "function": function, "file": file, "line": 7}))
+        .collect();
+    json!({"pid": pid, "rank": rank, "leads": true, "state": state, "call": "futex", "frames": frames})
+}
+
+fn stall(processes: &[Value]) -> Value {
+    json!({"stall": {
+        "since": "2026-11-22T10:00:05Z", "at": "2026-11-22T10:00:10Z", "until": "2026-11-22T10:00:30Z",
+        "idle_s": 25, "processes": processes,
+    }})
+}
+
+const REDUCE: &[(&str, &str)] = &[
+    ("all_reduce", "/venv/torch/distributed/distributed_c10d.py"),
+    ("main", "train.py"),
+];
+
+#[test]
+fn whoever_waits_elsewhere_than_the_others_is_what_they_timed_out_on() {
+    let processes = [
+        standing(10, 0, "S", REDUCE),
+        standing(11, 1, "S", REDUCE),
+        standing(12, 2, "S", &[("write_checkpoint", "train.py"), ("main", "train.py")]),
+    ];
+    let failures = [failed(10, 0, "", Some(1), 31), failed(12, 2, "SIGTERM", None, 32)];
+    let log = in_collective(
+        0,
+        "RuntimeError: Timed out waiting 25000ms for recv operation to complete",
+    );
+    let evidence = report(&job(&failures, stall(&processes)), &log);
+    let found = hang(&evidence);
+    assert_eq!((found.family.as_str(), found.ranks.as_slice()), ("apart", &[2][..]));
+    assert_eq!(found.function.as_deref(), Some("write_checkpoint"));
+    assert_eq!(
+        (found.others_in.as_deref(), found.collective),
+        (Some("all_reduce"), true)
+    );
+    assert_eq!(subject(&evidence), (Some(2), None, Some(12)));
+    let leading = leading(&evidence);
+    assert!(
+        matches!(
+            leading.as_slice(),
+            [Event {
+                what: What::Hang(_),
+                ..
+            }]
+        ),
+        "{leading:#?}"
+    );
+    assert_eq!(title(&evidence), "hang: rank 2 waits in write_checkpoint");
+}
+
+#[test]
+fn a_stopped_process_and_a_kept_lock_are_named_as_such() {
+    let stopped = [standing(10, 0, "S", REDUCE), standing(11, 1, "T", REDUCE)];
+    let evidence = report(&job(&[], stall(&stopped)), "");
+    assert_eq!(
+        (hang(&evidence).family.as_str(), hang(&evidence).rank),
+        ("stopped", Some(1))
+    );
+    let mut locked = [standing(10, 0, "S", REDUCE), standing(11, 1, "S", REDUCE)];
+    locked[0]["lock_waiters"] = json!(1);
+    locked[0]["lock_holder"] =
+        json!({"thread": 99, "frame": {"kind": "python", "function": "prefetch", "file": "p.py"}});
+    let evidence = report(&job(&[], stall(&locked)), "");
+    assert_eq!(
+        (hang(&evidence).family.as_str(), hang(&evidence).rank),
+        ("gil", Some(0))
+    );
+    assert_eq!(hang(&evidence).function.as_deref(), Some("prefetch"));
+}
+
+#[test]
+fn a_standstill_that_passed_explains_nothing() {
+    let processes = [
+        standing(10, 0, "S", REDUCE),
+        standing(11, 1, "S", &[("load", "train.py")]),
+    ];
+    let mut context = job(&[failed(10, 0, "", Some(1), 59)], stall(&processes));
+    context["stall"]["until"] = json!("2026-11-22T10:00:11Z");
+    let evidence = report(&context, "");
+    let told = evidence
+        .timeline
+        .iter()
+        .find(|event| matches!(event.what, What::Hang(_)))
+        .expect("it is told");
+    assert!(told.survived && !told.primary);
+    assert_eq!(subject(&evidence), (Some(0), None, Some(10)));
+}
+
+#[test]
+fn contexts_that_make_no_sense_are_read_as_far_as_they_do() {
+    for nonsense in [
+        json!({"failures": "none", "stall": 7}),
+        json!({"failures": [7, null, {"pid": "x"}, {}], "stall": {"processes": [{}, 1]}}),
+        json!({"failures": [{"rank": 4_294_967_296_u64}], "stall": {"processes": []}}),
+    ] {
+        let evidence = report(&job(&[], nonsense), "");
+        assert_eq!(subject(&evidence).2, Some(10));
+    }
+}
