@@ -33,6 +33,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(commands::run::Args),
+    Snapshot(commands::snapshot::Args),
     Diagnose(commands::diagnose::Args),
     Inspect(commands::inspect::Args),
     Upload(commands::upload::Args),
@@ -47,7 +48,6 @@ enum Command {
     Doctor(commands::doctor::Args),
     CoreHandler(commands::core_handler::Args),
     Completions(commands::completions::Args),
-    Snapshot(commands::snapshot::Args),
     FinishReport(commands::finish_report::Args),
     LookAt(commands::look_at::Args),
 }
