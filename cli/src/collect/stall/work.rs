@@ -10,14 +10,16 @@ const BUSY: f64 = 0.1;
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// What a process has done since it started.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Work {
-    /// Seconds that it has run, or would have run if there had been a processor for it.
-    seconds: f64,
+    /// Seconds of processor time.
+    run: f64,
+    /// Seconds that its main thread was ready to run and had to wait.
+    delayed: f64,
     /// Pages that it has waited for to come from a disk.
     pages: u64,
-    /// Whether it waits for a disk, or for its turn, just now.
-    pending: bool,
+    /// Whether it waits for a disk just now.
+    on_disk: bool,
 }
 
 impl Work {
@@ -26,18 +28,20 @@ impl Work {
         let stat = stat(pid)?;
         let field = |number: usize| stat.get(number.checked_sub(3)?);
         let number = |at| field(at)?.parse::<u64>().ok();
-        let run = (number(14)? + number(15)?) as f64 / TICKS_PER_SECOND;
         Some(Self {
-            seconds: run + delayed(pid).unwrap_or_default(),
+            run: (number(14)? + number(15)?) as f64 / TICKS_PER_SECOND,
+            delayed: delayed(pid).unwrap_or_default(),
             pages: number(12)?,
-            pending: matches!(field(3)?.as_str(), "R" | "D"),
+            on_disk: field(3)? == "D",
         })
     }
 
-    /// Whether it has done anything to speak of since; a new one has.
+    /// Whether it has done anything to speak of since; a new one has. On a busy machine, what counts is the time in which
+    /// it had its turn.
     pub fn is_at_work(&self, before: Option<&Self>, elapsed: Duration) -> bool {
         before.is_none_or(|before| {
-            self.pending || self.pages > before.pages || self.seconds - before.seconds > BUSY * elapsed.as_secs_f64()
+            let own = (elapsed.as_secs_f64() - (self.delayed - before.delayed)).max(0.0);
+            self.on_disk || self.pages > before.pages || self.run - before.run > BUSY * own
         })
     }
 }
@@ -47,4 +51,32 @@ fn delayed(pid: u32) -> Option<f64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     let nanoseconds: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(Duration::from_nanos(nanoseconds).as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Work;
+
+    fn is_at_work(run: f64, delayed: f64) -> bool {
+        let now = Work {
+            run,
+            delayed,
+            ..Work::default()
+        };
+        now.is_at_work(Some(&Work::default()), Duration::from_secs(1))
+    }
+
+    #[test]
+    fn who_looks_around_waits_and_who_gets_no_turn_works() {
+        assert!(is_at_work(0.5, 0.0));
+        assert!(!is_at_work(0.02, 0.0), "a launcher that looks at its processes");
+        assert!(!is_at_work(0.02, 0.5), "the same on a busy machine");
+        assert!(is_at_work(0.05, 0.9), "a program that hardly gets a turn");
+        assert!(
+            Work::default().is_at_work(None, Duration::from_secs(1)),
+            "a new process"
+        );
+    }
 }

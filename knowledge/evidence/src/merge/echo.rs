@@ -350,13 +350,15 @@ impl Search {
         is_another.then_some(first)
     }
 
-    /// What a rank raises in a collective, whatever it says, follows from the end of the one that failed first.
+    /// What a rank raises in a collective, whatever it says, follows from the end of the one that failed first. Who waits
+    /// for a dead one learns of that, and does not time out.
     fn after_first_end(&self, event: &Event, exception: &PythonException) -> Option<usize> {
         let threads = self.collectives.get(&event.artifact)?;
         let in_collective = exception.thread.as_ref().is_some_and(|thread| threads.contains(thread));
+        let timed_out = TIMED_OUT.iter().any(|words| exception.message.contains(words));
         let of = self.before.own_by_rank.except(event.rank)?;
         let first = self.before.first_exits.first(&())?;
-        (in_collective && event.rank.is_some() && of == first).then_some(first)
+        (in_collective && !timed_out && event.rank.is_some() && of == first).then_some(first)
     }
 
     /// The first failure of another rank. It may be printed later: a connection breaks before the dying peer has

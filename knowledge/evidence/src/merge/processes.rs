@@ -18,25 +18,39 @@ pub(super) struct Told {
 pub(super) fn processes(told: &[Told]) -> Vec<Process> {
     let mut order: Vec<u32> = Vec::new();
     let mut by_pid: BTreeMap<u32, Process> = BTreeMap::new();
-    for one in told {
-        let crash_pid = one.crash.as_ref().and_then(|crash| crash.pid);
-        let Some(pid) = member(&one.context, "pid").or(crash_pid) else {
-            continue;
-        };
-        let process = by_pid.entry(pid).or_insert_with(|| {
+    let mut process_of = |pid: u32, with: &mut dyn FnMut(&mut Process)| {
+        with(by_pid.entry(pid).or_insert_with(|| {
             order.push(pid);
             Process {
                 pid,
                 ..Process::default()
             }
-        });
-        process.rank = process.rank.or_else(|| member(&one.context, "rank"));
-        // The first crash that is told is the most direct: dumps stand before what was written about the end.
-        let is_better = |crash: &Crash| crash.code.is_some() || crash.thread.is_some() || process.crash.is_none();
-        if let Some(crash) = one.crash.as_ref().filter(|crash| is_better(crash)) {
-            process.crash = Some(crash.clone());
+        }));
+    };
+    for one in told {
+        let described = member(&one.context, "pid");
+        if let Some(pid) = described {
+            process_of(pid, &mut |process| {
+                process.rank = process.rank.or_else(|| member(&one.context, "rank"));
+                add(&mut process.context, &one.context);
+            });
         }
-        add(&mut process.context, &one.context);
+        // The collector tells of the end of one process in the context of the job that it belongs to.
+        let Some((crash, pid)) = one
+            .crash
+            .as_ref()
+            .and_then(|crash| Some((crash, crash.pid.or(described)?)))
+        else {
+            continue;
+        };
+        process_of(pid, &mut |process| {
+            process.rank = process.rank.or(crash.rank);
+            // The first crash that is told is the most direct: dumps stand before what was written about the end.
+            let is_better = crash.code.is_some() || crash.thread.is_some() || process.crash.is_none();
+            if is_better {
+                process.crash = Some(crash.clone());
+            }
+        });
     }
     order.iter().filter_map(|pid| by_pid.remove(pid)).collect()
 }

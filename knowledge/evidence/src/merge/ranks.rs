@@ -39,11 +39,7 @@ fn resolve(
         .or(own)
 }
 
-fn known_pairs(
-    context: &Map<String, Value>,
-    processes: &[Process],
-    timelines: &[Vec<Event>],
-) -> HashMap<u32, u32> {
+fn known_pairs(context: &Map<String, Value>, processes: &[Process], timelines: &[Vec<Event>]) -> HashMap<u32, u32> {
     let mut pairs: HashMap<u32, u32> = timelines
         .iter()
         .flatten()

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Autograd, CollectiveMismatch, CudaError, CudaLog, CudaOom, DataloaderWorker, DeviceAssert, Diagnostic, Divergence,
-    ElasticFailure, FatalPythonError, GpuException, Hang, HostOom, Kernel, LastWords, NativeAbort, NcclError, NcclWarning,
-    Place, ProcessExit, PythonException, Rendezvous, Sanitizer, SharedMemory, SnapshotOom, Watchdog, Xid,
+    ElasticFailure, FatalPythonError, GpuException, Hang, HostOom, Kernel, LastWords, NativeAbort, NcclError,
+    NcclWarning, Place, ProcessExit, PythonException, Rendezvous, Sanitizer, SharedMemory, SnapshotOom, Watchdog, Xid,
 };
 
 /// Something that happened, with where it is written and, as far as known, when and to whom.

@@ -152,6 +152,22 @@ fn the_shells_child_that_a_signal_ended_is_the_crash_of_a_script() {
     assert_eq!(subject(&report(&script, "")), (None, Some("SIGKILL"), Some(12)));
 }
 
+#[test]
+fn who_timed_out_did_not_follow_from_an_end() {
+    let failures = [failed(10, 0, "", Some(1), 1), failed(11, 1, "", Some(1), 2)];
+    let log = in_collective(0, "RuntimeError: Connection closed by peer [127.0.0.1]:2")
+        + &in_collective(
+            1,
+            "RuntimeError: Timed out waiting 25000ms for recv operation to complete",
+        );
+    let evidence = report(&job(&failures, json!({})), &log);
+    let leading = leading(&evidence);
+    assert!(
+        matches!(leading.as_slice(), [Event { rank: Some(1), .. }]),
+        "{leading:#?}"
+    );
+}
+
 /// A process that stands still, with the functions it is in.
 fn standing(pid: u32, rank: u32, state: &str, frames: &[(&str, &str)]) -> Value {
     let frames: Vec<Value> = frames
