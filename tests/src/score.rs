@@ -14,6 +14,8 @@ pub struct Answer {
     pub synthetic: bool,
     /// Whether it is of the split that nothing is tuned on.
     pub held_out: bool,
+    /// What was said first before any rule knew of the case, where somebody looked.
+    pub first_try: Option<String>,
 }
 
 /// Whether a case is of the split that nothing is tuned on: one in four, by the hash of its name (FNV-1a).
@@ -96,30 +98,57 @@ impl Summary {
     }
 }
 
-/// Expected calibration error: first findings in ten bins of confidence, the distance of each bin's mean confidence from its share
-/// of right ones, weighed by how many are in it.
-fn calibration_error<'a>(answers: impl Iterator<Item = &'a Answer>) -> f64 {
-    const BINS: usize = 10;
-    let mut bins = [(0_usize, 0.0_f64, 0.0_f64); BINS];
-    let mut all = 0_usize;
+/// First findings of about the same confidence.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bin {
+    count: usize,
+    confidences: f64,
+    right: usize,
+}
+
+/// First findings in ten bins of confidence.
+fn bins<'a>(answers: impl Iterator<Item = &'a Answer>) -> [Bin; 10] {
+    let mut bins = [Bin::default(); 10];
     for answer in answers {
         let Some((_, confidence)) = answer.found.first() else {
             continue;
         };
-        let bin = bins
-            .iter_mut()
-            .enumerate()
-            .find(|(bin, _)| *confidence <= (bin + 1) as f64 / BINS as f64);
-        let Some((_, (count, confidences, right))) = bin else {
-            continue;
-        };
-        *count += 1;
-        *confidences += confidence;
-        *right += f64::from(u8::from(answer.is_right()));
-        all += 1;
+        let place = (1..=bins.len()).position(|edge| *confidence <= edge as f64 / 10.0);
+        if let Some(bin) = place.and_then(|place| bins.get_mut(place)) {
+            bin.count += 1;
+            bin.confidences += confidence;
+            bin.right += usize::from(answer.is_right());
+        }
     }
-    let distances = bins.iter().map(|(_, confidences, right)| (confidences - right).abs());
+    bins
+}
+
+/// Expected calibration error: the distance of each bin's mean confidence from its share of right findings, weighed by how many are
+/// in it.
+fn calibration_error<'a>(answers: impl Iterator<Item = &'a Answer>) -> f64 {
+    let bins = bins(answers);
+    let all: usize = bins.iter().map(|bin| bin.count).sum();
+    let distances = bins.iter().map(|bin| (bin.confidences - bin.right as f64).abs());
     distances.sum::<f64>() / all.max(1) as f64
+}
+
+/// One row a bin of confidence: how many first findings of the part that rules are tuned on it has, and how many of them are right.
+pub fn reliability(answers: &[Answer]) -> String {
+    let mut out = format!("{:22}{:>8}{:>10}{:>8}\n", "confidence", "cases", "mean", "right");
+    for (place, bin) in bins(answers.iter().filter(|answer| !answer.held_out))
+        .iter()
+        .enumerate()
+    {
+        let (from, count) = (place as f64 / 10.0, bin.count);
+        let mean = bin.confidences / count.max(1) as f64;
+        let _ = writeln!(
+            out,
+            "{from:.1} to {:.1}{count:>20}{mean:>10.2}{:>8}",
+            from + 0.1,
+            bin.right
+        );
+    }
+    out
 }
 
 /// One row a cause: its cases, how many were right, how many were passed over in silence, precision and recall.
@@ -185,9 +214,28 @@ pub fn parts(answers: &[Answer]) -> String {
     out
 }
 
+/// How the cases did of which somebody looked at what was said before any rule knew of them: nearer to crashes that nobody here has
+/// seen than anything that a corpus says once its rules were mended.
+pub fn first_tries(answers: &[Answer]) -> String {
+    let tried: Vec<(&str, &str)> = answers
+        .iter()
+        .filter_map(|answer| Some((answer.truth.as_str(), answer.first_try.as_deref()?)))
+        .collect();
+    let (negatives, positives): (Vec<_>, Vec<_>) = tried.into_iter().partition(|(truth, _)| truth.is_empty());
+    let count = |holds: fn(&(&str, &str)) -> bool| positives.iter().filter(|try_| holds(try_)).count();
+    format!(
+        "first tries: {} cases, {} right, {} passed over in silence; {} without a cause, {} false alarms\n",
+        positives.len(),
+        count(|(truth, said)| truth == said),
+        count(|(_, said)| said.is_empty()),
+        negatives.len(),
+        negatives.iter().filter(|(_, said)| !said.is_empty()).count()
+    )
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Summary};
+    use super::{Answer, Summary, first_tries};
 
     fn answer(truth: &str, found: &[(&str, f64)]) -> Answer {
         Answer {
@@ -198,6 +246,7 @@ mod tests {
                 .collect(),
             synthetic: false,
             held_out: false,
+            first_try: None,
         }
     }
 
@@ -218,5 +267,25 @@ mod tests {
         // Three answers of 0.95, two of them right; one of 0.45, which was not.
         let expected = ((3.0 * 0.95 - 2.0_f64).abs() + 0.45) / 4.0;
         assert!((summary.calibration_error - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn first_tries_are_counted_by_what_was_said_then() {
+        let tried = |truth: &str, said: &str| Answer {
+            first_try: Some(said.to_owned()),
+            ..answer(truth, &[(truth, 0.9)])
+        };
+        let answers = [
+            tried("a", "a"),
+            tried("a", "b"),
+            tried("a", ""),
+            tried("", "a"),
+            tried("", ""),
+            answer("a", &[]),
+        ];
+        assert_eq!(
+            first_tries(&answers),
+            "first tries: 3 cases, 1 right, 1 passed over in silence; 2 without a cause, 1 false alarms\n"
+        );
     }
 }

@@ -16,7 +16,7 @@ use crate::judge::{Judge, Verdict};
 use crate::registry::{Installed, Loader, Offered, Registry};
 use crate::sandbox::{Knowledge, Plugin, PluginError, PluginLimits, Sandbox, Usage, types};
 use crate::version::{self, Version};
-use crate::{Document, PluginInfo, coverage, first, fold, rank};
+use crate::{Document, PluginInfo, calibration, coverage, first, fold, rank};
 
 /// What a [`Diagnoser`] works with.
 #[derive(Clone, Debug, Default)]
@@ -235,7 +235,12 @@ impl Diagnoser {
             own: &installed.pages,
             limits: &self.plugin_limits,
         };
-        let verdict = judge.judge(&installed.info, diagnosis);
+        let mut verdict = judge.judge(&installed.info, diagnosis);
+        if installed.is_built_in() {
+            for finding in &mut verdict.findings {
+                finding.confidence = calibration::calibrated(finding.confidence);
+            }
+        }
         let outcome = if verdict.failure.is_some() {
             Outcome::Failed
         } else {

@@ -6,6 +6,7 @@
 //! wasmtime.
 
 mod builtin;
+mod calibration;
 mod case;
 mod citation;
 mod coverage;

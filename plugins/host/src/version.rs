@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use whycrash_catalog::Catalog;
 
+use crate::calibration;
 use crate::registry::Installed;
 
 /// Which plugins and which knowledge a diagnosis was made with. Two diagnoses of the same evidence whose versions are the
@@ -14,7 +15,7 @@ pub struct Version {
     /// SHA-256 over the components of all plugins, lower-case hex.
     pub plugins: String,
     /// SHA-256 over what plugins and citation check take from the pages: the ids of causes, their recognise
-    /// tables, and what they say of each other.
+    /// tables, what they say of each other, and what a rule's confidence is worth.
     pub knowledge: String,
 }
 
@@ -32,6 +33,7 @@ pub(crate) fn of_plugins<'a>(plugins: impl IntoIterator<Item = &'a Installed>) -
 /// The version of this catalogue.
 pub(crate) fn of_knowledge(catalog: &Catalog) -> String {
     let mut hash = Sha256::new();
+    hash.update(serde_json::to_vec(&calibration::POINTS).unwrap_or_default());
     for cause in catalog.causes() {
         let relevant = (&cause.id, &cause.also, &cause.recognise);
         let of_each_other = (&cause.leads_to, &cause.members, cause.last_resort);
