@@ -264,6 +264,30 @@ impl EventDetail for CudaError {
     const KIND: &'static str = "cuda-error";
 }
 
+/// An Xid of the NVIDIA driver, or an `SXid` of an `NVSwitch`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Xid {
+    /// Error number.
+    pub code: u32,
+    /// True for an `SXid`.
+    pub nvswitch: bool,
+    /// PCI address as printed.
+    pub pci: String,
+    /// Name of the process it names.
+    pub process: Option<String>,
+    /// The rest of the line.
+    pub message: String,
+    /// Severity word of an `SXid`, such as `Fatal`.
+    pub severity: Option<String>,
+    /// How many equal lines (same device and code) followed each other.
+    pub count: u64,
+}
+
+impl EventDetail for Xid {
+    const KIND: &'static str = "xid";
+}
+
 /// A line of the kernel's log.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
@@ -304,6 +328,8 @@ pub struct Sanitizer {
     pub access: Option<String>,
     /// Bytes accessed or leaked.
     pub size: Option<u64>,
+    /// The address, as hex.
+    pub address: Option<String>,
     /// How the address relates to memory, as printed.
     pub relation: Option<String>,
     /// Function.

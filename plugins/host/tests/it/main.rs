@@ -4,6 +4,7 @@ mod answers;
 mod corpus;
 mod diagnosis;
 mod document;
+mod hardware;
 mod hostile;
 mod interface;
 mod refused;
