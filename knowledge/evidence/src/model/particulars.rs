@@ -246,7 +246,8 @@ pub struct Divergence {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LastWords {
-    /// Who says it: `usage` (a parser of arguments), `shell`, `interpreter` or `container`.
+    /// Who says it: `usage` (a parser of arguments), `shell`, `interpreter`, `container`, `loader` (of binaries), `threads` and
+    /// `openmp` (libraries that need them), `driver` or `scheduler`.
     pub family: String,
     /// The line.
     pub message: String,

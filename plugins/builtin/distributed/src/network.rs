@@ -6,7 +6,7 @@ use whycrash_plugin::{Citation, Diagnosis, Event, Finding, Report};
 use crate::counts;
 
 /// Words of NCCL that name a cause: all must occur. Those that stand first win.
-const NCCL: [(&[&str], &str, f64, &str); 11] = [
+const NCCL: [(&[&str], &str, f64, &str); 13] = [
     (
         &["Duplicate GPU detected"],
         "nccl-dup-gpu",
@@ -67,6 +67,18 @@ const NCCL: [(&[&str], &str, f64, &str); 11] = [
         "nccl-socket-refused",
         0.8,
         "NCCL's socket connection to another rank was refused.",
+    ),
+    (
+        &["no socket interface found"],
+        "nccl-socket-refused",
+        0.88,
+        "NCCL found no network interface by the name that it was told to use.",
+    ),
+    (
+        &["Connect to ", " failed : "],
+        "nccl-socket-refused",
+        0.8,
+        "NCCL's socket connection to another rank did not come about: it chose the wrong network interface, or a firewall is between.",
     ),
     (
         &["No route to host"],

@@ -1,7 +1,16 @@
 //! What a sanitizer says needs no conclusion.
 
+use whycrash_plugin::facts::Sanitizer;
+
 use crate::Verdict;
 use crate::scene::Scene;
+
+const PAGE: u64 = 4096;
+
+/// The address that the report is about.
+fn address(report: &Sanitizer) -> Option<u64> {
+    u64::from_str_radix(report.address.as_deref()?.trim_start_matches("0x"), 16).ok()
+}
 
 pub fn rule(scene: &Scene) -> Option<Verdict> {
     let report = scene.sanitizers.iter().find(|told| told.detail.tool == "asan")?;
@@ -14,6 +23,17 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
             "seg-oob-read-write"
         }
         "stack-overflow" => "seg-stack-overflow",
+        // A first page is never mapped: the address is a null pointer, or an offset from one.
+        "SEGV"
+            if scene
+                .crash
+                .address()
+                .or(address(&report.detail))
+                .is_some_and(|address| address < PAGE) =>
+        {
+            "seg-null-deref"
+        }
+        "SEGV" => "seg-fault",
         "attempting double-free" | "double-free" | "bad-free" | "alloc-dealloc-mismatch" => "abrt-heap-corruption",
         _ => return None,
     };

@@ -53,6 +53,15 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
     })
 }
 
+/// Functions that take an autograd graph down.
+const TEARDOWN: [&str; 3] = [
+    "torch::autograd::deleteNode",
+    "torch::autograd::Node::~Node",
+    "torch::autograd::deleteGradFn",
+];
+/// So many of them within each other are a recursion, also where a dump of the stack ends after some frames.
+const NESTED: usize = 8;
+
 /// The end of a stack, or a stack that repeats itself.
 fn stack_overflow(scene: &Scene) -> Option<Finding> {
     let native = scene.native.as_ref();
@@ -62,17 +71,12 @@ fn stack_overflow(scene: &Scene) -> Option<Finding> {
         .python
         .as_ref()
         .filter(|stack| stack.depth >= FAULTHANDLER_FRAMES && repeats(stack));
-    if !at_end && !runaway && python.is_none() {
+    let graph = native.and_then(|stack| stack.with(&TEARDOWN));
+    let torn_down = native.is_some_and(|stack| stack.count(&TEARDOWN) >= NESTED);
+    if !at_end && !runaway && !torn_down && python.is_none() {
         return None;
     }
     let depth = native.or(python).map_or(0, |stack| stack.depth);
-    let graph = native.and_then(|stack| {
-        stack.with(&[
-            "torch::autograd::deleteNode",
-            "torch::autograd::Node::~Node",
-            "torch::autograd::deleteGradFn",
-        ])
-    });
     if let (Some(stack), Some(frame)) = (native, graph) {
         return Some(
             scene

@@ -55,6 +55,14 @@ impl<'a> Stack<'a> {
             .find(|(_, frame)| function(frame).is_some_and(|name| parts.iter().any(|part| name.contains(part))))
     }
 
+    /// How many frames have a function with one of these in its name.
+    pub fn count(&self, parts: &[&str]) -> usize {
+        let is_one = |(_, frame): &&(u32, Frame)| {
+            function(frame).is_some_and(|name| parts.iter().any(|part| name.contains(part)))
+        };
+        self.frames.iter().filter(is_one).count()
+    }
+
     pub fn cite(&self, (index, frame): &(u32, Frame)) -> Citation {
         self.walk.cite(*index, frame)
     }

@@ -13,8 +13,14 @@ use super::{blocks, progress, regex};
 use crate::model::{Event, LastWords, Place, PythonException, What};
 
 /// Lines that are kept, blank ones not counted, and bytes of each.
-const LINES: usize = 16;
+const LINES: usize = 64;
+/// Of those, the last ones among which a line that only names an exception is how the program ended. That a command could not be
+/// run may be followed by what a launcher says of it.
+const EXCEPTIONS: usize = 16;
 const LINE_BYTES: usize = 2 << 10;
+
+/// Lines at the very end, one of which may say that all went well.
+const CLOSING: usize = 3;
 
 /// Lines before the end in which a traceback was read: then it has the last word.
 const NEAR: u64 = 64;
@@ -41,6 +47,16 @@ impl End {
         self.lines.push_back((number, kept));
     }
 
+    /// The line, among the very last, by which everything went well: tests that passed, a process that ended with 0.
+    pub fn all_is_well(&self) -> Option<u64> {
+        let last = self.lines.iter().rev().take(CLOSING);
+        let mut well = last.filter(|(_, raw)| {
+            let cleaned = line::clean(raw);
+            is_well(Line::new(0, line::beginning(&cleaned)).text.trim_end())
+        });
+        well.next().map(|(number, _)| *number)
+    }
+
     /// Puts what the last lines say, and nobody else has read, into the sink.
     pub fn read(&self, sink: &mut Sink) {
         let last = self.lines.back().map_or(0, |(number, _)| *number);
@@ -48,21 +64,34 @@ impl End {
             return;
         }
         let settled = self.lines.iter().rposition(|(_, raw)| progress::is_progress(raw));
-        for (number, raw) in self.lines.iter().skip(settled.map_or(0, |line| line + 1)) {
+        let last_ones = self.lines.len().saturating_sub(EXCEPTIONS);
+        for (place, (number, raw)) in self.lines.iter().enumerate().skip(settled.map_or(0, |line| line + 1)) {
             let cleaned = line::clean(raw);
             let line = Line::new(*number, line::beginning(&cleaned));
             if line.is_quoted() || sink.events.iter().any(|event| tells_of(event, *number)) {
                 continue;
             }
-            if let Some(what) = exception(line.text).or_else(|| command(line.text)) {
+            let exception = (place >= last_ones).then(|| exception(line.text)).flatten();
+            if let Some(what) = exception.or_else(|| command(line.text)) {
                 sink.event(what, &line.origin, [*number, *number], line.text);
             }
         }
     }
 }
 
+/// pytest, unittest and doctest where no test failed, and the words of launchers for an exit status of 0.
+fn is_well(text: &str) -> bool {
+    let has_failures = regex!(r"\b(?:failed|failures?|errors?)\b").is_match(text);
+    let passed = regex!(
+        r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$|(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$"
+    );
+    !has_failures && passed.is_match(text)
+}
+
 fn is_traceback_near(event: &Event, last: u64) -> bool {
-    matches!(event.what, What::PythonException(_)) && progress::last_line(event).saturating_add(NEAR) > last
+    let is_own =
+        matches!(&event.what, What::PythonException(raised) if !raised.exception.ends_with("ChildFailedError"));
+    is_own && progress::last_line(event).saturating_add(NEAR) > last
 }
 
 fn tells_of(event: &Event, number: u64) -> bool {
@@ -86,11 +115,11 @@ fn exception(text: &str) -> Option<What> {
 
 /// What a shell, an interpreter, a parser of arguments or a container runtime says when it can not run a program.
 fn command(text: &str) -> Option<What> {
-    let forms: [(&str, &Regex); 4] = [
+    let forms: [(&str, &Regex); 9] = [
         (
             "usage",
             regex!(
-                r"^\S+(?: \S+)?: error: (?:argument |unrecognized arguments|the following arguments|ambiguous option|invalid ).+$|^Error: (?:No such option|Missing (?:option|argument)|Invalid value).*$"
+                r"^\S+(?: \S+)?: error: (?:argument |unrecognized arguments|the following arguments|ambiguous option|invalid ).+$|^Error: (?:No such option|Missing (?:option|argument)|Invalid value).*$|^Could not override '.+$|^Error merging override .+$|^Cannot find primary config .+$|^In '.+': Could not find .+$"
             ),
         ),
         (
@@ -108,7 +137,30 @@ fn command(text: &str) -> Option<What> {
         (
             "container",
             regex!(
-                r"^(?:docker: )?Error response from daemon: .+$|^nvidia-container-cli: .+$|^FATAL: +\S.*$|^.*OCI runtime (?:create|exec) failed: .+$"
+                r"^(?:docker: )?Error response from daemon: .+$|^nvidia-container-cli: .+$|^FATAL: +\S.*$|^.*(?:OCI runtime|runc) (?:create|exec) failed: .+$"
+            ),
+        ),
+        (
+            "loader",
+            regex!(
+                r"^\S+: error while loading shared libraries: .+$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$"
+            ),
+        ),
+        (
+            "threads",
+            regex!(
+                r"^OpenBLAS blas_thread_init: pthread_create failed .+$|^libgomp: Thread creation failed: .+$|^\S+: fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)$"
+            ),
+        ),
+        (
+            "driver",
+            regex!(r"^NVIDIA-SMI has failed because .+$|^Failed to initialize NVML: .+$"),
+        ),
+        ("openmp", regex!(r"^OMP: Error #15: .+$")),
+        (
+            "scheduler",
+            regex!(
+                r"^(?:Message:\s+)?The node was low on resource: .+$|^(?:=>> )?PBS: job killed: .+$|^TERM_[A-Z]+: job killed .+$"
             ),
         ),
     ];

@@ -26,6 +26,11 @@ impl<'a> Line<'a> {
     /// that quotes code. What it says did not happen.
     pub fn is_quoted(&self) -> bool {
         let text = self.text.trim_start();
+        let flag = text.strip_prefix("--").and_then(|flag| flag.bytes().next());
+        if flag.is_some_and(|first| first.is_ascii_lowercase()) {
+            // A flag of a help text, with what it is for.
+            return true;
+        }
         let text = text.trim_start_matches(['+', '-', '>', '|', '*']).trim_start();
         [
             "#", "`", "//", "/*", "\"\"\"", "'''", "raise ", "print(", "def ", "assert ", "import ", "from ",

@@ -102,8 +102,25 @@ impl LineFilter for Every {
     }
 }
 
+/// Endings of names of documents, sources and changes to them. They quote failures and have none.
+const DOCUMENTS: [&str; 12] = [
+    "md", "rst", "adoc", "ipynb", "tex", "html", "diff", "patch", "py", "cu", "cpp", "rs",
+];
+
+fn is_document(name: &str) -> bool {
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    ending.is_some_and(|ending| DOCUMENTS.contains(&ending.as_str()))
+}
+
 /// Reads a text artifact.
 pub fn read(input: &Input, limits: &Limits) -> Reading {
+    if is_document(input.name()) {
+        let what = "it is a document by its name: what it quotes is not taken for what happened";
+        return Reading {
+            problems: vec![Problem::new("document", what)],
+            ..Reading::default()
+        };
+    }
     read_filtered(input, limits, &mut Every)
 }
 
@@ -476,7 +493,10 @@ impl<'a> TextReader<'a> {
             self.line(number, &raw);
         }
         self.close(self.streams.keys().copied().collect());
-        self.end.read(&mut self.sink);
+        match self.end.all_is_well() {
+            Some(line) => self.sink.settled = self.sink.settled.max(line),
+            None => self.end.read(&mut self.sink),
+        }
         progress::mark_survivors(&mut self.sink);
         let mut reading = Reading::default();
         let limits = self.sink.limits();

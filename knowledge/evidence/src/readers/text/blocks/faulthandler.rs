@@ -6,6 +6,7 @@
 use super::python_frame;
 use crate::Hex;
 use crate::model::{FatalPythonError, Frame, FrameKind, Place, Thread, ThreadId, What};
+use crate::readers::gpu_core;
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -243,7 +244,7 @@ fn parse_native(text: &str, number: u64) -> Option<Frame> {
     let symbol = found.get(2).map(|name| name.as_str()).filter(|name| !name.is_empty());
     Some(Frame {
         kind: FrameKind::Native,
-        function: symbol.map(str::to_owned),
+        function: symbol.map(readable),
         module: found.get(1).map(|file| file.as_str().to_owned()),
         // With a symbol the number is relative to that, not to the file.
         offset: if symbol.is_none() { hex(3) } else { None },
@@ -251,6 +252,18 @@ fn parse_native(text: &str, number: u64) -> Option<Frame> {
         at: Some(Place::Line([number, number])),
         ..Frame::default()
     })
+}
+
+/// Bytes of a mangled name that is worth the work of taking it apart.
+const MANGLED: usize = 1 << 10;
+
+/// The interpreter prints C++ names as the linker knows them.
+fn readable(symbol: &str) -> String {
+    if symbol.starts_with("_Z") && symbol.len() <= MANGLED {
+        gpu_core::demangled(symbol)
+    } else {
+        symbol.to_owned()
+    }
 }
 
 fn signal_of(error: &str) -> Option<&'static str> {

@@ -24,7 +24,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         return None;
     }
     let found = regex!(
-        r"^(?:==(?P<pid>\d+)==)?\s*(?:ERROR|WARNING): (?P<tool>Address|Thread|Leak|Memory)Sanitizer: (?P<error>.+?)(?: on (?:unknown )?address (?P<address>0x[0-9a-f]+).*)?(?: \(pid=(?P<tsan_pid>\d+)\))?\s*$"
+        r"^(?:==(?P<pid>\d+)==)?\s*(?:ERROR|WARNING): (?P<tool>Address|Thread|Leak|Memory)Sanitizer: (?P<error>.+?)(?: on (?:unknown )?(?:address )?(?P<address>0x[0-9a-f]+).*)?(?: \(pid=(?P<tsan_pid>\d+)\))?\s*$"
     )
     .captures(line.text)?;
     let tool = match found.name("tool")?.as_str() {

@@ -30,6 +30,9 @@ pub const RULE: Rule = Rule {
 const MESSAGE_LINES: usize = 200;
 const MESSAGE_BYTES: usize = 16 << 10;
 
+/// Columns at which terminals and mail programs fold lines at the least.
+const FOLDED: usize = 72;
+
 const HEADER: &str = "Traceback (most recent call last):";
 const CAUSE: &str = "The above exception was the direct cause of the following exception:";
 const CONTEXT: &str = "During handling of the above exception, another exception occurred:";
@@ -116,6 +119,8 @@ struct Chain {
     is_group: bool,
     /// The log starts after the header: without a named exception this is no traceback.
     beheaded: bool,
+    /// The line before reached the width at which terminals fold: what follows may be the rest of it.
+    is_wide: bool,
 }
 
 impl Chain {
@@ -136,12 +141,14 @@ impl Chain {
             announced: false,
             is_group: false,
             beheaded: false,
+            is_wide: false,
         }
     }
 
     /// A line of the stack, before the exception is named.
     fn stack_line(&mut self, line: &Line) -> Next {
         let text = ungroup(line.text);
+        let was_wide = std::mem::replace(&mut self.is_wide, text.trim_end().chars().count() >= FOLDED);
         if let Some(frame) = parse_frame(text, line.number) {
             self.now.frames.push(frame);
             return Next::Quoted;
@@ -172,6 +179,7 @@ impl Chain {
                 Next::More
             }
             None if self.now.frames.is_empty() && text.trim().is_empty() => Next::More,
+            None if was_wide || text.trim_start().starts_with("File \"") => Next::Quoted,
             None => Next::Ended,
         }
     }

@@ -69,7 +69,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
 fn shell(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     let parts = Parts::of(
         regex!(
-            r"^(?:\S+: line \d+:\s+(?P<pid>\d+) )?(?P<word>Segmentation fault|Killed|Aborted|Bus error|Illegal instruction|Floating point exception|Trace/breakpoint trap|Terminated)(?:\s+\(core dumped\))?(?P<command>\s+\S.*)?$"
+            r"^(?:\S+: line \d+:\s+(?P<pid>\d+) )?(?P<word>Segmentation fault|Killed|Aborted|Bus error|Illegal instruction|Floating point exception|Trace/breakpoint trap|Terminated)(?:\s+\(core dumped\))?(?P<command>\s*\S.*)?$"
         ),
         text.trim_end(),
     )?;

@@ -33,6 +33,11 @@ pub const RULE: Rule = Rule {
         "oom-kill event",
         "oom_kill event",
         "OOMKilled",
+        "OOM-killed",
+        ": Out Of Memory",
+        "low on resource: memory",
+        "node running low on memory",
+        "TERM_MEMLIMIT",
     ],
     read,
 };
@@ -194,15 +199,19 @@ fn oom_kill(text: &str) -> Option<(Option<u32>, Kernel)> {
 }
 
 /// The kernel's kill as a scheduler passes it on, without the process: `slurmstepd: error: Detected 1 oom-kill event(s) in
-/// StepId=…` (`oom_kill` since Slurm 23), Kubernetes' `Reason: OOMKilled`. Both watch the memory cgroup.
+/// StepId=…` (`oom_kill` since Slurm 23) and `task 3: Out Of Memory`, Kubernetes' `Reason: OOMKilled`, runc's and LSF's words.
+/// They watch the memory cgroup; the kubelet's eviction and Ray watch the whole node.
 fn oom_kill_told(text: &str) -> Option<(Option<u32>, Kernel)> {
-    let told =
-        regex!(r#"Detected \d+ oom[-_]kill event|(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s"#);
+    let of_cgroup = regex!(
+        r#"Detected \d+ oom[-_]kill event|(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s|^srun: error: \S+: tasks? [\d,\[\]-]+: Out Of Memory|container init was OOM-killed|^TERM_MEMLIMIT: "#
+    );
+    let of_node = regex!(r"The node was low on resource: memory|killed due to the node running low on memory");
+    let by_cgroup = of_cgroup.is_match(text);
     let kernel = Kernel {
-        cgroup: Some(true),
+        cgroup: Some(by_cgroup),
         ..of("oom-kill", text)
     };
-    told.is_match(text).then_some((None, kernel))
+    (by_cgroup || of_node.is_match(text)).then_some((None, kernel))
 }
 
 /// `watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [pt_data_pin:1234]`, `INFO: task python:99 blocked for more than

@@ -6,7 +6,7 @@ use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
-use crate::readers::text::{Block, Next, regex};
+use crate::readers::text::{Block, Next, progress, regex};
 
 /// The caching allocator.
 pub const RULE: Rule = Rule {
@@ -82,6 +82,7 @@ impl Block for Folded {
         if text.is_empty()
             || text.starts_with("Traceback")
             || text.starts_with("File ")
+            || progress::is_progress(text.as_bytes())
             || self.lines.len() > FOLDED_LINES
         {
             return Next::Ended;
