@@ -46,9 +46,16 @@ pub fn cause(cause: &Cause, width: usize) -> Clean {
         page.section("Try it");
         page.line(0, reproducer);
     }
+    if !cause.undetectable.is_empty() {
+        page.section("Not told by artifacts");
+        page.paragraph(0, &cause.undetectable);
+    }
     if !cause.references.is_empty() {
         page.section("More");
         cause.references.iter().for_each(|reference| page.line(0, reference));
+    }
+    if let Some(date) = &cause.references_opened {
+        page.line(0, &format!("(opened on {date})"));
     }
     page.finish()
 }

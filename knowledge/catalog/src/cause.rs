@@ -38,6 +38,9 @@ pub struct Cause {
     /// The signs that a machine can check, as tables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recognise: Vec<Table>,
+    /// Why no artifact tells it, where none does: it is documented for people.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub undetectable: String,
     /// Versions it applies to, in words.
     pub applies_to: Vec<String>,
     /// Version that mends it, if one does.
@@ -46,6 +49,9 @@ pub struct Cause {
     pub fixes: Vec<CauseFix>,
     /// Where the knowledge comes from.
     pub references: Vec<String>,
+    /// When all of them were last opened and found to say so, ISO 8601.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub references_opened: Option<String>,
     /// Path of the program that fails this way, from the project's root.
     pub reproducer: Option<String>,
     /// Where and when it was seen to fail so.

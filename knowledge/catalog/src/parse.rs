@@ -51,10 +51,13 @@ struct FrontMatter {
     leads_to: Vec<ConsequenceMatter>,
     signs: Vec<String>,
     #[serde(default)]
+    undetectable: String,
+    #[serde(default)]
     applies_to: Vec<String>,
     fixed_in: Option<String>,
     fixes: Vec<FixMatter>,
     references: Vec<String>,
+    references_opened: Option<String>,
     reproducer: Option<String>,
     #[serde(default)]
     verified: Vec<VerifiedMatter>,
@@ -195,6 +198,7 @@ pub fn parse(file: &str, text: &str) -> Result<Cause, Fault> {
             .collect(),
         signs: matter.signs,
         recognise: matter.recognise,
+        undetectable: matter.undetectable,
         applies_to: matter.applies_to,
         fixed_in: matter.fixed_in,
         fixes: matter
@@ -207,6 +211,7 @@ pub fn parse(file: &str, text: &str) -> Result<Cause, Fault> {
             })
             .collect(),
         references: matter.references,
+        references_opened: matter.references_opened,
         reproducer: matter.reproducer,
         verified: matter
             .verified
@@ -294,13 +299,20 @@ fn complete(cause: &Cause) -> Result<(), (&'static str, String)> {
             &format!("the fix `{}` has no steps", fix.summary),
         )?;
     }
-    for seen in &cause.verified {
+    let dates = cause.verified.iter().map(|seen| ("verified", &seen.date));
+    let opened = cause.references_opened.iter().map(|date| ("references_opened", date));
+    for (key, date) in dates.chain(opened) {
         require(
-            is_date(&seen.date),
-            "verified",
-            &format!("`{}` is not a date such as 2026-11-21", seen.date),
+            is_date(date),
+            key,
+            &format!("`{date}` is not a date such as 2026-11-21"),
         )?;
     }
+    require(
+        cause.undetectable.is_empty() || cause.recognise.is_empty(),
+        "undetectable",
+        "a page with recognise tables is detectable: take out one or the other",
+    )?;
     require(!cause.body.is_empty(), "id", "there is no prose after the front matter")?;
     shown_texts(cause).try_for_each(|(key, text)| {
         require(
@@ -322,6 +334,7 @@ fn shown_texts(cause: &Cause) -> impl Iterator<Item = (&'static str, &String)> {
         ("title", &cause.title),
         ("summary", &cause.summary),
         ("retry", &cause.retry.because),
+        ("undetectable", &cause.undetectable),
         ("id", &cause.body),
     ]
     .into_iter()

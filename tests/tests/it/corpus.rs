@@ -1,6 +1,6 @@
 //! The corpus is well-formed.
 
-use whycrash_catalog::Catalog;
+use whycrash_catalog::{Catalog, Cause};
 use whycrash_tests::corpus::{self, Case};
 
 /// What is wrong with a case, in words.
@@ -43,4 +43,27 @@ fn corpus_labels_hold() {
         })
         .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_cause_has_a_case_or_says_why_no_artifact_tells_it() {
+    let catalog = Catalog::embedded();
+    let cases = corpus::cases().expect("every folder of the corpus is a case");
+    let has_case = |cause: &Cause| cases.iter().any(|case| cause.answers_for(&case.label.cause));
+    let (mut without, mut needless) = (Vec::new(), Vec::new());
+    for cause in catalog.causes() {
+        match (has_case(cause), cause.undetectable.is_empty()) {
+            (false, true) => without.push(&cause.id),
+            (true, false) => needless.push(&cause.id),
+            _ => {}
+        }
+    }
+    assert!(
+        without.is_empty(),
+        "no case has them, and their pages do not say why: {without:?}"
+    );
+    assert!(
+        needless.is_empty(),
+        "their pages say that no artifact tells them, and a case does: {needless:?}"
+    );
 }

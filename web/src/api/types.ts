@@ -443,6 +443,10 @@ export interface Cause {
   fixed_in?: string | null;
   fixes?: Fix[];
   references?: string[];
+  /** When they were last opened. */
+  references_opened?: string;
+  /** Why no artifact tells it, where none does. */
+  undetectable?: string;
   reproducer?: string | null;
   verified?: Verified[];
   /** The page's prose as safe HTML. */
