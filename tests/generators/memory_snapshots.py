@@ -100,6 +100,18 @@ def private_pools() -> dict:
     return allocator.snapshot()
 
 
+def stream_split() -> dict:
+    """What one stream has freed can not serve another, and what it still has in each segment keeps that from being given back."""
+    allocator, program = Allocator(15 * GiB), Program()
+    train(allocator, program, 4, 128 * MiB)
+    for block in [allocator.alloc(600 * MiB, program.at("encode", 66), stream=7) for _ in range(20)]:
+        allocator.free(block)
+    for _ in range(20):
+        allocator.alloc(310 * MiB, program.at("remember", 68), stream=7)
+    expect_oom(allocator, 1800 * MiB, program.at("forward", 45))
+    return allocator.snapshot()
+
+
 def leak() -> dict:
     """The loss of every step is kept with its graph."""
     allocator, program = Allocator(8 * GiB), Program()
@@ -228,6 +240,7 @@ def main() -> None:
         "oom-fragmentation-snapshot": (fragmentation(), lambda value: pickle.dumps(value, protocol=4)),
         "oom-side-stream-retention-snapshot": (side_stream_retention(), lambda value: pickle.dumps(value, protocol=5)),
         "oom-private-pools-snapshot": (private_pools(), lambda value: pickle.dumps(value, protocol=4)),
+        "oom-stream-split-snapshot": (stream_split(), lambda value: pickle.dumps(value, protocol=4)),
         "oom-leak-snapshot": (leak(), lambda value: pickle.dumps(value, protocol=4)),
         "oom-kept-features-snapshot": (kept_features(), lambda value: pickle.dumps(value, protocol=4)),
         "memory-snapshot-healthy": (healthy(), libtorch_pickle.dumps),

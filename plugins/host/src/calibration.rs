@@ -8,12 +8,12 @@
 /// no order changes.
 pub(crate) const POINTS: [(f64, f64); 7] = [
     (0.0, 0.0),
-    (0.36, 0.4),
-    (0.5, 0.7),
-    (0.7, 0.85),
-    (0.8, 0.94),
-    (0.9, 0.965),
-    (1.0, 0.99),
+    (0.36, 0.5),
+    (0.5, 0.65),
+    (0.7, 0.86),
+    (0.8, 0.955),
+    (0.9, 0.98),
+    (1.0, 0.995),
 ];
 
 /// The share of right answers among those whose rules are this sure.

@@ -52,6 +52,9 @@ fn all_lines(report: &Report) -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
+/// Bytes of a report below which its evidence is mostly the record of it, whatever it says.
+const SMALL: u64 = 4096;
+
 #[test]
 fn every_report_of_the_corpus_is_loaded_as_it_was_read() {
     let reader = reader();
@@ -60,11 +63,14 @@ fn every_report_of_the_corpus_is_loaded_as_it_was_read() {
         let report = reader.read(&input);
         let expected = (json(&report.head), json(&report.evidence), all_lines(&report));
         let recorders = report.evidence.recorders.clone();
-        artifacts += report.head.artifacts.iter().map(|artifact| artifact.bytes).sum::<u64>();
+        let bytes: u64 = report.head.artifacts.iter().map(|artifact| artifact.bytes).sum();
+        let counts = bytes >= SMALL;
+        artifacts += if counts { bytes } else { 0 };
         let folder = tempfile::tempdir().unwrap();
         report.store(folder.path()).unwrap();
         let stored = fs::read_dir(folder.path()).unwrap();
-        evidence += stored.map(|part| part.unwrap().metadata().unwrap().len()).sum::<u64>();
+        let size: u64 = stored.map(|part| part.unwrap().metadata().unwrap().len()).sum();
+        evidence += if counts { size } else { 0 };
         let parts = Parts::of_folder(folder.path()).unwrap();
         let loaded = Report::load(&parts).unwrap();
         assert_eq!(json(&loaded.head), expected.0, "{case}");

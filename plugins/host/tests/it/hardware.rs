@@ -11,7 +11,7 @@ use crate::support::cache;
 fn diagnose(kernel: &[&str], job: &str) -> Document {
     let folder = tempfile::tempdir().unwrap();
     let line = |(second, message): (usize, &&str)| {
-        format!("Mar 14 08:51:{second:02} a3-node-17 kernel: [48291{second}.100200] {message}\n")
+        format!("2026-03-14T08:51:{second:02}+00:00 a3-node-17 kernel: [48291{second}.100200] {message}\n")
     };
     let dmesg: String = kernel.iter().enumerate().map(line).collect();
     let settings = Settings {
@@ -120,12 +120,13 @@ fn corrected_errors_of_links_and_notes_end_no_job() {
 #[test]
 fn an_xid_of_the_day_before_did_not_end_the_job() {
     let failed = |day: u32| {
-        format!(
-            "Mar {day} 08:52:00 a3-node-17 python[4411]: Traceback (most recent call last):\n\
-             Mar {day} 08:52:00 a3-node-17 python[4411]:   File \"/srv/t.py\", line 3, in main\n\
-             Mar {day} 08:52:00 a3-node-17 python[4411]:     cfg[\"lr\"]\n\
-             Mar {day} 08:52:00 a3-node-17 python[4411]: KeyError: 'lr'\n"
-        )
+        let lines = [
+            "Traceback (most recent call last):",
+            "  File \"/srv/t.py\", line 3, in main",
+            "    cfg[\"lr\"]",
+            "KeyError: 'lr'",
+        ];
+        lines.map(|line| format!("2026-03-{day}T08:52:00Z {line}\n")).concat()
     };
     let xid = "NVRM: Xid (PCI:0000:9b:00): 48, pid='<unknown>', name=<unknown>, DBE (double bit error) ECC Error";
     assert_eq!(causes(&diagnose(&[xid], &failed(16))), ["py-key-error"]);
