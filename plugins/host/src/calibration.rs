@@ -18,8 +18,8 @@ pub(crate) const POINTS: [(f64, f64); 7] = [
 
 /// The share of right answers among those whose rules are this sure.
 pub(crate) fn calibrated(said: f64) -> f64 {
-    let lines = POINTS.iter().zip(POINTS.iter().skip(1));
-    let line = lines.into_iter().find(|(_, (to, _))| said <= *to);
+    let mut lines = POINTS.iter().zip(POINTS.iter().skip(1));
+    let line = lines.find(|(_, (to, _))| said <= *to);
     line.map_or(said, |((from, low), (to, high))| {
         low + (said - from) / (to - from) * (high - low)
     })

@@ -280,6 +280,8 @@ pub struct Xid {
     pub message: String,
     /// Severity word of an `SXid`, such as `Fatal`.
     pub severity: Option<String>,
+    /// The Xid that the driver itself says it follows from.
+    pub caused_by: Option<u32>,
     /// How many equal lines (same device and code) followed each other.
     pub count: u64,
 }

@@ -116,7 +116,7 @@ pub fn of(number: u32) -> Code {
             0.86,
             "a faulty row of its memory could not be set aside",
         ),
-        74 => code("hw-nvlink", Link, CheckLinks, 0.89, "a link between GPUs failed"),
+        74 | 144..=150 => code("hw-nvlink", Link, CheckLinks, 0.89, "a link between GPUs failed"),
         79 => code(
             "hw-fell-off-bus",
             Device,
@@ -159,7 +159,6 @@ pub fn of(number: u32) -> Code {
             0.81,
             "the link between processor and GPU had an error",
         ),
-        144..=150 => code("hw-nvlink", Link, CheckLinks, 0.89, "a link between GPUs failed"),
         8 | 11 | 25 | 32 | 39..=41 | 60 | 68..=72 | 75..=77 | 80 | 82..=86 | 88 | 89 | 96..=105 | 126..=135 | 139 => {
             code(OTHER, Program, RestartProgram, 0.6, "a program's work on it failed")
         }

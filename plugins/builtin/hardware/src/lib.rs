@@ -98,7 +98,10 @@ fn cause(report: &Report, story: &Story) -> Option<&'static str> {
 
 /// What the driver says that a teardown follows from, where the line about that is not there.
 fn stated_origin(story: &Story) -> Option<(&Fault, u32)> {
-    story.faults.iter().find_map(|fault| Some((fault, fault.follows?)))
+    story
+        .faults
+        .iter()
+        .find_map(|fault| Some((fault, fault.xid.caused_by?)))
 }
 
 fn has_ended_otherwise(report: &Report) -> bool {

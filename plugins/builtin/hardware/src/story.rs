@@ -11,8 +11,6 @@ pub struct Fault {
     pub event: Event,
     pub xid: Xid,
     pub code: Code,
-    /// The Xid that the driver itself says it follows from.
-    pub follows: Option<u32>,
 }
 
 impl Fault {
@@ -33,14 +31,7 @@ impl Fault {
                 Blame::Note
             };
         }
-        let follows = xid.message.split_once("caused by previous Xid ");
-        let follows = follows.and_then(|(_, number)| number.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
-        Self {
-            event,
-            xid,
-            code,
-            follows,
-        }
+        Self { event, xid, code }
     }
 
     /// `Xid 48`, `SXid 20034`.
@@ -74,7 +65,12 @@ pub struct Story {
 
 impl Story {
     /// One story for each device that something was logged for.
-    pub fn all(faults: Vec<Fault>) -> Vec<Self> {
+    pub fn all(mut faults: Vec<Fault>) -> Vec<Self> {
+        // What the driver itself names as the reason of others is no note, whatever it says of how grave it was.
+        let reasons: Vec<u32> = faults.iter().filter_map(|fault| fault.xid.caused_by).collect();
+        for fault in faults.iter_mut().filter(|fault| reasons.contains(&fault.xid.code)) {
+            fault.code.blame = codes::of(fault.xid.code).blame;
+        }
         let mut stories: Vec<Self> = Vec::new();
         for fault in faults {
             match stories.iter_mut().find(|story| story.device() == fault.device()) {

@@ -49,12 +49,12 @@ impl End {
 
     /// The line, among the very last, by which everything went well: tests that passed, a process that ended with 0.
     pub fn all_is_well(&self) -> Option<u64> {
-        let last = self.lines.iter().rev().take(CLOSING);
-        let mut well = last.filter(|(_, raw)| {
+        let mut last = self.lines.iter().rev().take(CLOSING);
+        let well = last.find(|(_, raw)| {
             let cleaned = line::clean(raw);
             is_well(Line::new(0, line::beginning(&cleaned)).text.trim_end())
         });
-        well.next().map(|(number, _)| *number)
+        well.map(|(number, _)| *number)
     }
 
     /// Puts what the last lines say, and nobody else has read, into the sink.
