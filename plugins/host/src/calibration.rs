@@ -11,9 +11,9 @@ pub(crate) const POINTS: [(f64, f64); 7] = [
     (0.36, 0.5),
     (0.5, 0.65),
     (0.7, 0.86),
-    (0.8, 0.955),
-    (0.9, 0.98),
-    (1.0, 0.995),
+    (0.8, 0.965),
+    (0.9, 0.987),
+    (1.0, 0.997),
 ];
 
 /// The share of right answers among those whose rules are this sure.
