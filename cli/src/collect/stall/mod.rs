@@ -141,9 +141,8 @@ impl Stalls {
         let idle = self.since.0.elapsed();
         let is_hang = self.hang_after.is_some_and(|after| idle >= after);
         let next = match self.stage {
-            Stage::New if is_hang => Stage::Hang,
+            Stage::New | Stage::Looked if is_hang => Stage::Hang,
             Stage::New if idle >= LOOK_AFTER => Stage::Looked,
-            Stage::Looked if is_hang => Stage::Hang,
             _ => return,
         };
         if self.looker.is_none() {

@@ -209,7 +209,6 @@ fn in_words(hang: &Hang, culprit: &Process, others: usize) -> String {
     let what = match hang.family.as_str() {
         "stopped" => format!("{who} was stopped by a signal, in {place}"),
         "gil" => format!("a thread of {who} kept the interpreter's lock while it waited in {place}"),
-        "apart" => format!("{who} waited in {place}"),
         "together" => format!("all {} ranks waited in {place}", others + 1),
         _ => format!("{who} waited in {place}"),
     };
