@@ -56,6 +56,7 @@ pub const OTHER: &str = "hw-xid-other";
 pub const ECHO: &str = "hw-sympathetic";
 
 /// What an Xid means.
+#[expect(clippy::too_many_lines, reason = "it is a table: an entry for each kind")]
 pub fn of(number: u32) -> Code {
     use Action::{Ask, CheckLinks, CheckMechanics, Nothing, ResetGpu, RestartNode, RestartProgram};
     use Blame::{Device, Echo, Link, Note, Program, Stuck};

@@ -106,7 +106,10 @@ fn from_frames(scene: &Scene) -> Option<Verdict> {
 
 /// Python code that called `os.abort`, or what native code was called by it: the interpreter's handler tells the line.
 fn called(scene: &Scene) -> Option<Verdict> {
-    let by_name = scene.native.as_ref().and_then(|stack| Some(stack.cite(stack.with(&["os_abort"])?)));
+    let by_name = scene
+        .native
+        .as_ref()
+        .and_then(|stack| Some(stack.cite(stack.with(&["os_abort"])?)));
     let fatal = scene.fatal.as_ref().filter(|fatal| fatal.detail.error == "Aborted");
     let (confidence, who) = match (&by_name, fatal) {
         (Some(_), _) => (0.9, "The program called os.abort()"),
@@ -123,9 +126,10 @@ fn called(scene: &Scene) -> Option<Verdict> {
         .cite_all(by_name)
         .cite_all(scene.signal_proof())
         .cite_all(scene.frames_proof());
-    Some(match is_sure {
-        true => Verdict::Found(finding),
-        false => Verdict::Likely(finding, vec![Collect::stderr(ABORTS)]),
+    Some(if is_sure {
+        Verdict::Found(finding)
+    } else {
+        Verdict::Likely(finding, vec![Collect::stderr(ABORTS)])
     })
 }
 
