@@ -87,6 +87,11 @@ impl Diagnosis {
         self
     }
 
+    /// What was found.
+    pub fn findings(&self) -> &[types::Finding] {
+        &self.0.findings
+    }
+
     /// Adds an artifact that would decide between causes, and how to get it.
     #[must_use]
     pub fn collect<'a>(

@@ -28,6 +28,9 @@
 //! # fn main() {}
 //! ```
 //!
+//! Where it is not compiled to WebAssembly, [`Report`] is one that tests make of a case (`Report::of_case`), so that plain
+//! `cargo test` can call [`Plugin::diagnose`]; [`Diagnosis::findings`] is what it found.
+//!
 //! Build it as a `cdylib` for `wasm32-unknown-unknown` with `wasm-component-ld` as the linker; the result is a component. A panic
 //! is a failed run, and what it said is in the run's log.
 
@@ -40,12 +43,18 @@ pub mod facts;
 mod finding;
 pub mod frames;
 mod info;
+#[cfg(not(target_family = "wasm"))]
+mod mock;
 mod report;
 
-pub use bindings::whycrash::plugin::evidence::{Artifact, Event, Frame, Line, Report, Thread};
+#[cfg(target_family = "wasm")]
+pub use bindings::whycrash::plugin::evidence::Report;
+pub use bindings::whycrash::plugin::evidence::{Artifact, Event, Frame, Line, Thread};
 pub use bindings::whycrash::plugin::types::{Citation, CollectNext, Place};
 pub use finding::{Diagnosis, Finding};
 pub use info::{Info, Needs};
+#[cfg(not(target_family = "wasm"))]
+pub use mock::Report;
 pub use report::{Told, Walk};
 pub use whycrash_frames::Owner;
 
@@ -61,9 +70,24 @@ pub fn cut(text: &str, bytes: usize) -> &str {
     &text[..end.unwrap_or_default()]
 }
 
-/// The signs that the documented causes' pages carry for machines, one JSON object each: `{"cause": "…", "table": {…}}`.
+/// The signs that the documented causes' pages carry for machines, one JSON object each: `{"cause": "…", "table": {…}}`. In
+/// tests of a plugin there are none.
 pub fn recognise_tables() -> Vec<String> {
-    bindings::recognise_tables()
+    if cfg!(target_family = "wasm") {
+        bindings::recognise_tables()
+    } else {
+        Vec::new()
+    }
+}
+
+/// Keeps a line with the run; [`log!`] is how to call it.
+#[doc(hidden)]
+pub fn log_line(line: &str) {
+    if cfg!(target_family = "wasm") {
+        bindings::log(line);
+    } else {
+        println!("{line}");
+    }
 }
 
 /// A diagnosis plugin.
@@ -79,14 +103,16 @@ pub trait Plugin {
 /// Keeps a line with the run, for whoever develops the plugin.
 #[macro_export]
 macro_rules! log {
-    ($($words:tt)*) => { $crate::bindings::log(&::std::format!($($words)*)) };
+    ($($words:tt)*) => { $crate::log_line(&::std::format!($($words)*)) };
 }
 
 /// Makes a type that implements [`Plugin`] the plugin of this component.
 #[macro_export]
 macro_rules! export {
     ($plugin:ty) => {
+        #[cfg(target_family = "wasm")]
         type WhycrashExported = $crate::Exported<$plugin>;
+        #[cfg(target_family = "wasm")]
         $crate::bindings::export!(WhycrashExported with_types_in $crate::bindings);
     };
 }
@@ -95,6 +121,7 @@ macro_rules! export {
 #[derive(Debug)]
 pub struct Exported<P>(std::marker::PhantomData<P>);
 
+#[cfg(target_family = "wasm")]
 impl<P: Plugin> bindings::Guest for Exported<P> {
     fn about() -> bindings::PluginInfo {
         P::about().into()

@@ -20,16 +20,21 @@ const SHARED: Files = files!("plugins/examples/shared":
     "causes/example-plugin-licence.md",
     "cases/licence-server-down/case.toml",
     "cases/licence-server-down/train.log",
+    "cases/licence-server-down/expected.json",
     "cases/healthy-log/case.toml",
     "cases/healthy-log/train.log",
+    "cases/healthy-log/expected.json",
 );
 const RUST: Files = files!("plugins/examples/rust": "plugin.toml", "Cargo.toml", "src/lib.rs");
-const PYTHON: Files = files!("plugins/examples/python": "plugin.toml", "requirements.txt", "app.py");
-const JS: Files = files!("plugins/examples/js": "plugin.toml", "package.json", "build.mjs", "app.js");
+const PYTHON: Files = files!("plugins/examples/python": "plugin.toml", "requirements.txt", "app.py", "tests/report.py",
+    "tests/test_app.py", "tests/conftest.py");
+const JS: Files = files!("plugins/examples/js": "plugin.toml", "package.json", "build.mjs", "app.js", "test/app.test.mjs",
+    "mock/report.mjs");
 const C: Files = files!("plugins/examples/c": "plugin.toml", "requirements.txt", "whycrash.h", "app.c");
 const WIT: Files = files!("plugins/wit/v1": "plugin.wit", "types.wit", "evidence.wit");
 const SDK: Files = files!("plugins/sdk/src":
-    "lib.rs", "bindings.rs", "cite.rs", "facts.rs", "finding.rs", "frames.rs", "info.rs", "report.rs",
+    "lib.rs", "bindings.rs", "cite.rs", "facts.rs", "finding.rs", "frames.rs", "info.rs", "mock.rs",
+    "report.rs",
 );
 const FRAMES: Files = files!("knowledge/frames/src": "lib.rs", "native.rs", "python.rs");
 
@@ -46,6 +51,9 @@ serde = { version = "1", features = ["derive", "rc"] }
 serde_json = { version = "1", features = ["float_roundtrip", "preserve_order"] }
 whycrash-frames = { path = "../frames" }
 wit-bindgen = { version = "0.61.1", default-features = false, features = ["macros", "realloc"] }
+
+[target.'cfg(not(target_family = "wasm"))'.dependencies]
+regex = { version = "1", default-features = false, features = ["std", "unicode", "perf"] }
 "#;
 const FRAMES_MANIFEST: &str = r#"[package]
 name = "whycrash-frames"

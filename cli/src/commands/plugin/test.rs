@@ -13,6 +13,9 @@ use super::project::Project;
 use crate::inputs;
 use crate::output::{self, Clean, Format};
 
+/// Files of a case that no crash left: what must be found, and the evidence for tests in the plugin's own language.
+const NOT_LEFT: [&str; 3] = ["case.toml", "evidence.json", "expected.json"];
+
 /// Run the plugin in this folder on its cases, without the built-in ones, and compare with what it found before
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -111,7 +114,7 @@ fn try_case(diagnoser: &Diagnoser, plugin: &PluginInfo, folder: &Path, accept: b
     let mut input = inputs::from_paths(&[folder.to_owned()])?;
     input
         .artifacts
-        .retain(|artifact| !["case.toml", "expected.json"].contains(&artifact.name.as_str()));
+        .retain(|artifact| !NOT_LEFT.contains(&artifact.name.as_str()));
     let document = diagnoser.diagnose_from_outside(&input);
     let run = document.plugins.iter().find(|run| run.name == plugin.name).cloned();
     let problem = match wrong(&case, run.as_ref(), &document) {

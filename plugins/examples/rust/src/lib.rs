@@ -25,3 +25,25 @@ impl Plugin for Licence {
 }
 
 whycrash_plugin::export!(Licence);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(case: &str) -> Vec<String> {
+        let report = Report::of_case(format!("cases/{case}")).expect("the case is there");
+        let diagnosis = Licence::diagnose(&report).expect("it makes sense");
+        diagnosis.findings().iter().map(|finding| finding.explanation.clone()).collect()
+    }
+
+    #[test]
+    fn a_checkout_that_failed_is_found() {
+        let explained = "The program got no licence: server lic01.example.com:27000 does not answer.";
+        assert_eq!(found("licence-server-down"), [explained]);
+    }
+
+    #[test]
+    fn a_healthy_log_is_not() {
+        assert!(found("healthy-log").is_empty());
+    }
+}
