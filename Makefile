@@ -69,8 +69,9 @@ truth:            ## compare what is found with gdb, PyTorch and the analyzers, 
 
 bench:            ## measure against the tools people use now, ratios side by side
 	@.ci/setup bench
-	cargo build -q --release -p whycrash-bench --bin bench --bin read --bin measure
+	cargo build -q --release -p whycrash-bench --bin bench --bin read --bin measure --bin plugins
 	$(TARGET)/release/bench
+	$(TARGET)/release/plugins
 
 bench-service: build  ## measure a server: reports a second, searches meanwhile, new knowledge over what is stored
 	cargo build -q --release -p whycrash-server -p whycrash-bench --bin whycrash-server --bin service

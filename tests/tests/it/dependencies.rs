@@ -21,7 +21,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "whycrash-bench",
-        &["whycrash-evidence", "whycrash-symbols", "whycrash-plugin-host"],
+        &[
+            "whycrash-evidence",
+            "whycrash-symbols",
+            "whycrash-plugin-host",
+            "whycrash-hostile-plugins",
+        ],
     ),
     (
         "whycrash-plugin-host",

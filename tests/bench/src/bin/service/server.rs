@@ -51,6 +51,19 @@ impl Server {
         Ok(answer.json()?)
     }
 
+    /// Tries a plugin on all reports, and waits until each was looked at.
+    pub fn preview(&self, plugin: &Path, patience: Duration) -> Result<()> {
+        let address = format!("{}/api/v1/previews", self.url);
+        let begun = self.client.post(address).body(std::fs::read(plugin)?).send()?;
+        let begun: Value = begun.error_for_status()?.json()?;
+        let path = format!("/api/v1/previews/{}", begun["number"]);
+        self.wait(patience, |server| {
+            let state = server.get(&path)?["state"].clone();
+            ensure!(state == "running" || state == "ready", "the preview is {state}");
+            Ok(state == "ready")
+        })
+    }
+
     /// Waits until everything that was sent is read, diagnosed and in the index.
     pub fn wait_until_searchable(&self, patience: Duration) -> Result<()> {
         self.wait(patience, |server| {
