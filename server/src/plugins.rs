@@ -1,31 +1,36 @@
-//! The plugins that were published to this server.
+//! The plugins and the pages that were published to this server.
 //!
-//! They are files in a folder of the data, one for each name, which is one of the diagnoser's plugin folders. A plugin is
+//! They are files in folders of the data, one for each name, which are among the diagnoser's folders. A plugin is
 //! looked at as if it were installed before it is kept, so that what is refused leaves nothing.
 
 use std::fs;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tempfile::NamedTempFile;
 use whycrash_plugin_host::{Offered, PluginInfo, PluginLimits};
 
 use crate::pipeline::Diagnose;
+use crate::shelf::{Shelf, Standing};
 
 /// What files of plugins are called at their end.
-const EXTENSIONS: [&str; 2] = ["zip", "wasm"];
+pub const PLUGINS: &[&str] = &["zip", "wasm"];
+/// What files of pages are called at their end.
+pub const PAGES: &[&str] = &["md"];
 
-/// The folder of published plugins.
+/// What was published.
 #[derive(Debug)]
-pub struct PluginFolder {
-    folder: PathBuf,
+pub struct Published {
+    plugins: Shelf,
+    /// Plugins that are kept and do not take part.
+    disabled: Shelf,
+    pages: Shelf,
     diagnoser: Arc<dyn Diagnose>,
-    /// Held while the folder changes.
+    /// Held while something changes.
     changing: Mutex<()>,
 }
 
-/// Why a plugin was not published, or not removed.
+/// Why something was not published, or not removed.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
     /// It can not be used.
@@ -39,15 +44,16 @@ pub enum PublishError {
     Io(#[from] io::Error),
 }
 
-impl PluginFolder {
-    /// The folder, which is made where it is not there, and whose plugins this diagnoser runs.
-    pub fn open(folder: PathBuf, diagnoser: Arc<dyn Diagnose>) -> io::Result<Self> {
-        fs::create_dir_all(&folder)?;
-        Ok(Self {
-            folder,
+impl Published {
+    /// What stands in two folders of the diagnoser's, and in one for plugins that are disabled.
+    pub fn new(plugins: Shelf, disabled: Shelf, pages: Shelf, diagnoser: Arc<dyn Diagnose>) -> Self {
+        Self {
+            plugins,
+            disabled,
+            pages,
             diagnoser,
             changing: Mutex::default(),
-        })
+        }
     }
 
     /// Bytes that a package may have.
@@ -57,72 +63,91 @@ impl PluginFolder {
 
     /// Keeps the plugin in this file, and lets it run. May take as long as compiling it does.
     pub fn publish(&self, file: &Path) -> Result<PluginInfo, PublishError> {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let offered = self.diagnoser.look_at(fs::read(file)?).map_err(PublishError::Refused)?;
-        let name = offered.info.name.clone();
-        self.keep(&offered)?;
+        self.put(&offered)
+    }
+
+    /// Keeps a plugin or a page that was looked at before, and lets it take part.
+    pub fn put(&self, offered: &Offered) -> Result<PluginInfo, PublishError> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (shelf, name) = (self.shelf(offered.extension), &offered.info.name);
+        let before = shelf.get(name)?;
+        shelf.put(name, offered.extension, &offered.bytes)?;
         self.diagnoser.reload();
-        let plugins = self.diagnoser.plugins();
-        let installed = plugins.into_iter().find(|plugin| plugin.sha256 == offered.info.sha256);
-        let installed = installed.unwrap_or(offered.info);
-        match installed.problem {
+        match self.problem(offered) {
             // Another folder has a plugin of this name.
             Some(problem) => {
-                self.forget(&name)?;
+                shelf.put_back(name, before.as_ref())?;
                 self.diagnoser.reload();
                 Err(PublishError::Refused(problem))
             }
-            None => Ok(installed),
+            None => {
+                self.disabled.remove(name)?;
+                Ok(offered.info.clone())
+            }
         }
+    }
+
+    /// Keeps a plugin that was published from taking part, until it is enabled.
+    pub fn disable(&self, name: &str) -> Result<(), PublishError> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let standing = self.plugins.get(name)?;
+        let (extension, bytes) = standing.ok_or_else(|| PublishError::Unknown(name.to_owned()))?;
+        self.disabled.put(name, &extension, &bytes)?;
+        self.plugins.remove(name)?;
+        self.diagnoser.reload();
+        Ok(())
+    }
+
+    /// Lets a plugin take part again that was disabled.
+    pub fn enable(&self, name: &str) -> Result<PluginInfo, PublishError> {
+        let standing = self.disabled.get(name)?;
+        let (_, bytes) = standing.ok_or_else(|| PublishError::Unknown(name.to_owned()))?;
+        let offered = self.diagnoser.look_at(bytes).map_err(PublishError::Refused)?;
+        self.put(&offered)
+    }
+
+    /// Names of the plugins that are disabled.
+    pub fn disabled(&self) -> io::Result<Vec<String>> {
+        self.disabled.names()
+    }
+
+    /// What stands under the name of a plugin, or of a page for the extension `md`.
+    pub fn standing(&self, name: &str, extension: &str) -> io::Result<Option<Standing>> {
+        self.shelf(extension).get(name)
+    }
+
+    /// Makes this stand under the name of a plugin or page: what did before, or nothing.
+    pub fn put_back(&self, name: &str, extension: &str, standing: Option<&Standing>) -> io::Result<()> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shelf(extension).put_back(name, standing)?;
+        self.diagnoser.reload();
+        Ok(())
     }
 
     /// Removes a plugin that was published.
     pub fn remove(&self, name: &str) -> Result<(), PublishError> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.forget(name)? {
+        let (taking_part, kept) = (self.plugins.remove(name)?, self.disabled.remove(name)?);
+        if !taking_part && !kept {
             return Err(PublishError::Unknown(name.to_owned()));
         }
         self.diagnoser.reload();
         Ok(())
     }
 
-    fn keep(&self, offered: &Offered) -> io::Result<()> {
-        let mut file = NamedTempFile::new_in(&self.folder)?;
-        file.write_all(&offered.bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(self.path(&offered.info.name, offered.extension))?;
-        // A package takes the place of a component, and the other way round.
-        let other = EXTENSIONS
-            .into_iter()
-            .filter(|extension| *extension != offered.extension);
-        for extension in other {
-            remove_file(&self.path(&offered.info.name, extension))?;
+    fn shelf(&self, extension: &str) -> &Shelf {
+        if PAGES.contains(&extension) {
+            &self.pages
+        } else {
+            &self.plugins
         }
-        fs::File::open(&self.folder)?.sync_all()
     }
 
-    /// Whether there was such a plugin. Names that no plugin can have lead nowhere.
-    fn forget(&self, name: &str) -> io::Result<bool> {
-        if name.is_empty() || name.contains(|c: char| !(c.is_ascii_alphanumeric() || c == '-')) {
-            return Ok(false);
-        }
-        let mut removed = false;
-        for extension in EXTENSIONS {
-            removed |= remove_file(&self.path(name, extension))?;
-        }
-        Ok(removed)
-    }
-
-    fn path(&self, name: &str, extension: &str) -> PathBuf {
-        self.folder.join(format!("{name}.{extension}"))
-    }
-}
-
-/// Whether there was such a file.
-fn remove_file(path: &Path) -> io::Result<bool> {
-    match fs::remove_file(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
+    /// Why it does not take part although it is kept.
+    fn problem(&self, offered: &Offered) -> Option<String> {
+        let plugins = self.diagnoser.plugins().into_iter();
+        let mut of_these_bytes = plugins.filter(|plugin| plugin.sha256 == offered.info.sha256);
+        of_these_bytes.find_map(|plugin| plugin.problem)
     }
 }

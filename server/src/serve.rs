@@ -18,7 +18,7 @@ use crate::pipeline::indexer::{self, IndexState};
 use crate::pipeline::{self, Pipeline};
 use crate::services::{self, Services};
 use crate::store::{Scope, Token, TokenRecord, Tokens};
-use crate::{api, maintenance, reading, telemetry};
+use crate::{api, maintenance, previews, reading, telemetry};
 
 /// Seconds that requests and jobs get to end when the server stops.
 const DRAIN_SECONDS: u64 = 20;
@@ -54,6 +54,7 @@ pub struct Running {
     outdated: JoinHandle<()>,
     indexer: indexer::Running,
     maintenance: JoinHandle<()>,
+    previews: JoinHandle<()>,
     /// Ends with this.
     _background: Background,
 }
@@ -72,6 +73,7 @@ impl Running {
         self.outdated.abort();
         // Each of its steps is whole by itself.
         self.maintenance.abort();
+        self.previews.abort();
         self.pipeline.stop(Duration::from_secs(DRAIN_SECONDS)).await;
         self.indexer.stop().await;
         Ok(self.server.await??)
@@ -106,6 +108,7 @@ pub async fn start(mut services: Services) -> anyhow::Result<Running> {
     let maintenance = background
         .handle()
         .spawn(maintenance::run(services.clone().into_inner()));
+    let previews = background.handle().spawn(previews::run(services.clone().into_inner()));
     let limits = services.config.limits.clone();
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
     let connections = Arc::new(Connections::new(limits.connections));
@@ -141,6 +144,7 @@ pub async fn start(mut services: Services) -> anyhow::Result<Running> {
         outdated,
         indexer,
         maintenance,
+        previews,
         _background: background,
     })
 }

@@ -9,7 +9,6 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
-use whycrash_catalog::Catalog;
 use whycrash_plugin_host::{Diagnoser, Settings};
 use whycrash_symbols::{DebuginfodLimits, Sources};
 
@@ -21,12 +20,14 @@ use crate::lines::LineCache;
 use crate::pipeline::indexer::{self, Indexer};
 use crate::pipeline::reopen::Reopener;
 use crate::pipeline::{Diagnose, Pipeline, Stores};
-use crate::plugins::PluginFolder;
+use crate::plugins::{self, Published};
+use crate::previews::Tried;
 use crate::reading::{Children, ReadReports};
 use crate::search::tantivy::TantivySearch;
+use crate::shelf::Shelf;
 use crate::store::files::FileBlobs;
 use crate::store::sqlite::Sqlite;
-use crate::store::{Digest, StoreError, Tokens};
+use crate::store::{StoreError, Tokens};
 use crate::symbols::SymbolFolder;
 use crate::telemetry;
 
@@ -53,12 +54,10 @@ pub struct Services {
     pub reader: Arc<dyn ReadReports>,
     /// Diagnoses.
     pub diagnoser: Arc<dyn Diagnose>,
-    /// The plugins that were published here.
-    pub plugins: PluginFolder,
-    /// The documented causes, without those of plugins.
-    pub catalog: Arc<Catalog>,
-    /// Digest of the pages, which documents are rendered with.
-    pub pages: String,
+    /// The plugins and pages that were published here.
+    pub published: Published,
+    /// What is tried on stored reports.
+    pub tried: Tried,
     /// What is measured.
     pub metrics: PrometheusHandle,
     /// Threads for work that gives way to requests, while a server runs.
@@ -99,6 +98,7 @@ impl Services {
             blobs: Arc::new(FileBlobs::open(&blobs).with_context(|| cannot_open(&blobs))?),
             outbox: Arc::new(database.clone()),
             upkeep: Arc::new(database.clone()),
+            previews: Arc::new(database.clone()),
             search: Arc::new(TantivySearch::new(&index)),
             work: work_folder(&data)?,
         };
@@ -114,23 +114,26 @@ impl Services {
         );
         let symbols = data.join(SYMBOLS);
         let symbols = SymbolFolder::open(symbols.clone()).with_context(|| cannot_open(&symbols))?;
-        let published = data.join("plugins");
-        fs::create_dir_all(&published).with_context(|| cannot_open(&published))?;
+        let shelf = |name: &str, extensions| {
+            let folder = data.join(name);
+            Shelf::open(folder.clone(), extensions).with_context(|| cannot_open(&folder))
+        };
+        let (shelved, pages) = (shelf("plugins", plugins::PLUGINS)?, shelf("knowledge", plugins::PAGES)?);
+        let disabled = shelf("plugins-disabled", plugins::PLUGINS)?;
+        let tried = shelf("previews", &["zip", "wasm", "md"])?;
         let settings = Settings {
             symbols: symbol_sources(&config, &data),
-            plugin_folders: [&config.plugins[..], std::slice::from_ref(&published)].concat(),
-            knowledge_folders: config.knowledge.clone(),
+            plugin_folders: [&config.plugins[..], &[shelved.folder().to_owned()]].concat(),
+            knowledge_folders: [&config.knowledge[..], &[pages.folder().to_owned()]].concat(),
             cache: Some(data.join("cache")),
             compiler: config.compiler.clone(),
             plugin_limits: (&config.plugin_limits).into(),
             ..Settings::default()
         };
         let diagnoser: Arc<dyn Diagnose> = Arc::new(Diagnoser::new(settings).context("can not set up the plugins")?);
-        let plugins = PluginFolder::open(published.clone(), Arc::clone(&diagnoser));
-        let catalog = diagnoser.catalog();
         Ok(Self {
-            pages: digest_of(&catalog)?,
-            plugins: plugins.with_context(|| cannot_open(&published))?,
+            published: Published::new(shelved, disabled, pages, Arc::clone(&diagnoser)),
+            tried: Tried::new(tried),
             stores,
             tokens: Arc::new(database),
             ingest,
@@ -140,7 +143,6 @@ impl Services {
                 ..config.clone()
             })?),
             diagnoser,
-            catalog,
             metrics: telemetry::metrics(),
             background: None,
             wake,
@@ -171,7 +173,7 @@ impl Services {
 
     /// The indexer, which is not started yet.
     pub fn indexer(&self) -> Indexer {
-        Indexer::new(&self.stores, &self.catalog, &self.indexer)
+        Indexer::new(&self.stores, &self.diagnoser, &self.indexer)
     }
 
     /// Runs work that is long, off the async threads, on those that give way to requests.
@@ -226,11 +228,6 @@ pub fn symbol_sources(config: &Config, data: &Path) -> Sources {
             "",
         ),
     }
-}
-
-fn digest_of(catalog: &Catalog) -> anyhow::Result<String> {
-    let pages = serde_json::to_vec(catalog.causes())?;
-    Ok(Digest::of(&pages).to_string())
 }
 
 /// The folder for what is being read; what an earlier process left in it goes.

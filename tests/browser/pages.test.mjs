@@ -22,7 +22,37 @@ const CASES = {
 before(async () => {
   [server, empty, browser] = await Promise.all([Server.start(), Server.start(), launch()]);
   for (const [name, corpusCase] of Object.entries(CASES)) reports[name] = await server.uploadCase(corpusCase);
+  const begun = await fetch(`${server.url}/api/v1/previews?page=team-tried.md`, { method: 'POST', body: TRIED });
+  assert.equal(begun.status, 202, await begun.text());
 });
+
+/** A page of a cause that finds something in the cases with a traceback. */
+const TRIED = `+++
+id = "team-tried"
+title = "An exception that the team knows"
+summary = "It is tried on what is stored."
+severity = "fatal"
+domain = "program"
+retry = { advice = "unknown" }
+tags = []
+signs = ["a traceback"]
+references = ["https://example.com/"]
+
+[[fixes]]
+summary = "Ask the team"
+steps = ["Ask."]
+
+[[recognise]]
+kind = "python-exception"
+where.exception = { matches = "Error$" }
+confidence = 0.99
+explanation = "The team has seen this one."
++++
+
+## What happens
+
+It.
+`;
 
 after(() => Promise.all([server?.stop(), empty?.stop(), browser?.close()]));
 
@@ -46,6 +76,8 @@ const PAGES = [
   ['causes', () => '/causes', '[data-row]'],
   ['cause', () => '/causes/oom-fragmentation', 'text=What to do'],
   ['plugins', () => '/plugins', 'h2'],
+  ['preview', () => '/previews/1', 'role=button[name="Apply"]'],
+  ['before and after', () => `/previews/1?report=${id('traceback')}`, 'role=heading[name="after"]'],
   ['unknown page', () => '/no/such/page', 'text=There is no such page'],
 ];
 

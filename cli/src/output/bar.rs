@@ -20,6 +20,20 @@ impl Bar {
         }
         Self(bar)
     }
+
+    /// A bar that counts reports.
+    pub fn of_reports(count: u64) -> Self {
+        let bar = ProgressBar::new(count);
+        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos:>9} of {len} reports {eta:>4}") {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    /// So many are done.
+    pub fn set(&self, done: u64) {
+        self.0.set_position(done);
+    }
 }
 
 impl Progress for Bar {

@@ -4,6 +4,7 @@ mod context;
 mod crash;
 mod hangs;
 mod hostile;
+mod knowledge;
 mod output;
 mod paths;
 mod remote;

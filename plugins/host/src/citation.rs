@@ -14,8 +14,33 @@ const TELLING: usize = 3;
 /// How much of what stands at a place is told when a quote is wrong.
 const TOLD: usize = 160;
 
-/// The citation as the document shows it, or in words why it does not hold.
-pub(crate) fn check(case: &Case, citation: &types::Citation) -> Result<Citation, String> {
+/// Why a citation was not accepted, in words.
+#[derive(Debug)]
+pub(crate) enum Flaw {
+    /// It does not hold.
+    Wrong(String),
+    /// The place can not be read now: it says nothing about the plugin.
+    Unreadable(String),
+}
+
+impl From<String> for Flaw {
+    fn from(why: String) -> Self {
+        Self::Wrong(why)
+    }
+}
+
+impl Flaw {
+    /// The same, with words around.
+    pub(crate) fn map(self, words: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Self::Wrong(why) => Self::Wrong(words(why)),
+            Self::Unreadable(why) => Self::Unreadable(words(why)),
+        }
+    }
+}
+
+/// The citation as the document shows it, or why there is none.
+pub(crate) fn check(case: &Case, citation: &types::Citation) -> Result<Citation, Flaw> {
     let (artifact, at) = match &citation.at {
         types::Place::Line(range) => (citation.artifact.clone(), lines(case, citation, range)?),
         types::Place::Frame(place) => (citation.artifact.clone(), frame(case, citation, place)?),
@@ -30,7 +55,7 @@ pub(crate) fn check(case: &Case, citation: &types::Citation) -> Result<Citation,
     })
 }
 
-fn lines(case: &Case, citation: &types::Citation, range: &types::LineRange) -> Result<Place, String> {
+fn lines(case: &Case, citation: &types::Citation, range: &types::LineRange) -> Result<Place, Flaw> {
     let name = &citation.artifact;
     let text = case
         .report
@@ -40,14 +65,13 @@ fn lines(case: &Case, citation: &types::Citation, range: &types::LineRange) -> R
         .ok_or_else(|| format!("it cites lines of {name:?}, which is not text"))?;
     let (first, last) = (range.first, range.last);
     if first == 0 || last < first || last > text.count() || last - first >= LINES {
-        return Err(format!(
-            "it cites lines {first} to {last} of {name:?}, which has {} lines",
-            text.count()
-        ));
+        let count = text.count();
+        let wrong = format!("it cites lines {first} to {last} of {name:?}, which has {count} lines");
+        return Err(Flaw::Wrong(wrong));
     }
     let standing = text
         .range(first, last)
-        .map_err(|error| format!("line {first} of {name:?} can not be read: {error}"))?;
+        .map_err(|error| Flaw::Unreadable(format!("line {first} of {name:?} can not be read: {error}")))?;
     says(
         &format!("line {first} of {name:?}"),
         &standing.join("\n"),

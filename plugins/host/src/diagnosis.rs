@@ -122,6 +122,11 @@ impl Diagnosis {
     pub fn unavailable(&self) -> Option<&PluginRun> {
         unavailable(&self.plugins)
     }
+
+    /// Leaves out how long runs took, which is no part of what was concluded.
+    pub fn forget_times(&mut self) {
+        self.plugins.iter_mut().for_each(|run| run.millis = None);
+    }
 }
 
 pub(crate) fn unavailable(runs: &[PluginRun]) -> Option<&PluginRun> {

@@ -1,43 +1,104 @@
-//! Whether a plugin is worth running again.
+//! What a plugin's runs cost, and whether it is worth running again.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How a plugin's last runs went. Shared by all diagnoses, and kept when plugins are loaded again from the same bytes.
+use serde::{Deserialize, Serialize};
+
+use crate::diagnosis::{Outcome, PluginRun};
+
+/// How a plugin's runs went since this program started. Shared by all diagnoses, and kept when plugins are loaded again from
+/// the same bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Health(Mutex<Strikes>);
+pub(crate) struct Health(Mutex<History>);
 
 #[derive(Debug, Default)]
-struct Strikes {
+struct History {
+    runs: Runs,
     in_a_row: u32,
-    last: String,
+    last_strike: String,
+}
+
+/// The runs of a plugin since the program that runs it was started, or the plugin replaced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Runs {
+    /// Those that were in order.
+    pub ok: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Reports that it was not run on, for what it needs was absent, or because it is set aside.
+    pub skipped: u64,
+    /// Those that the host could not do.
+    pub unavailable: u64,
+    /// Fuel of all of them.
+    pub fuel: u64,
+    /// The most fuel that one took.
+    pub most_fuel: u64,
+    /// The most memory that one used, in bytes.
+    pub most_memory: u64,
+    /// Milliseconds of processor time of all of them.
+    pub millis: u64,
+    /// Why the last one failed that did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<String>,
 }
 
 impl Health {
-    /// Notes a run that was in order.
-    pub(crate) fn well(&self) {
-        self.strikes().in_a_row = 0;
+    /// Notes how a run ended, and whether it cost most of what a run may, in words.
+    pub(crate) fn note(&self, run: &PluginRun, costly: Option<String>) {
+        let mut history = self.history();
+        history.runs.add(run);
+        let strike = match run.outcome {
+            Outcome::Failed => run.reason.clone().or_else(|| Some("it failed".to_owned())),
+            Outcome::Ok => costly,
+            Outcome::Skipped | Outcome::Unavailable => return,
+        };
+        match strike {
+            Some(why) => {
+                history.in_a_row = history.in_a_row.saturating_add(1);
+                history.last_strike = why;
+            }
+            None => history.in_a_row = 0,
+        }
     }
 
-    /// Notes a run that failed, or cost most of what a run may, and why.
-    pub(crate) fn strike(&self, why: &str) {
-        let mut strikes = self.strikes();
-        strikes.in_a_row = strikes.in_a_row.saturating_add(1);
-        why.clone_into(&mut strikes.last);
+    /// Its runs so far.
+    pub(crate) fn runs(&self) -> Runs {
+        self.history().runs.clone()
     }
 
     /// Why the plugin is set aside, if so many strikes in a row are enough for that.
     pub(crate) fn set_aside(&self, enough: u32) -> Option<String> {
-        let strikes = self.strikes();
-        (enough > 0 && strikes.in_a_row >= enough).then(|| {
+        let history = self.history();
+        (enough > 0 && history.in_a_row >= enough).then(|| {
             format!(
                 "it is set aside after {} runs in a row that failed or cost too much, the last because {}; \
                  it runs again when it is replaced, or when this program starts anew",
-                strikes.in_a_row, strikes.last
+                history.in_a_row, history.last_strike
             )
         })
     }
 
-    fn strikes(&self) -> std::sync::MutexGuard<'_, Strikes> {
+    fn history(&self) -> MutexGuard<'_, History> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Runs {
+    fn add(&mut self, run: &PluginRun) {
+        let count = match run.outcome {
+            Outcome::Ok => &mut self.ok,
+            Outcome::Failed => &mut self.failed,
+            Outcome::Skipped => &mut self.skipped,
+            Outcome::Unavailable => &mut self.unavailable,
+        };
+        *count += 1;
+        self.fuel = self.fuel.saturating_add(run.fuel);
+        self.most_fuel = self.most_fuel.max(run.fuel);
+        self.most_memory = self.most_memory.max(run.memory);
+        self.millis += run.millis.unwrap_or_default().ceil() as u64;
+        if run.outcome == Outcome::Failed {
+            self.last_failure.clone_from(&run.reason);
+        }
     }
 }

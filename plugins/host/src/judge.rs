@@ -3,6 +3,7 @@
 use whycrash_catalog::{Catalog, Cause};
 
 use crate::case::Case;
+use crate::citation::Flaw;
 use crate::diagnosis::{Citation, Claim, CollectNext, PluginName};
 use crate::sandbox::{PluginLimits, clean, cut, types};
 use crate::{PluginInfo, citation};
@@ -17,6 +18,8 @@ pub(crate) struct Verdict {
     pub(crate) next: Vec<CollectNext>,
     /// The first thing that did not hold.
     pub(crate) failure: Option<String>,
+    /// The first place that could not be read, so that nobody knows whether what is said of it holds.
+    pub(crate) unreadable: Option<String>,
 }
 
 impl Verdict {
@@ -55,8 +58,11 @@ impl Judge<'_> {
         for claim in diagnosis.findings {
             match self.finding(plugin, claim) {
                 Ok(finding) => verdict.findings.push(finding),
-                Err(failure) => {
+                Err(Flaw::Wrong(failure)) => {
                     verdict.failure.get_or_insert(failure);
+                }
+                Err(Flaw::Unreadable(place)) => {
+                    verdict.unreadable.get_or_insert(place);
                 }
             }
         }
@@ -71,17 +77,17 @@ impl Judge<'_> {
         verdict
     }
 
-    fn finding(&self, plugin: &PluginInfo, claim: types::Finding) -> Result<Claim, String> {
+    fn finding(&self, plugin: &PluginInfo, claim: types::Finding) -> Result<Claim, Flaw> {
         let id = claim.cause;
         self.known(plugin, &id)?;
         if !(0.0..=1.0).contains(&claim.confidence) {
-            return Err(format!(
-                "it gave {id:?} a confidence of {}, which is not between 0 and 1",
-                claim.confidence
-            ));
+            let sure = claim.confidence;
+            let wrong = format!("it gave {id:?} a confidence of {sure}, which is not between 0 and 1");
+            return Err(Flaw::Wrong(wrong));
         }
         if claim.citations.is_empty() {
-            return Err(format!("it named {id:?} without citing a place that proves it"));
+            let wrong = format!("it named {id:?} without citing a place that proves it");
+            return Err(Flaw::Wrong(wrong));
         }
         let citations = self.citations(&id, &claim.citations)?;
         let contradictions = self.citations(&id, &claim.contradictions)?;
@@ -119,19 +125,18 @@ impl Judge<'_> {
         self.catalog.get(id).or_else(own)
     }
 
-    fn citations(&self, cause: &str, claimed: &[types::Citation]) -> Result<Vec<Citation>, String> {
-        if claimed.len() > self.limits.citations {
-            return Err(format!(
-                "it cited {} places for {cause:?}, more than the {} that are allowed",
-                claimed.len(),
-                self.limits.citations
-            ));
+    fn citations(&self, cause: &str, claimed: &[types::Citation]) -> Result<Vec<Citation>, Flaw> {
+        let (count, most) = (claimed.len(), self.limits.citations);
+        if count > most {
+            let wrong = format!("it cited {count} places for {cause:?}, more than the {most} that are allowed");
+            return Err(Flaw::Wrong(wrong));
         }
         claimed
             .iter()
             .map(|claim| {
                 self.text(cause, claim.quote.clone())?;
-                citation::check(self.case, claim).map_err(|why| format!("for {cause:?} {}", clean::line(&why)))
+                citation::check(self.case, claim)
+                    .map_err(|flaw| flaw.map(|why| format!("for {cause:?} {}", clean::line(&why))))
             })
             .collect()
     }

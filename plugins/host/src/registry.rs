@@ -10,10 +10,12 @@ use sha2::{Digest as _, Sha256};
 use whycrash_catalog::{Catalog, Cause};
 
 use crate::builtin::{BUILTIN, Builtin};
+use crate::documented::Documented;
 use crate::files;
-use crate::health::Health;
+use crate::health::{Health, Runs};
 use crate::package::Package;
 use crate::sandbox::{Plugin, PluginError, PluginLimits, Sandbox, check_size, clean, cut, imports};
+use crate::version;
 
 /// Where built-in plugins come from.
 const BUILT_IN: &str = "built-in";
@@ -51,6 +53,9 @@ pub struct PluginInfo {
     /// Why it is not used at the moment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
+    /// How its runs went, in a program that goes on running.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<Runs>,
 }
 
 /// One installed plugin, usable or not.
@@ -58,20 +63,20 @@ pub struct PluginInfo {
 pub(crate) struct Installed {
     pub(crate) info: PluginInfo,
     /// Absent when it can not be used.
-    pub(crate) plugin: Option<Plugin>,
+    pub(crate) plugin: Option<Arc<Plugin>>,
     /// The pages that it brings.
     pub(crate) pages: Vec<Cause>,
     pub(crate) health: Arc<Health>,
 }
 
-/// A plugin that may be installed.
-#[derive(Debug)]
+/// A plugin, or a page, that may be installed.
+#[derive(Clone, Debug)]
 pub struct Offered {
-    /// What it is.
+    /// What it is; of a page, the id of its cause and nothing else.
     pub info: PluginInfo,
     /// Its bytes, to be kept.
     pub bytes: Vec<u8>,
-    /// `zip` of a package, `wasm` of a component.
+    /// `zip` of a package, `wasm` of a component, `md` of a page.
     pub extension: &'static str,
 }
 
@@ -79,6 +84,27 @@ impl Installed {
     /// Built into this program, and so trusted to be worth its costs.
     pub(crate) fn is_built_in(&self) -> bool {
         self.info.source == BUILT_IN
+    }
+
+    /// The same plugin where this is documented. One that can not be asked now says what it said before.
+    pub(crate) fn knowing(&self, documented: &Documented) -> Self {
+        let asked = self
+            .plugin
+            .as_ref()
+            .map(|plugin| plugin.asked_again(&documented.told, &self.pages));
+        let causes = match asked {
+            Some(Ok(info)) => info.causes,
+            _ => self.info.causes.clone(),
+        };
+        Self {
+            info: PluginInfo {
+                causes,
+                ..self.info.clone()
+            },
+            plugin: self.plugin.clone(),
+            pages: self.pages.clone(),
+            health: Arc::clone(&self.health),
+        }
     }
 
     /// Why it is not run, if it keeps failing.
@@ -102,13 +128,38 @@ pub(crate) struct Registry {
     loading: Mutex<()>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Folders {
-    plugins: Vec<Arc<Installed>>,
-    /// The documented causes and those of these plugins; absent until they are loaded.
-    catalog: Option<Arc<Catalog>>,
+    known: Known,
     /// Whether they were looked through yet.
     is_loaded: bool,
+}
+
+/// All that is known at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// The plugins, by name.
+    pub(crate) plugins: Vec<Arc<Installed>>,
+    /// What is documented.
+    pub(crate) documented: Arc<Documented>,
+    /// The same with the pages that the plugins bring.
+    pub(crate) catalog: Arc<Catalog>,
+    /// Digest of those pages.
+    pub(crate) pages: String,
+}
+
+impl Known {
+    pub(crate) fn new(mut plugins: Vec<Arc<Installed>>, documented: Arc<Documented>) -> Self {
+        plugins.sort_by(|a, b| a.info.name.cmp(&b.info.name));
+        let pages: Vec<Cause> = plugins.iter().flat_map(|plugin| plugin.pages.clone()).collect();
+        let catalog = documented.catalog.as_ref().clone().with(pages);
+        Self {
+            plugins,
+            documented,
+            pages: version::of_pages(&catalog),
+            catalog: Arc::new(catalog),
+        }
+    }
 }
 
 /// Loads the plugins of folders.
@@ -116,17 +167,19 @@ struct Folders {
 pub(crate) struct Loader {
     pub(crate) sandbox: Sandbox,
     pub(crate) folders: Vec<PathBuf>,
-    pub(crate) limits: PluginLimits,
-    /// The causes that pages of packages stand beside.
-    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) limits: Arc<PluginLimits>,
 }
 
 impl Registry {
     /// The built-in plugins, and those that the loader brings from another thread.
-    pub(crate) fn start(sandbox: &Sandbox, loader: Option<&Arc<Loader>>) -> std::io::Result<Arc<Self>> {
+    pub(crate) fn start(
+        sandbox: &Sandbox,
+        documented: Arc<Documented>,
+        loader: Option<&Arc<Loader>>,
+    ) -> std::io::Result<Arc<Self>> {
         let load = |Builtin { wasm, code }: &Builtin| {
             let (sha256, package) = (hex::encode(Sha256::digest(wasm)), Package::default());
-            Arc::new(match sandbox.load_compiled(wasm, code) {
+            Arc::new(match sandbox.load_compiled(wasm, code, &documented.told) {
                 Ok(plugin) => usable(BUILT_IN, sha256, plugin, package, Arc::default()),
                 Err(error) => unusable(BUILT_IN, BUILT_IN, sha256, &error),
             })
@@ -134,19 +187,20 @@ impl Registry {
         let mut built_in: Vec<_> = BUILTIN.iter().map(load).collect();
         built_in.sort_by(|a, b| a.info.name.cmp(&b.info.name));
         let registry = Arc::new(Self {
+            folders: Mutex::new(Folders {
+                known: Known::new(built_in.clone(), Arc::clone(&documented)),
+                is_loaded: loader.is_none(),
+            }),
             built_in,
-            folders: Mutex::default(),
             loaded: Condvar::new(),
             loading: Mutex::default(),
         });
-        let Some(loader) = loader.cloned() else {
-            registry.folders().is_loaded = true;
-            return Ok(registry);
-        };
-        let target = Arc::clone(&registry);
-        std::thread::Builder::new()
-            .name("plugin-loader".to_owned())
-            .spawn(move || target.load(&loader))?;
+        if let Some(loader) = loader.cloned() {
+            let target = Arc::clone(&registry);
+            std::thread::Builder::new()
+                .name("plugin-loader".to_owned())
+                .spawn(move || target.load(Some(loader.as_ref()), documented))?;
+        }
         Ok(registry)
     }
 
@@ -155,44 +209,32 @@ impl Registry {
         &self.built_in
     }
 
-    /// All plugins by name, once those of the folders are loaded.
-    pub(crate) fn wait(&self) -> Vec<Arc<Installed>> {
-        let folders = self
-            .loaded
-            .wait_while(self.folders(), |folders| !folders.is_loaded)
-            .unwrap_or_else(PoisonError::into_inner);
-        self.with(&folders.plugins)
+    /// What is known once the plugins of the folders are loaded.
+    pub(crate) fn wait(&self) -> Known {
+        let folders = self.loaded.wait_while(self.folders(), |folders| !folders.is_loaded);
+        folders.unwrap_or_else(PoisonError::into_inner).known.clone()
     }
 
-    /// All plugins that are known now.
-    pub(crate) fn now(&self) -> Vec<Arc<Installed>> {
-        self.with(&self.folders().plugins)
+    /// What is known now.
+    pub(crate) fn now(&self) -> Known {
+        self.folders().known.clone()
     }
 
-    /// Looks through the folders, and puts what is there in place of what was.
-    pub(crate) fn load(&self, loader: &Loader) {
+    /// Looks through the folders, and puts what is there, and what is documented now, in place of what was.
+    pub(crate) fn load(&self, loader: Option<&Loader>, documented: Arc<Documented>) {
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = self.folders().plugins.clone();
-        let plugins = loader.load(&self.built_in, &known);
-        let pages: Vec<Cause> = plugins.iter().flat_map(|plugin| plugin.pages.clone()).collect();
-        let catalog = Arc::new(loader.catalog.as_ref().clone().with(pages));
+        let known = self.now().plugins;
+        let built_in = self.built_in.iter().map(|plugin| Arc::new(plugin.knowing(&documented)));
+        let mut plugins: Vec<_> = built_in.collect();
+        if let Some(loader) = loader {
+            plugins.extend(loader.load(&self.built_in, &known, &documented));
+        }
+        let known = Known::new(plugins, documented);
         let mut folders = self.folders();
-        folders.plugins = plugins;
-        folders.catalog = Some(catalog);
+        folders.known = known;
         folders.is_loaded = true;
         drop(folders);
         self.loaded.notify_all();
-    }
-
-    /// The documented causes with those of all plugins, once the plugins of folders are loaded.
-    pub(crate) fn catalog(&self) -> Option<Arc<Catalog>> {
-        self.folders().catalog.clone()
-    }
-
-    fn with(&self, plugins: &[Arc<Installed>]) -> Vec<Arc<Installed>> {
-        let mut all: Vec<_> = self.built_in.iter().chain(plugins).cloned().collect();
-        all.sort_by(|a, b| a.info.name.cmp(&b.info.name));
-        all
     }
 
     fn folders(&self) -> MutexGuard<'_, Folders> {
@@ -202,7 +244,12 @@ impl Registry {
 
 impl Loader {
     /// The plugins of all folders. The first that takes a name has it; nobody takes that of a built-in one.
-    fn load(&self, built_in: &[Arc<Installed>], known: &[Arc<Installed>]) -> Vec<Arc<Installed>> {
+    fn load(
+        &self,
+        built_in: &[Arc<Installed>],
+        known: &[Arc<Installed>],
+        documented: &Documented,
+    ) -> Vec<Arc<Installed>> {
         let mut plugins: Vec<Arc<Installed>> = Vec::new();
         for folder in &self.folders {
             let files = files::components(folder).unwrap_or_else(|error| {
@@ -214,7 +261,7 @@ impl Loader {
                 plugins.push(Arc::new(missing(folder, &std::io::Error::other(reason))));
             }
             for file in files.iter().take(files::FILES) {
-                let mut plugin = self.load_file(file, known);
+                let mut plugin = self.load_file(file, known, documented);
                 let taken = built_in.iter().chain(&plugins).find(|other| {
                     other.plugin.is_some() && plugin.plugin.is_some() && other.info.name == plugin.info.name
                 });
@@ -235,7 +282,7 @@ impl Loader {
         plugins
     }
 
-    fn load_file(&self, file: &Path, known: &[Arc<Installed>]) -> Installed {
+    fn load_file(&self, file: &Path, known: &[Arc<Installed>], documented: &Documented) -> Installed {
         let (name, source) = (file_name(file), file.display().to_string());
         // A package has its pages besides.
         let most = self.limits.component_bytes.saturating_mul(2);
@@ -247,7 +294,7 @@ impl Loader {
                 let sha256 = hex::encode(Sha256::digest(&bytes));
                 let before = known.iter().find(|known| known.info.sha256 == sha256);
                 let health = before.map(|before| Arc::clone(&before.health)).unwrap_or_default();
-                match self.load_bytes(bytes) {
+                match self.load_bytes(bytes, documented) {
                     Err(error) => unusable(&name, &source, sha256, &error),
                     Ok((plugin, package)) => usable(&source, sha256, plugin, package, health),
                 }
@@ -256,10 +303,15 @@ impl Loader {
     }
 
     /// What a file of a plugin is, as if it were installed.
-    pub(crate) fn look_at(&self, bytes: Vec<u8>, built_in: &[Arc<Installed>]) -> Result<Offered, String> {
+    pub(crate) fn look_at(
+        &self,
+        bytes: Vec<u8>,
+        built_in: &[Arc<Installed>],
+        documented: &Documented,
+    ) -> Result<(Offered, Installed), String> {
         let (sha256, kept) = (hex::encode(Sha256::digest(&bytes)), bytes.clone());
         let (plugin, package) = self
-            .load_bytes(bytes)
+            .load_bytes(bytes, documented)
             .map_err(|error| clean::line(&error.to_string()))?;
         let extension = if package.name.is_some() { "zip" } else { "wasm" };
         let offered = usable("offered", sha256, plugin, package, Arc::default());
@@ -267,23 +319,24 @@ impl Loader {
             let refused = refused_name("offered", offered, other);
             return Err(refused.info.problem.unwrap_or_default());
         }
-        Ok(Offered {
-            info: offered.info,
+        let offer = Offered {
+            info: offered.info.clone(),
             bytes: kept,
             extension,
-        })
+        };
+        Ok((offer, offered))
     }
 
     /// Loads what a file holds. Whoever waits for plugins must not wait for ever, so a fault of ours is a refusal too.
-    fn load_bytes(&self, bytes: Vec<u8>) -> Result<(Plugin, Package), PluginError> {
-        let loaded = catch_unwind(AssertUnwindSafe(|| self.load_package(bytes)));
+    fn load_bytes(&self, bytes: Vec<u8>, documented: &Documented) -> Result<(Plugin, Package), PluginError> {
+        let loaded = catch_unwind(AssertUnwindSafe(|| self.load_package(bytes, documented)));
         loaded.unwrap_or_else(|_| Err(PluginError::Refused("this program falls over it".to_owned())))
     }
 
-    fn load_package(&self, bytes: Vec<u8>) -> Result<(Plugin, Package), PluginError> {
-        let package = Package::open(bytes, &self.catalog, &self.limits)?;
+    fn load_package(&self, bytes: Vec<u8>, documented: &Documented) -> Result<(Plugin, Package), PluginError> {
+        let package = Package::open(bytes, &documented.catalog, &self.limits)?;
         check_size(package.component.len() as u64, &self.limits)?;
-        let plugin = self.load_component(&package.component, &package.pages)?;
+        let plugin = self.load_component(&package.component, documented, &package.pages)?;
         match &package.name {
             Some(name) if *name != plugin.info.name => Err(PluginError::Refused(format!(
                 "its component calls itself `{}`, and its plugin.toml {:?}",
@@ -294,15 +347,15 @@ impl Loader {
         }
     }
 
-    fn load_component(&self, wasm: &[u8], own: &[Cause]) -> Result<Plugin, PluginError> {
+    fn load_component(&self, wasm: &[u8], documented: &Documented, own: &[Cause]) -> Result<Plugin, PluginError> {
         for _ in 1..TRIES {
-            match self.sandbox.load(wasm, own) {
+            match self.sandbox.load(wasm, &documented.told, own) {
                 Err(PluginError::Host(reason)) => tracing::warn!(reason, "a plugin could not be loaded; trying again"),
                 settled => return settled,
             }
             std::thread::sleep(PAUSE);
         }
-        self.sandbox.load(wasm, own)
+        self.sandbox.load(wasm, &documented.told, own)
     }
 }
 
@@ -323,12 +376,11 @@ fn usable(source: &str, sha256: String, plugin: Plugin, package: Package, health
         sha256,
         pages: package.pages.iter().map(|page| page.id.clone()).collect(),
         imports: imports(&package.component),
-        problem: None,
-        notice: None,
+        ..PluginInfo::default()
     };
     Installed {
         info,
-        plugin: Some(plugin),
+        plugin: Some(Arc::new(plugin)),
         pages: package.pages,
         health,
     }

@@ -41,3 +41,9 @@ pub(crate) fn of_knowledge(catalog: &Catalog) -> String {
     }
     hex::encode(hash.finalize())
 }
+
+/// Digest of everything that these pages say.
+pub(crate) fn of_pages(catalog: &Catalog) -> String {
+    let pages = serde_json::to_vec(catalog.causes()).unwrap_or_default();
+    hex::encode(Sha256::digest(pages))
+}

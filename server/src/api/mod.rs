@@ -18,6 +18,7 @@ mod minidump;
 mod multipart;
 pub mod openapi;
 pub mod plugins;
+pub mod previews;
 pub mod problem;
 mod range;
 mod reports;
@@ -108,6 +109,15 @@ fn routes(app: &mut ServiceConfig) {
         .service(only("/causes/{id}", "GET").get(knowledge::cause))
         .service(only("/plugins", "GET, POST").get(plugins::list).post(plugins::publish))
         .service(only("/plugins/{name}", "DELETE").delete(plugins::remove))
+        .service(only("/plugins/{name}/disable", "POST").post(plugins::disable))
+        .service(only("/plugins/{name}/enable", "POST").post(plugins::enable))
+        .service(only("/previews", "GET, POST").get(previews::list).post(previews::begin))
+        .service(only("/previews/{number}", "GET").get(previews::show))
+        .service(only("/previews/{number}/reports", "GET").get(previews::reports))
+        .service(only("/previews/{number}/reports/{id}", "GET").get(previews::compare))
+        .service(only("/previews/{number}/apply", "POST").post(previews::apply))
+        .service(only("/previews/{number}/undo", "POST").post(previews::undo))
+        .service(only("/previews/{number}/cancel", "POST").post(previews::cancel))
         .service(only("/openapi.json", "GET").get(openapi::serve));
 }
 

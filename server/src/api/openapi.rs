@@ -4,7 +4,8 @@ use actix_web::HttpResponse;
 use utoipa::OpenApi;
 
 use super::{
-    artifacts, deletion, diagnoses, evidence, health, knowledge, minidump, plugins, reports, search, symbols, uploads,
+    artifacts, deletion, diagnoses, evidence, health, knowledge, minidump, plugins, previews, reports, search, symbols,
+    uploads,
 };
 
 /// The API.
@@ -48,6 +49,16 @@ use super::{
         plugins::list,
         plugins::publish,
         plugins::remove,
+        plugins::disable,
+        plugins::enable,
+        previews::list,
+        previews::begin,
+        previews::show,
+        previews::reports,
+        previews::compare,
+        previews::apply,
+        previews::undo,
+        previews::cancel,
         health::healthz,
         health::readyz,
         health::metrics

@@ -29,10 +29,18 @@ pub struct Removed {
 /// The plugins that every report is given to: name, version, causes they can name, evidence they need.
 #[utoipa::path(get, path = "/api/v1/plugins", tag = "plugins",
     responses((status = 200, body = Plugins), (status = "default", body = super::problem::Problem)))]
-pub async fn list(_: Allowed<Read>, services: Data<Services>) -> Json<Plugins> {
-    Json(Plugins {
-        plugins: services.diagnoser.plugins().into_iter().map(public).collect(),
-    })
+pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<Plugins>> {
+    let disabled = services.published.disabled()?.into_iter().map(|name| PluginInfo {
+        notice: Some(format!(
+            "it is disabled; `whycrash plugin enable {name}` lets it take part again"
+        )),
+        name,
+        ..PluginInfo::default()
+    });
+    let plugins = services.diagnoser.plugins().into_iter().map(public);
+    Ok(Json(Plugins {
+        plugins: plugins.chain(disabled).collect(),
+    }))
 }
 
 /// Publishes a plugin: a package, or a component alone. It takes the place of the one of its name that was published before,
@@ -46,9 +54,9 @@ pub async fn publish(
     request: HttpRequest,
     body: actix_web::web::Payload,
 ) -> ApiResult<Json<PluginInfo>> {
-    let limit = (services.plugins.package_bytes(), "the size of a plugin");
+    let limit = (services.published.package_bytes(), "the size of a plugin");
     let staged = symbols::receive(&services, &request, body.into_inner(), limit).await?;
-    let published = blocking(move || services.plugins.publish(&staged)).await?;
+    let published = blocking(move || services.published.publish(&staged)).await?;
     Ok(Json(public(published)))
 }
 
@@ -68,8 +76,30 @@ fn public(plugin: PluginInfo) -> PluginInfo {
 pub async fn remove(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<Removed>> {
     let name = path.into_inner();
     let removed = name.clone();
-    blocking(move || services.plugins.remove(&removed)).await?;
+    blocking(move || services.published.remove(&removed)).await?;
     Ok(Json(Removed { name }))
+}
+
+/// Keeps a published plugin from taking part, until it is enabled. What it found stays until reports are diagnosed again.
+#[utoipa::path(post, path = "/api/v1/plugins/{name}/disable", tag = "plugins", params(("name" = String, Path)),
+    responses((status = 200, body = Object), (status = "default", body = super::problem::Problem)))]
+pub async fn disable(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {
+    let name = path.into_inner();
+    let plugin = PluginInfo {
+        name: name.clone(),
+        ..PluginInfo::default()
+    };
+    blocking(move || services.published.disable(&name)).await?;
+    Ok(Json(plugin))
+}
+
+/// Lets a plugin take part again that was disabled.
+#[utoipa::path(post, path = "/api/v1/plugins/{name}/enable", tag = "plugins", params(("name" = String, Path)),
+    responses((status = 200, body = Object), (status = "default", body = super::problem::Problem)))]
+pub async fn enable(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {
+    let name = path.into_inner();
+    let enabled = blocking(move || services.published.enable(&name)).await?;
+    Ok(Json(public(enabled)))
 }
 
 /// Compiling takes as long as it takes; no other request waits for it.

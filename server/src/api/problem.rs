@@ -85,6 +85,8 @@ problems! {
         "upload the binary or its debug file with `whycrash symbols upload`";
     NoPlugin = 404 "no-such-plugin" "no plugin of this name was published here",
         "the plugins are listed at /api/v1/plugins; built-in ones, and those of the server's own folders, are not published";
+    NoPreview = 404 "no-such-preview" "there is no such preview",
+        "the previews are listed at /api/v1/previews; the last 20 are kept";
     MethodNotAllowed = 405 "method-not-allowed" "this address does not know the method",
         "the Allow header lists those it knows";
     NotAcceptable = 406 "not-acceptable" "the client takes no form in which the server answers",
@@ -113,6 +115,8 @@ problems! {
         "upload the artifact again from its start";
     NotSymbols = 422 "not-symbols" "the file is of no use as symbols",
         "send an ELF binary or debug file with a build id, or a Breakpad symbol file, as it is";
+    PreviewState = 409 "preview-state" "the preview can not do this now",
+        "/api/v1/previews/{number} says how far it has come; one that is ready can be applied, and one that was applied undone";
     PluginRefused = 422 "plugin-refused" "the plugin can not be used",
         "`whycrash plugin inspect FILE` says the same before it is published";
     Expired = 410 "artifact-expired" "the artifact's bytes are kept no longer",

@@ -198,7 +198,7 @@ pub async fn show(
     let made_of = (
         id.as_str(),
         report.version,
-        &services.pages,
+        services.diagnoser.pages(),
         query.evidence == Extent::Whole,
         &progress,
     );

@@ -130,6 +130,8 @@ pub struct Workers {
     pub retry_seconds: u64,
     /// Versions of a report's diagnosis that are kept.
     pub diagnoses: u32,
+    /// Reports that previews of plugins look at in a second, at most; 0 for as many as there is time for.
+    pub previews_per_second: u32,
 }
 
 /// How long things are kept. Days count from the time a report came; 0 stands for ever.
@@ -260,6 +262,7 @@ impl Default for Workers {
             lease_seconds: 60,
             retry_seconds: 5,
             diagnoses: 10,
+            previews_per_second: 0,
         }
     }
 }

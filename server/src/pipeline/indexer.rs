@@ -19,7 +19,7 @@ use whycrash_catalog::Catalog;
 use whycrash_plugin_host::{Diagnosis, Report};
 use whycrash_reading::stored::Parts;
 
-use super::{BATCH, Stores, digest, evidence, text};
+use super::{BATCH, Diagnose, Stores, digest, evidence, text};
 use crate::search::{Change, IndexDocument};
 use crate::store::{ReportRecord, Result, StoreError, Waiting};
 
@@ -160,7 +160,7 @@ impl Running {
 #[derive(Debug)]
 pub struct Indexer {
     stores: Stores,
-    catalog: Arc<Catalog>,
+    diagnoser: Arc<dyn Diagnose>,
     shared: Arc<Shared>,
     /// Reports taken over with the next commit.
     batch: u32,
@@ -170,11 +170,11 @@ pub struct Indexer {
 }
 
 impl Indexer {
-    /// An indexer of these stores.
-    pub fn new(stores: &Stores, catalog: &Arc<Catalog>, shared: &Arc<Shared>) -> Self {
+    /// An indexer of these stores, with the diagnoser's pages.
+    pub fn new(stores: &Stores, diagnoser: &Arc<dyn Diagnose>, shared: &Arc<Shared>) -> Self {
         Self {
             stores: stores.clone(),
-            catalog: Arc::clone(catalog),
+            diagnoser: Arc::clone(diagnoser),
             shared: Arc::clone(shared),
             batch: REPORTS,
             failures: 0,
@@ -355,7 +355,7 @@ impl Indexer {
             return Ok(removal);
         };
         let loaded = evidence::load(self.stores.blobs.as_ref(), evidence).await?;
-        let catalog = Arc::clone(&self.catalog);
+        let catalog = self.diagnoser.catalog();
         let made = tokio::task::spawn_blocking(move || entry(&report, &loaded.parts, &diagnosis.json, &catalog));
         match made.await {
             Ok(Ok(document)) => Ok(Change::Put(Box::new(document))),

@@ -24,7 +24,9 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use whycrash_catalog::Catalog;
 use whycrash_evidence::ArtifactKind;
-use whycrash_plugin_host::{ArtifactHead, Diagnoser, Diagnosis, Offered, PluginInfo, Report, ReportHead, Version};
+use whycrash_plugin_host::{
+    ArtifactHead, Diagnoser, Diagnosis, Offered, PluginInfo, Report, ReportHead, Trial, Version,
+};
 use whycrash_reading::READER_VERSION;
 
 use crate::background::give_way;
@@ -32,8 +34,8 @@ use crate::config;
 use crate::reading::ReadReports;
 use crate::search::Search;
 use crate::store::{
-    Blobs, Jobs, Lane, MadeWith, Modules, Outbox, Outcomes, Records, ReportId, ReportRecord, ReportState, Result,
-    Upkeep, Work,
+    Blobs, Jobs, Lane, MadeWith, Modules, Outbox, Outcomes, Previews, Records, ReportId, ReportRecord, ReportState,
+    Result, Upkeep, Work,
 };
 use arrivals::Arrivals;
 use process::Processor;
@@ -64,12 +66,25 @@ pub trait Diagnose: Send + Sync + std::fmt::Debug {
     /// The documented causes, with those that plugins bring.
     fn catalog(&self) -> Arc<Catalog>;
 
+    /// Digest of their pages: documents that were rendered with others may say something else.
+    fn pages(&self) -> String;
+
     /// What a file of a plugin is, as if it were installed.
     fn look_at(&self, _: Vec<u8>) -> std::result::Result<Offered, String> {
         Err("no plugins are taken here".to_owned())
     }
 
-    /// Looks into the plugin folders again.
+    /// The plugins as they would be with the one in these bytes.
+    fn trial(&self, _: Vec<u8>) -> std::result::Result<Trial, String> {
+        Err("no plugins are taken here".to_owned())
+    }
+
+    /// The plugins as they would be with this page, which comes from a file of this name.
+    fn trial_of_page(&self, _: &str, _: &str) -> std::result::Result<Trial, String> {
+        Err("no pages are taken here".to_owned())
+    }
+
+    /// Looks into the folders of plugins and pages again.
     fn reload(&self) {}
 }
 
@@ -94,8 +109,20 @@ impl Diagnose for Diagnoser {
         self.catalog()
     }
 
+    fn pages(&self) -> String {
+        self.pages()
+    }
+
     fn look_at(&self, bytes: Vec<u8>) -> std::result::Result<Offered, String> {
         self.look_at(bytes)
+    }
+
+    fn trial(&self, bytes: Vec<u8>) -> std::result::Result<Trial, String> {
+        self.trial(bytes)
+    }
+
+    fn trial_of_page(&self, file: &str, text: &str) -> std::result::Result<Trial, String> {
+        self.trial_of_page(file, text)
     }
 
     fn reload(&self) {
@@ -122,6 +149,8 @@ pub struct Stores {
     pub outbox: Arc<dyn Outbox>,
     /// What has grown old.
     pub upkeep: Arc<dyn Upkeep>,
+    /// What would be found with other plugins.
+    pub previews: Arc<dyn Previews>,
     /// The index.
     pub search: Arc<dyn Search>,
     /// Folder for what is being read: of this process alone, on the file system of the blobs.

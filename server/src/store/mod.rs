@@ -1,7 +1,7 @@
 //! Where things are kept, behind traits so that a fleet can keep them elsewhere.
 //!
 //! [`Records`] (reports), [`Jobs`] (what is still to be done) and [`Blobs`] (artifacts by content) are the truth;
-//! everything else is derived from them. [`Outcomes`] are what workers found: evidence and diagnoses. [`Outbox`] says what the index has still to take
+//! everything else is derived from them. [`Outcomes`] are what workers found: evidence and diagnoses. [`Previews`] say what would be found with other plugins. [`Outbox`] says what the index has still to take
 //! over, [`Upkeep`] what has grown old. [`sqlite`] and [`files`] are the implementations of the single binary. What
 //! every implementation must do is written down as a conformance suite in the tests.
 
@@ -14,6 +14,7 @@ mod jobs;
 mod modules;
 mod outbox;
 mod outcomes;
+mod previews;
 mod records;
 pub mod sqlite;
 mod tokens;
@@ -28,6 +29,9 @@ pub use jobs::{Job, JobCounts, Jobs, LARGE_BYTES, Lane, Lease, Work};
 pub use modules::{Arrival, ModuleUse, Modules};
 pub use outbox::{Backlog, Outbox, Waiting};
 pub use outcomes::{DiagnosisRecord, MadeWith, Outcome, Outcomes, PartBody, StoredEvidence, StoredPart};
+pub use previews::{
+    Change, ChangeCount, Conclusion, Looked, NewPreview, Pair, PreviewRecord, PreviewState, Previews, Proposal,
+};
 pub use records::{ArtifactRecord, CauseCount, Group, NewReport, Page, Records, ReportRecord, ReportState, Summary};
 pub use tokens::{Scope, Token, TokenRecord, Tokens};
 pub use upkeep::{Expired, Upkeep};

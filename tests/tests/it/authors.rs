@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Instant;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -50,15 +51,40 @@ fn project(language: &str) -> (TempDir, PathBuf) {
     (home, project)
 }
 
+/// What the plugin's own tests in its language say, with the runner that everybody has for that.
+fn test_in_its_language(language: &str, project: &Path) {
+    let (program, arguments): (PathBuf, &[&str]) = match language {
+        "rust" => (env!("CARGO").into(), &["test", "--quiet"]),
+        "js" => ("node".into(), &["--test"]),
+        "python" => (project.join(".venv/bin/pytest"), &["--quiet"]),
+        _ => return,
+    };
+    let mut command = Command::new(&program);
+    command.args(arguments).current_dir(project);
+    let output = command.env("CARGO_TARGET_DIR", builds().join("target")).output();
+    well(&output.unwrap_or_else(|error| panic!("{}: {error}", program.display())));
+}
+
 /// Every step from an empty folder to a cause of one's own in a server's answers.
 fn from_nothing_to_a_cause(language: &str) {
+    let begun = Instant::now();
     let (_home, project) = project(language);
+    println!("{language}: made and built after {:?}", begun.elapsed());
+    // What must be found is brought along, byte by byte the same in every language.
+    let expected = project.join("cases/licence-server-down/expected.json");
+    let written = fs::read_to_string(&expected).expect("it is part of a new project");
     let tried = well(&whycrash(&project, &["plugin", "test", "--format", "json"]));
     let tried: Value = serde_json::from_str(&tried).expect("JSON");
     let cases = tried["cases"].as_array().expect("cases");
     assert_eq!(cases.len(), 2, "{tried}");
     assert!(cases.iter().all(|case| case["problem"].is_null()), "{tried}");
     assert!(cases[0]["run"]["fuel"].as_u64() < tried["fuel"].as_u64());
+    assert_eq!(fs::read_to_string(&expected).expect("it is there"), written);
+    assert_eq!(
+        cases[1]["findings"].to_string(),
+        serde_json::from_str::<Value>(&written).expect("JSON").to_string()
+    );
+    test_in_its_language(language, &project);
     let shown = well(&whycrash(&project, &["plugin", "inspect", "build/team-licences.zip"]));
     assert!(
         shown.contains("team-licences 0.1.0") && !shown.contains("wasi:"),
@@ -83,6 +109,7 @@ fn from_nothing_to_a_cause(language: &str) {
     let sent: Value = serde_json::from_str(&sent).expect("JSON");
     let document = house.document(sent["id"].as_str().expect("an id"));
     assert_eq!(document["findings"][0]["cause"], "team-licences-licence", "{document}");
+    println!("{language}: its cause is in the server after {:?}", begun.elapsed());
     let page = house.get("/api/v1/causes/team-licences-licence");
     assert_eq!(page["origin"], "plugin team-licences");
     well(&whycrash(
@@ -140,4 +167,48 @@ fn a_test_fails_when_the_plugin_finds_something_else() {
     );
     well(&whycrash(&project, &["plugin", "test", "--accept"]));
     well(&whycrash(&project, &["plugin", "test"]));
+}
+
+#[test]
+fn a_plugin_is_tried_on_the_reports_of_a_server_before_it_is_published() {
+    let (_home, project) = project("rust");
+    let house = House::open("");
+    let run = |arguments: &[&str]| well(&whycrash(&project, &[arguments, &["--server", &house.url]].concat()));
+    let mut ids = Vec::new();
+    for case in ["licence-server-down", "healthy-log"] {
+        let log = project.join("cases").join(case).join("train.log");
+        let sent = run(&["upload", log.to_str().expect("text"), "--format", "json"]);
+        let sent: Value = serde_json::from_str(&sent).expect("JSON");
+        ids.push(sent["id"].as_str().expect("an id").to_owned());
+        house.document(ids.last().expect("it was sent"));
+    }
+    let said = run(&["plugin", "preview"]);
+    assert!(
+        said.contains("team-licences 0.1.0: 1 of 2 reports would change"),
+        "{said}"
+    );
+    assert!(said.contains("+ team-licences-licence  gained in 1 reports"), "{said}");
+    assert!(said.contains("whycrash plugin apply 1"), "{said}");
+    assert_eq!(
+        house.document(&ids[0])["findings"],
+        serde_json::json!([]),
+        "nothing has changed"
+    );
+    assert!(!run(&["plugin", "list"]).contains("team-licences"));
+    let said = run(&["plugin", "apply", "1"]);
+    assert!(
+        said.contains("is applied; another diagnosis stands in 1 reports"),
+        "{said}"
+    );
+    assert_eq!(house.document(&ids[0])["findings"][0]["cause"], "team-licences-licence");
+    assert!(run(&["plugin", "list"]).contains("team-licences 0.1.0"));
+    run(&["plugin", "undo", "1"]);
+    assert_eq!(house.document(&ids[0])["findings"], serde_json::json!([]));
+    assert!(!run(&["plugin", "list"]).contains("team-licences"));
+    let refused = whycrash(&project, &["plugin", "apply", "1", "--server", &house.url]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && said.contains("preview 1 is undone, not ready"),
+        "{said}"
+    );
 }

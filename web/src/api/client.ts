@@ -3,12 +3,15 @@ import { headers } from '../lib/access';
 import { safeJson } from '../lib/safetext';
 import type {
   Cause,
+  Compared,
   DiagnosisVersion,
   Document,
   Evidence,
   Group,
+  Hit,
   Lines,
   Plugin,
+  Preview,
   Progress,
   RecentAnswer,
   SearchAnswer,
@@ -50,6 +53,10 @@ export function linesPath(id: string, name: string, from: number, to: number): s
   return `${artifactPath(id, name)}/lines?from=${from}&to=${to}`;
 }
 
+function previewPath(number: string): string {
+  return `${BASE}/previews/${encodeURIComponent(number)}`;
+}
+
 export const api = {
   search: (query: string, limit: number, offset: number) => get<SearchAnswer>(searchPath(query, limit, offset)),
   recent,
@@ -58,13 +65,24 @@ export const api = {
   part: (id: string, path: string) => get<Evidence>(`${reportPath(id)}/${path}`),
   /** The versions of a report's diagnosis, the last one first. */
   diagnoses: (id: string) => get<{ diagnoses?: DiagnosisVersion[] }>(`${reportPath(id)}/diagnoses`),
-  remove,
+  /** Deletes a report for good. */
+  remove: (id: string) => ask('DELETE', reportPath(id)),
   state: (id: string) => get<Progress>(`${reportPath(id)}/state`),
   lines: (id: string, name: string, from: number, to: number, signal: AbortSignal) => get<Lines>(linesPath(id, name, from, to), signal),
   group: (signature: string) => get<Group>(`${BASE}/groups/${encodeURIComponent(signature)}`),
   causes: () => get<{ causes?: Cause[] }>(`${BASE}/causes`),
   cause: (id: string) => get<Cause>(`${BASE}/causes/${encodeURIComponent(id)}`),
   plugins: () => get<{ plugins?: Plugin[] }>(`${BASE}/plugins`),
+  previews: () => get<{ previews?: Preview[] }>(`${BASE}/previews`),
+  preview: (number: string) => get<Preview>(previewPath(number)),
+  /** Reports that a preview changes, or those that it changes in one way. */
+  previewReports: (number: string, way: { change: string; cause: string } | undefined, limit: number, offset: number) =>
+    get<{ total?: number; reports?: Hit[] }>(
+      `${previewPath(number)}/reports?${new URLSearchParams({ ...way, limit: String(limit), offset: String(offset) }).toString()}`,
+    ),
+  previewReport: (number: string, id: string) => get<Compared>(`${previewPath(number)}/reports/${encodeURIComponent(id)}`),
+  /** Does `apply`, `undo` or `cancel`. */
+  actOnPreview: (number: string, action: string) => ask('POST', `${previewPath(number)}/${action}`),
 };
 
 /**
@@ -113,11 +131,11 @@ async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return value;
 }
 
-/** Deletes a report for good. */
-async function remove(id: string): Promise<void> {
+/** Has the server do something; its answer says no more than that it did. */
+async function ask(method: string, path: string): Promise<void> {
   let response: Response;
   try {
-    response = await fetch(reportPath(id), { method: 'DELETE', headers: headers() });
+    response = await fetch(path, { method, headers: headers() });
   } catch {
     throw unreachable();
   }

@@ -478,6 +478,57 @@ export interface Plugin {
   problem?: string;
   /** Why it is not used at the moment. */
   notice?: string;
+  /** How its runs went since the server was started. */
+  runs?: PluginRuns;
+}
+
+export interface PluginRuns {
+  ok?: number;
+  failed?: number;
+  skipped?: number;
+  unavailable?: number;
+  /** Of all runs together. */
+  fuel?: number;
+  most_fuel?: number;
+  /** In bytes. */
+  most_memory?: number;
+  millis?: number;
+  last_failure?: string;
+}
+
+/** A plugin or page that is tried on stored reports before it is installed. */
+export interface Preview {
+  number: number;
+  name?: string;
+  version?: string;
+  /** `plugin` or `page`. */
+  kind?: string;
+  /** The search whose results are looked at; all reports when absent. */
+  query?: string;
+  /** `running`, `ready`, `applied`, `undone`, `cancelled` or `failed`. */
+  state?: string;
+  /** Why it failed. */
+  reason?: string;
+  created?: string;
+  /** Reports in its scope, those that were looked at, and those that would change. */
+  reports?: number;
+  looked_at?: number;
+  changed?: number;
+  /** What changes in how many reports, most first. */
+  changes?: PreviewChange[];
+}
+
+export interface PreviewChange {
+  /** `gained`, `lost` or `changed`. */
+  change: string;
+  cause: string;
+  reports?: number;
+}
+
+/** What is found in a report without and with what is tried. */
+export interface Compared {
+  before?: Finding[];
+  after?: Finding[];
 }
 
 export interface Uploaded {

@@ -55,3 +55,9 @@ export function causeHref(id: string): string {
 export function groupHref(signature: string): string {
   return `/groups/${encodeURIComponent(signature)}`;
 }
+
+export function previewHref(number: number | string, params: Record<string, string | undefined> = {}): string {
+  const given = Object.entries(params).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const query = new URLSearchParams(given).toString();
+  return `/previews/${encodeURIComponent(number)}${query && `?${query}`}`;
+}

@@ -4,6 +4,7 @@ mod build;
 mod inspect;
 mod installed;
 mod new;
+mod preview;
 mod project;
 mod publish;
 mod scaffold;
@@ -26,9 +27,21 @@ enum Command {
     Build(build::Args),
     Test(test::Args),
     Inspect(inspect::Args),
+    Preview(preview::PreviewArgs),
+    /// Publish what a preview tried, and make what it would change true, of all its reports at once
+    Apply(preview::ActArgs),
+    /// Undo a preview that was applied: the plugin before it and what was concluded before are back
+    Undo(preview::ActArgs),
+    /// End a preview that is running or ready; nothing has changed
+    Cancel(preview::ActArgs),
     Publish(publish::PublishArgs),
     List(publish::ListArgs),
-    Remove(publish::RemoveArgs),
+    /// Keep a published plugin from taking part, until it is enabled; needs a token with the scope `admin`
+    Disable(publish::NamedArgs),
+    /// Let a plugin take part again that was disabled; needs a token with the scope `admin`
+    Enable(publish::NamedArgs),
+    /// Remove a plugin that was published to a server; needs a token with the scope `admin`
+    Remove(publish::NamedArgs),
 }
 
 /// Does what was asked.
@@ -38,8 +51,14 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         Command::Build(args) => build::execute(args),
         Command::Test(args) => test::execute(args),
         Command::Inspect(args) => inspect::execute(args, config),
+        Command::Preview(args) => preview::preview(args, config),
+        Command::Apply(args) => preview::act("apply", args, config),
+        Command::Undo(args) => preview::act("undo", args, config),
+        Command::Cancel(args) => preview::act("cancel", args, config),
         Command::Publish(args) => publish::publish(args, config),
         Command::List(args) => publish::list(args, config),
+        Command::Disable(args) => publish::switch("disable", args, config),
+        Command::Enable(args) => publish::switch("enable", args, config),
         Command::Remove(args) => publish::remove(args, config),
     }
 }

@@ -1,7 +1,7 @@
 //! `whycrash plugin publish`, `list` and `remove`: the plugins of a server.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -30,9 +30,9 @@ pub struct ListArgs {
     server: ServerArgs,
 }
 
-/// Remove a plugin that was published to a server; needs a token with the scope `admin`
+/// Which plugin of which server.
 #[derive(Debug, clap::Args)]
-pub struct RemoveArgs {
+pub struct NamedArgs {
     /// Its name
     name: String,
     #[command(flatten)]
@@ -41,13 +41,13 @@ pub struct RemoveArgs {
 
 /// Which server, and how to answer.
 #[derive(Debug, clap::Args)]
-struct ServerArgs {
+pub struct ServerArgs {
     /// The server's address [default: http://127.0.0.1:7311]
     #[arg(long, value_name = "URL", env = "WHYCRASH_SERVER", hide_env = true)]
-    server: Option<String>,
+    pub server: Option<String>,
     /// How to answer
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    pub format: Format,
 }
 
 /// The plugins of a server.
@@ -56,13 +56,17 @@ struct Plugins {
     plugins: Vec<PluginInfo>,
 }
 
+/// The package of the project in a folder, or what a file has.
+pub fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
+    if path.is_dir() {
+        return Project::open(path)?.pack();
+    }
+    fs::read(path).with_context(|| format!("can not read {}", path.display()))
+}
+
 /// Sends a plugin to a server.
 pub fn publish(args: &PublishArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let bytes = if args.path.is_dir() {
-        Project::open(&args.path)?.pack()?
-    } else {
-        fs::read(&args.path).with_context(|| format!("can not read {}", args.path.display()))?
-    };
+    let bytes = bytes(&args.path)?;
     let client = Client::new(args.server.server.as_deref(), config)?;
     let plugin: PluginInfo = client.publish_plugin(&bytes)?;
     output::answer(args.server.format, &plugin, |plugin| {
@@ -102,9 +106,17 @@ pub fn list(args: &ListArgs, config: &Config) -> anyhow::Result<ExitCode> {
 }
 
 /// Removes a plugin from a server.
-pub fn remove(args: &RemoveArgs, config: &Config) -> anyhow::Result<ExitCode> {
+pub fn remove(args: &NamedArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let client = Client::new(args.server.server.as_deref(), config)?;
     client.remove_plugin(&args.name)?;
     output::tell(&Clean::from(format!("removed {} from {}", args.name, client.server())));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Disables or enables a plugin of a server.
+pub fn switch(action: &str, args: &NamedArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    let client = Client::new(args.server.server.as_deref(), config)?;
+    client.switch_plugin(&args.name, action)?;
+    output::tell(&Clean::from(format!("{action}d {} on {}", args.name, client.server())));
     Ok(ExitCode::SUCCESS)
 }

@@ -30,8 +30,8 @@ pub use self::compiler::{THIS_PROGRAM, compile_if_asked};
 pub(crate) use self::inspect::{check_size, imports};
 pub use self::limits::PluginLimits;
 pub(crate) use self::pattern::Patterns;
+pub(crate) use self::run::Plugin;
 use self::run::Run;
-pub(crate) use self::run::{Plugin, Usage};
 use self::slots::Slots;
 
 /// Why a plugin can not be used, or why its run does not count.
@@ -61,7 +61,6 @@ pub(crate) struct Sandbox {
     linker: Linker<Run>,
     cache: CodeCache,
     limits: Arc<PluginLimits>,
-    knowledge: Arc<Knowledge>,
     slots: Arc<Slots>,
 }
 
@@ -84,12 +83,7 @@ impl std::fmt::Debug for Sandbox {
 
 impl Sandbox {
     /// A sandbox with a pool of instances of its own: what runs in one takes no place in another.
-    pub(crate) fn new(
-        limits: PluginLimits,
-        knowledge: Arc<Knowledge>,
-        cache: Option<PathBuf>,
-        compiler: Option<PathBuf>,
-    ) -> anyhow::Result<Self> {
+    pub(crate) fn new(limits: PluginLimits, cache: Option<PathBuf>, compiler: Option<PathBuf>) -> anyhow::Result<Self> {
         let engine = engine::engine(&limits).map_err(anyhow::Error::from)?;
         let mut linker = Linker::new(&engine);
         bindings::Plugin::add_to_linker::<_, HasSelf<Run>>(&mut linker, |run| run).map_err(anyhow::Error::from)?;
@@ -100,34 +94,44 @@ impl Sandbox {
             linker,
             cache,
             limits: Arc::new(limits),
-            knowledge,
             slots,
         })
     }
 
     /// Loads a component from anybody: inspects it before anything else, compiles it, and asks what it is.
     /// Besides the documented causes it may name those that it brings.
-    pub(crate) fn load(&self, wasm: &[u8], own: &[Cause]) -> Result<Plugin, PluginError> {
+    pub(crate) fn load(&self, wasm: &[u8], knowledge: &Arc<Knowledge>, own: &[Cause]) -> Result<Plugin, PluginError> {
         let component = self.cache.load(&self.engine, wasm, &self.limits)?;
-        self.prepare(&component, wasm.len(), own)
+        self.prepare(&component, wasm.len(), knowledge, own)
     }
 
     /// Loads a component that was compiled when this program was built, or compiles it if that does not fit this machine.
-    pub(crate) fn load_compiled(&self, wasm: &[u8], code: &[u8]) -> Result<Plugin, PluginError> {
+    pub(crate) fn load_compiled(
+        &self,
+        wasm: &[u8],
+        code: &[u8],
+        knowledge: &Arc<Knowledge>,
+    ) -> Result<Plugin, PluginError> {
         match cache::deserialize(&self.engine, code) {
-            Ok(component) => self.prepare(&component, wasm.len(), &[]),
-            Err(_) => self.load(wasm, &[]),
+            Ok(component) => self.prepare(&component, wasm.len(), knowledge, &[]),
+            Err(_) => self.load(wasm, knowledge, &[]),
         }
     }
 
-    fn prepare(&self, component: &Component, bytes: usize, own: &[Cause]) -> Result<Plugin, PluginError> {
+    fn prepare(
+        &self,
+        component: &Component,
+        bytes: usize,
+        knowledge: &Arc<Knowledge>,
+        own: &[Cause],
+    ) -> Result<Plugin, PluginError> {
         let ready = self
             .linker
             .instantiate_pre(component)
             .and_then(bindings::PluginPre::new)
             .map_err(|error| PluginError::Refused(format!("it does not fit the plugin interface: {error:#}")))?;
         let limits = Arc::new(self.limits.of_component(bytes));
-        Plugin::new(ready, limits, self.knowledge.clone(), self.slots.clone(), own)
+        Plugin::new(ready, limits, knowledge, self.slots.clone(), own)
     }
 }
 

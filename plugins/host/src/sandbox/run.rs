@@ -26,7 +26,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct Plugin {
     ready: bindings::PluginPre<Run>,
     limits: Arc<PluginLimits>,
-    knowledge: Arc<Knowledge>,
     slots: Arc<Slots>,
     pub(crate) info: types::PluginInfo,
 }
@@ -75,30 +74,26 @@ impl Plugin {
     pub(super) fn new(
         ready: bindings::PluginPre<Run>,
         limits: Arc<PluginLimits>,
-        knowledge: Arc<Knowledge>,
+        knowledge: &Arc<Knowledge>,
         slots: Arc<Slots>,
         own: &[Cause],
     ) -> Result<Self, PluginError> {
-        let asked = attempt(|| {
-            let _slot = slots.take();
-            let mut store = store(ready.engine(), &limits, &knowledge, Arc::default())?;
-            let said = ready
-                .instantiate(&mut store)
-                .and_then(|plugin| plugin.call_about(&mut store));
-            said.map_err(|error| stopped(&error, &limits))
-        });
-        let info = asked.map_err(|error| match error {
-            PluginError::Host(_) => error,
-            error => PluginError::Refused(format!("it does not say what it is: {error}")),
-        })?;
-        about::check(&info, &knowledge, own)?;
+        let info = ask(&ready, &limits, knowledge, &slots, own)?;
         Ok(Self {
             ready,
             limits,
-            knowledge,
             slots,
             info,
         })
+    }
+
+    /// What it says about itself where this is documented: the one that evaluates the pages' tables names what they name.
+    pub(crate) fn asked_again(
+        &self,
+        knowledge: &Arc<Knowledge>,
+        own: &[Cause],
+    ) -> Result<types::PluginInfo, PluginError> {
+        ask(&self.ready, &self.limits, knowledge, &self.slots, own)
     }
 
     /// What one run of it may use.
@@ -106,16 +101,21 @@ impl Plugin {
         &self.limits
     }
 
-    /// Runs the plugin on a case. Whatever it does, this returns within its limits.
-    pub(crate) fn run(&self, case: &Arc<Case>) -> Answer {
+    /// Runs the plugin on a case, with what it may know of the causes. Whatever it does, this returns within its limits.
+    pub(crate) fn run(&self, case: &Arc<Case>, knowledge: &Arc<Knowledge>) -> Answer {
         let mut usage = Usage::default();
-        let diagnosis = attempt(|| self.run_once(case, &mut usage));
+        let diagnosis = attempt(|| self.run_once(case, knowledge, &mut usage));
         Answer { diagnosis, usage }
     }
 
-    fn run_once(&self, case: &Arc<Case>, usage: &mut Usage) -> Result<types::Diagnosis, PluginError> {
+    fn run_once(
+        &self,
+        case: &Arc<Case>,
+        knowledge: &Arc<Knowledge>,
+        usage: &mut Usage,
+    ) -> Result<types::Diagnosis, PluginError> {
         let _slot = self.slots.take();
-        let mut store = store(self.ready.engine(), &self.limits, &self.knowledge, case.clone())?;
+        let mut store = store(self.ready.engine(), &self.limits, knowledge, case.clone())?;
         let result = self
             .ready
             .instantiate(&mut store)
@@ -134,6 +134,30 @@ impl Plugin {
             Err(error) => Err(stopped(&error, &self.limits)),
         }
     }
+}
+
+/// What a component says that it is, held against what is documented.
+fn ask(
+    ready: &bindings::PluginPre<Run>,
+    limits: &Arc<PluginLimits>,
+    knowledge: &Arc<Knowledge>,
+    slots: &Slots,
+    own: &[Cause],
+) -> Result<types::PluginInfo, PluginError> {
+    let asked = attempt(|| {
+        let _slot = slots.take();
+        let mut store = store(ready.engine(), limits, knowledge, Arc::default())?;
+        let said = ready
+            .instantiate(&mut store)
+            .and_then(|plugin| plugin.call_about(&mut store));
+        said.map_err(|error| stopped(&error, limits))
+    });
+    let info = asked.map_err(|error| match error {
+        PluginError::Host(_) => error,
+        error => PluginError::Refused(format!("it does not say what it is: {error}")),
+    })?;
+    about::check(&info, knowledge, own)?;
+    Ok(info)
 }
 
 /// Tries again what failed for no reason of the plugin's.

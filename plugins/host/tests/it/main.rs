@@ -10,3 +10,4 @@ mod interface;
 mod refused;
 mod support;
 mod tables;
+mod unavailable;

@@ -8,6 +8,7 @@ mod jobs;
 mod modules;
 mod outbox;
 mod outcomes;
+mod previews;
 mod readers;
 mod records;
 mod schema;

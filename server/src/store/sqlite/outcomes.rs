@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::{Sqlite, millis, outbox, parse, timestamp};
 use crate::store::{
     DiagnosisRecord, Job, MadeWith, ModuleUse, Outcome, Outcomes, PartBody, ReportId, ReportState, Result, StoreError,
-    StoredEvidence, StoredPart, Work,
+    StoredEvidence, StoredPart, Summary, Work,
 };
 
 #[async_trait]
@@ -184,11 +184,7 @@ fn put_diagnosis(tx: &Connection, report: &ReportId, outcome: &Outcome, keep: u3
         )?
         .execute(said)?;
     if same == 0 {
-        tx.prepare_cached(
-            "INSERT INTO diagnoses (report, version, made, plugins, knowledge, evidence, body)
-             VALUES (?1, (SELECT coalesce(max(version), 0) + 1 FROM diagnoses WHERE report = ?1), ?2, ?3, ?4, ?5, ?6)",
-        )?
-        .execute(said)?;
+        add_version(tx, report, with, &outcome.diagnosis)?;
         tx.prepare_cached(
             "DELETE FROM diagnoses WHERE report = ?1
              AND version <= (SELECT max(version) FROM diagnoses WHERE report = ?1) - ?2",
@@ -198,31 +194,66 @@ fn put_diagnosis(tx: &Connection, report: &ReportId, outcome: &Outcome, keep: u3
     Ok(())
 }
 
+/// Adds a version of the diagnosis, made of the evidence that there is; its number.
+pub(super) fn add_version(tx: &Connection, report: &ReportId, with: &MadeWith, diagnosis: &str) -> Result<u64> {
+    Ok(tx
+        .prepare_cached(
+            "INSERT INTO diagnoses (report, version, made, plugins, knowledge, evidence, body)
+             VALUES (?1, (SELECT coalesce(max(version), 0) + 1 FROM diagnoses WHERE report = ?1), ?2, ?3, ?4,
+                     (SELECT key FROM evidence WHERE report = ?1), ?5) RETURNING version",
+        )?
+        .query_row(
+            params![
+                report.as_str(),
+                millis(Timestamp::now()),
+                with.plugins,
+                with.knowledge,
+                diagnosis
+            ],
+            |row| row.get(0),
+        )?)
+}
+
 /// What lists, groups and retention take from a diagnosis.
 fn put_summary(tx: &Connection, report: &ReportId, outcome: &Outcome) -> Result<()> {
     let summary = &outcome.summary;
     let happened = summary.time.parse::<Timestamp>().ok().map(millis);
     tx.prepare_cached(
-        "UPDATE reports SET state = ?2, failure = NULL, summary = ?3, signature = ?4,
-                happened = coalesce(?5, received), diagnosed_with = ?6 WHERE id = ?1",
+        "UPDATE reports SET state = ?2, failure = NULL, signature = ?3, happened = coalesce(?4, received) WHERE id = ?1",
     )?
     .execute(params![
         report.as_str(),
         ReportState::Done.as_str(),
-        parse("summary", serde_json::to_string(summary))?,
         summary.signature,
         happened,
-        diagnosed_with(&outcome.made_with)
     ])?;
-    tx.prepare_cached("DELETE FROM report_causes WHERE report = ?1")?
-        .execute([report.as_str()])?;
-    let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO report_causes VALUES (?1, ?2, ?3)")?;
-    for (position, cause) in outcome.causes.iter().enumerate() {
-        insert.execute(params![report.as_str(), cause, position])?;
-    }
+    put_shown(tx, report, summary, &outcome.causes, &outcome.made_with)?;
     let mut kinds = tx.prepare_cached("UPDATE artifacts SET kind = ?3 WHERE report = ?1 AND name = ?2")?;
     for (name, kind) in &outcome.kinds {
         kinds.execute(params![report.as_str(), name, kind])?;
+    }
+    Ok(())
+}
+
+/// What is shown of a report's last diagnosis.
+pub(super) fn put_shown(
+    tx: &Connection,
+    report: &ReportId,
+    summary: &Summary,
+    causes: &[String],
+    made_with: &MadeWith,
+) -> Result<()> {
+    tx.prepare_cached("UPDATE reports SET summary = ?2, diagnosed_with = ?3 WHERE id = ?1")?
+        .execute(params![
+            report.as_str(),
+            parse("summary", serde_json::to_string(summary))?,
+            diagnosed_with(made_with)
+        ])?;
+    tx.prepare_cached("DELETE FROM report_causes WHERE report = ?1")?
+        .execute([report.as_str()])?;
+    let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO report_causes VALUES (?1, ?2, ?3)")?;
+    for (position, cause) in causes.iter().enumerate() {
+        insert.execute(params![report.as_str(), cause, position])?;
     }
     Ok(())
 }

@@ -170,6 +170,46 @@ DROP INDEX jobs_to_take;
 CREATE INDEX jobs_to_take ON jobs (work DESC, queued) WHERE state IN ('queued', 'running');
 CREATE INDEX jobs_to_read ON jobs (state) WHERE work = 'read';
 ",
+    "
+CREATE TABLE previews (
+    number      INTEGER PRIMARY KEY AUTOINCREMENT,
+    name        TEXT NOT NULL,              -- of the plugin, or id of the page's cause
+    version     TEXT NOT NULL,              -- of the plugin; empty for a page
+    sha256      TEXT NOT NULL,              -- of its file, hex
+    extension   TEXT NOT NULL,              -- zip, wasm or md
+    query       TEXT,                       -- whose results are looked at; NULL for all reports
+    plugins     TEXT NOT NULL,              -- version of the plugins that its proposals are made with
+    knowledge   TEXT NOT NULL,              -- version of the knowledge
+    state       TEXT NOT NULL,              -- PreviewState
+    reason      TEXT,                       -- why it failed
+    created     INTEGER NOT NULL,           -- milliseconds since 1970
+    reports     INTEGER NOT NULL,           -- in its scope
+    looked_at   INTEGER NOT NULL,
+    changed     INTEGER NOT NULL,           -- with a proposal
+    replaced    TEXT                        -- JSON: digest and extension of the file it took the place of
+) STRICT;
+
+CREATE TABLE preview_reports (
+    preview     INTEGER NOT NULL REFERENCES previews (number) ON DELETE CASCADE,
+    report      TEXT NOT NULL REFERENCES reports (id) ON DELETE CASCADE,
+    base        INTEGER,                    -- version of the diagnosis it was compared with; NULL until looked at
+    conclusion  TEXT,                       -- JSON: the proposal; while it is true, what was true before
+    is_true     INTEGER NOT NULL,           -- 1 while the proposal is true
+    PRIMARY KEY (preview, report)
+) STRICT;
+CREATE INDEX preview_reports_by_report ON preview_reports (report);
+CREATE INDEX preview_reports_waiting ON preview_reports (preview) WHERE base IS NULL;
+
+CREATE TABLE preview_changes (
+    preview     INTEGER NOT NULL,
+    change      TEXT NOT NULL,              -- Change
+    cause       TEXT NOT NULL,
+    report      TEXT NOT NULL,
+    PRIMARY KEY (preview, change, cause, report),
+    FOREIGN KEY (preview, report) REFERENCES preview_reports (preview, report) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX preview_changes_by_report ON preview_changes (preview, report);
+",
 ];
 
 /// Brings the tables up to date.

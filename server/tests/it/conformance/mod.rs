@@ -4,6 +4,7 @@ mod blobs;
 mod jobs;
 mod outbox;
 mod outcomes;
+mod previews;
 mod records;
 mod search;
 mod upkeep;
@@ -70,6 +71,9 @@ mod sqlite {
             a_report_that_was_deleted_stays_deleted, diagnoses_are_versions, a_diagnosis_alone_leaves_the_evidence,
             what_is_to_be_read_while_it_is_diagnosed_is_read_after_it, outdated_diagnoses_are_found,
             texts_go_with_their_artifacts_and_parts_are_referred_to, symbols_that_come_are_counted;
+        previews::a_preview_looks_at_each_report_once, proposals_are_grouped_and_compared,
+            a_preview_is_applied_and_undone_in_one_step_each, what_became_true_meanwhile_stays,
+            a_report_that_is_deleted_leaves_its_previews;
         outbox::changes_wait_in_order, a_change_while_another_is_indexed_goes_on_waiting, everything_can_wait_again,
             what_is_deleted_waits_to_leave_the_index;
         upkeep::what_is_deleted_leaves_nothing, old_reports_are_found, uploads_that_stand_still_are_found,

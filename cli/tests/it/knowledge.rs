@@ -1,0 +1,97 @@
+//! Pages that people write beside ours: what is wrong with them, and what they would say.
+
+use serde_json::Value;
+
+use crate::support::{Home, errors};
+
+/// A page that recognises one exception.
+fn page(id: &str, more: &str) -> String {
+    format!(
+        "+++\nid = {id:?}\ntitle = \"The shard index is stale\"\nsummary = \"The job reads a list of shards that is too old.\"\n\
+         severity = \"fatal\"\ndomain = \"data\"\nretry = {{ advice = \"change-first\", because = \"The list stays as it is.\" }}\n\
+         tags = [\"shards\"]\nsigns = [\"StaleIndexError ends the job\"]\nreferences = [\"https://example.com/\"]\n\n\
+         [[fixes]]\nsummary = \"Write the list anew\"\nsteps = [\"Run the indexer.\"]\n\n{more}+++\n\n## What happens\n\nIt.\n"
+    )
+}
+
+const TABLE: &str = "[[recognise]]\nkind = \"python-exception\"\nwhere.exception = { matches = 'StaleIndexError$' }\n\
+                     confidence = 0.93\nexplanation = \"The list of shards is older than the shards.\"\n\n";
+
+const LOG: &str = "Traceback (most recent call last):\n  File \"train.py\", line 7, in <module>\n    index.open()\n\
+                   shards.StaleIndexError: index 41, shards 44\n";
+
+#[test]
+fn a_folder_of_pages_is_checked_page_by_page() {
+    let home = Home::new();
+    home.file("pages/team-stale.md", page("team-stale", TABLE));
+    home.file("pages/README.md", "For people.");
+    let check = |expected: i32| {
+        let output = home.whycrash(&["cause", "check", "pages"]).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(expected), "{}", errors(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let said = check(0);
+    assert!(
+        said.contains("ok  team-stale (1 recognise tables): The shard index is stale"),
+        "{said}"
+    );
+    home.file("pages/oom-exhaustion.md", page("oom-exhaustion", ""));
+    assert!(check(0).contains("oom-exhaustion (0 recognise tables, in the place of ours)"));
+    home.file("pages/team-other.md", page("team-another", ""));
+    home.file(
+        "pages/team-broken.md",
+        page("team-broken", &TABLE.replace("0.93", "9.3")),
+    );
+    let said = check(1);
+    assert!(
+        said.contains("pages/team-other.md:") && said.contains("pages/team-broken.md:"),
+        "{said}"
+    );
+    assert!(said.contains("ok  team-stale"), "what is right is still told: {said}");
+}
+
+#[test]
+fn a_page_is_tried_on_crashes() {
+    let home = Home::new();
+    home.file("team-stale.md", page("team-stale", TABLE));
+    home.file("stale/train.log", LOG);
+    home.file("other/train.log", "step 1 loss 2.9\n");
+    let attempt = |page: &str, more: &[&str]| {
+        let output = home
+            .whycrash(&["cause", "try", page])
+            .args(more)
+            .output()
+            .expect("it runs");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            errors(&output),
+        )
+    };
+    let (status, said, _) = attempt("team-stale.md", &["stale", "other"]);
+    assert_eq!(status, Some(0));
+    assert!(
+        said.contains("stale: place 1, 0.93: The list of shards is older"),
+        "{said}"
+    );
+    assert!(
+        said.contains("    train.log: Traceback (most recent call last):"),
+        "the place that shows it: {said}"
+    );
+    assert!(said.contains("other: says nothing; first is nothing"), "{said}");
+    let (_, json, _) = attempt("team-stale.md", &["stale", "--format", "json"]);
+    let tried: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        (&tried[0]["first"], &tried[0]["place"]),
+        (&"team-stale".into(), &1.into())
+    );
+    home.file("team-silent.md", page("team-silent", ""));
+    let (status, _, said) = attempt("team-silent.md", &["stale"]);
+    assert!(
+        status == Some(1) && said.contains("has no [[recognise]] table"),
+        "{said}"
+    );
+    home.file("team-bad.md", page("team-worse", TABLE));
+    let (status, _, said) = attempt("team-bad.md", &["stale"]);
+    assert!(status == Some(1) && said.contains("team-bad.md:"), "{said}");
+}

@@ -1,0 +1,179 @@
+//! The plugins that look at a report together.
+
+use std::sync::Arc;
+
+use whycrash_catalog::Catalog;
+use whycrash_evidence::Evidence;
+use whycrash_reading::Report;
+
+use crate::case::Case;
+use crate::diagnosis::{self, Diagnosis, Echo, Outcome, PluginRun};
+use crate::judge::{Judge, Verdict};
+use crate::registry::{Installed, Known, Offered};
+use crate::sandbox::{Plugin, PluginError, PluginLimits, types};
+use crate::version::{self, Version};
+use crate::{calibration, coverage, first, fold, rank};
+
+/// The plugins and pages of one moment: what a diagnosis depends on beside the evidence.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    pub(crate) known: Known,
+    pub(crate) limits: Arc<PluginLimits>,
+}
+
+/// A plugin or a page that is not installed, and the plugins as they would be with it.
+#[derive(Debug)]
+pub struct Trial {
+    /// What it is.
+    pub offered: Offered,
+    /// The plugins and pages with it, in the place of one of its name.
+    pub panel: Panel,
+}
+
+impl Panel {
+    /// What diagnoses of these depend on beside the evidence.
+    pub fn version(&self) -> Version {
+        Version {
+            plugins: version::of_plugins(self.known.plugins.iter().map(Arc::as_ref)),
+            knowledge: self.known.documented.version.clone(),
+        }
+    }
+
+    /// The documented causes, and those that these plugins bring.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.known.catalog
+    }
+
+    /// Runs the plugins on what was read. It opens no artifact, and depends on nothing but the report and
+    /// [`Self::version`].
+    pub fn conclude(&self, report: &Arc<Report>) -> Diagnosis {
+        let case = Arc::new(Case::new(Arc::clone(report)));
+        let (mut findings, mut plugins, mut next) = (Vec::new(), Vec::new(), Vec::new());
+        for installed in &self.known.plugins {
+            let (row, verdict) = self.run(installed, &case);
+            plugins.push(row);
+            findings.extend(verdict.findings);
+            next.extend(verdict.next);
+        }
+        let (mut findings, folded) = fold::fold(&case, &self.known.catalog, rank::rank(&case, findings));
+        first::name(&case, &mut findings);
+        Diagnosis {
+            schema: diagnosis::SCHEMA,
+            findings,
+            plugins,
+            next: rank::unique(next),
+            echoes: echoes(&report.evidence, folded),
+            coverage: coverage::coverage(report),
+        }
+    }
+
+    fn run(&self, installed: &Installed, case: &Arc<Case>) -> (PluginRun, Verdict) {
+        let (row, verdict) = self.considered(installed, case);
+        let limits = installed.plugin.as_ref().map(|plugin| plugin.limits());
+        installed
+            .health
+            .note(&row, limits.and_then(|limits| costly(&row, limits)));
+        (row, verdict)
+    }
+
+    fn considered(&self, installed: &Installed, case: &Arc<Case>) -> (PluginRun, Verdict) {
+        let info = &installed.info;
+        let row = |outcome, reason| PluginRun {
+            name: info.name.clone(),
+            version: info.version.clone(),
+            outcome,
+            reason,
+            fuel: 0,
+            millis: None,
+            memory: 0,
+            log: Vec::new(),
+        };
+        let Some(plugin) = &installed.plugin else {
+            return (row(Outcome::Failed, info.problem.clone()), Verdict::default());
+        };
+        if let Some(notice) = installed.set_aside(&self.limits) {
+            return (row(Outcome::Skipped, Some(notice)), Verdict::default());
+        }
+        if let Some(absent) = absent(plugin, case) {
+            return (row(Outcome::Skipped, Some(absent)), Verdict::default());
+        }
+        let answer = plugin.run(case, &self.known.documented.told);
+        let (outcome, verdict) = match answer.diagnosis {
+            Ok(diagnosis) => self.judge(installed, case, diagnosis),
+            Err(error) => (failure(&error), Verdict::failed(error.to_string())),
+        };
+        let (usage, why) = (answer.usage, verdict.unreadable.as_ref().or(verdict.failure.as_ref()));
+        let row = PluginRun {
+            fuel: usage.fuel,
+            millis: Some(usage.millis),
+            memory: usage.memory,
+            log: usage.log,
+            ..row(outcome, why.cloned())
+        };
+        (row, verdict)
+    }
+
+    /// Holds a plugin's claims against the report.
+    fn judge(&self, installed: &Installed, case: &Case, diagnosis: types::Diagnosis) -> (Outcome, Verdict) {
+        let judge = Judge {
+            case,
+            catalog: &self.known.documented.catalog,
+            own: &installed.pages,
+            limits: &self.limits,
+        };
+        let mut verdict = judge.judge(&installed.info, diagnosis);
+        if installed.is_built_in() {
+            for finding in &mut verdict.findings {
+                finding.confidence = calibration::calibrated(finding.confidence);
+            }
+        }
+        let outcome = match (&verdict.unreadable, &verdict.failure) {
+            (Some(_), _) => Outcome::Unavailable,
+            (None, Some(_)) => Outcome::Failed,
+            (None, None) => Outcome::Ok,
+        };
+        (outcome, verdict)
+    }
+}
+
+/// How a run ended that gave no diagnosis.
+fn failure(error: &PluginError) -> Outcome {
+    match error {
+        PluginError::Host(_) => Outcome::Unavailable,
+        _ => Outcome::Failed,
+    }
+}
+
+/// What a run cost, in words, if that is most of what it may.
+fn costly(run: &PluginRun, limits: &PluginLimits) -> Option<String> {
+    let millis = run.millis.unwrap_or_default();
+    let is_costly = millis > limits.millis as f64 / 2.0;
+    is_costly.then(|| format!("it took {millis:.0} of the {} ms that are allowed", limits.millis))
+}
+
+/// Which evidence that the plugin needs is not there, in words.
+fn absent(plugin: &Plugin, case: &Case) -> Option<String> {
+    let needs = &plugin.info.needs;
+    if let Some(kind) = needs.all_of.iter().find(|kind| !case.has(kind)) {
+        return Some(format!("the report has no {kind}"));
+    }
+    let any = needs.any_of.is_empty() || needs.any_of.iter().any(|kind| case.has(kind));
+    (!any).then(|| format!("the report has none of: {}", needs.any_of.join(", ")))
+}
+
+/// Events that follow from others, as the readers tied them, and as the pages of what was found say.
+fn echoes(evidence: &Evidence, folded: Vec<Echo>) -> Vec<Echo> {
+    let tied = evidence.timeline.iter().filter_map(|event| {
+        Some(Echo {
+            event: event.event,
+            of: event.echo_of?,
+        })
+    });
+    let mut echoes: Vec<Echo> = tied.collect();
+    for echo in folded {
+        if !echoes.iter().any(|known| known.event == echo.event) {
+            echoes.push(echo);
+        }
+    }
+    echoes
+}

@@ -1,0 +1,106 @@
+//! A folder of data with one file for each name: what was published to this server.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// The folder.
+#[derive(Clone, Debug)]
+pub struct Shelf {
+    folder: PathBuf,
+    /// What files are called at their ends; a name has one file.
+    extensions: &'static [&'static str],
+}
+
+/// What stands under a name: its extension and its bytes.
+pub type Standing = (String, Vec<u8>);
+
+impl Shelf {
+    /// The folder, which is made where it is not there, for files with these extensions.
+    pub fn open(folder: PathBuf, extensions: &'static [&'static str]) -> io::Result<Self> {
+        fs::create_dir_all(&folder)?;
+        Ok(Self { folder, extensions })
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What stands under this name.
+    pub fn get(&self, name: &str) -> io::Result<Option<Standing>> {
+        for extension in self.extensions.iter().filter(|_| is_name(name)) {
+            match fs::read(self.path(name, extension)) {
+                Ok(bytes) => return Ok(Some(((*extension).to_owned(), bytes))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Puts a file under this name, durably, in the place of the one there.
+    pub fn put(&self, name: &str, extension: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut file = NamedTempFile::new_in(&self.folder)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(self.path(name, extension))?;
+        for other in self.extensions.iter().filter(|other| **other != extension) {
+            remove_file(&self.path(name, other))?;
+        }
+        self.sync()
+    }
+
+    /// Removes what stands under this name; whether there was something. Names that nothing can have lead nowhere.
+    pub fn remove(&self, name: &str) -> io::Result<bool> {
+        let mut removed = false;
+        for extension in self.extensions.iter().filter(|_| is_name(name)) {
+            removed |= remove_file(&self.path(name, extension))?;
+        }
+        self.sync()?;
+        Ok(removed)
+    }
+
+    /// Makes this stand under the name: what did before, or nothing.
+    pub fn put_back(&self, name: &str, standing: Option<&Standing>) -> io::Result<()> {
+        match standing {
+            Some((extension, bytes)) => self.put(name, extension, bytes),
+            None => self.remove(name).map(drop),
+        }
+    }
+
+    /// Names under which something stands.
+    pub fn names(&self) -> io::Result<Vec<String>> {
+        let files: Vec<_> = fs::read_dir(&self.folder)?.collect::<io::Result<_>>()?;
+        let name = |file: &fs::DirEntry| {
+            let path = file.path();
+            let extension = path.extension()?.to_str()?;
+            let is_ours = self.extensions.contains(&extension);
+            is_ours.then(|| path.file_stem()?.to_str().map(str::to_owned)).flatten()
+        };
+        Ok(files.iter().filter_map(name).collect())
+    }
+
+    fn path(&self, name: &str, extension: &str) -> PathBuf {
+        self.folder.join(format!("{name}.{extension}"))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        File::open(&self.folder)?.sync_all()
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// Whether there was such a file.
+fn remove_file(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,181 @@
+//! Plugins and pages that were published: what they say of causes is shown, searched, and taken into account.
+
+use std::io::{Cursor, Write as _};
+
+use reqwest::StatusCode;
+use reqwest::header::{ETAG, IF_NONE_MATCH};
+use serde_json::{Value, json};
+use whycrash_hostile_plugins::{Case, Claim, Info, Place, component};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use crate::support::{Server, ok, problem};
+
+/// A log in which a job gets no licence.
+pub const LICENCE: &str = "step 1 loss 2.9\nlicence checkout failed: nobody answers\n";
+/// Logs of jobs without that.
+pub const HEALTHY: &str = "step 1 loss 2.9\nstep 2 loss 2.8\n";
+
+/// A component called `team` that names its cause `team-licence` where the second line of `train.log` says so.
+pub fn plugin(version: &str) -> Vec<u8> {
+    citing(version, 2)
+}
+
+/// The same, of another line.
+fn citing(version: &str, line: u64) -> Vec<u8> {
+    let claim = Claim {
+        cause: "team-licence".to_owned(),
+        confidence: 0.9,
+        cites: vec![Place {
+            line: Some([line, line]),
+            quote: "licence checkout failed".to_owned(),
+            ..Place::default()
+        }],
+        ..Claim::default()
+    };
+    let case = Case {
+        info: Info {
+            name: "team".to_owned(),
+            version: version.to_owned(),
+            causes: vec!["team-licence".to_owned()],
+            ..Info::default()
+        },
+        findings: vec![claim],
+        ..Case::default()
+    };
+    component(&case).unwrap()
+}
+
+/// The page of a cause.
+pub fn page(id: &str, title: &str, more: &str) -> String {
+    format!(
+        "+++\nid = {id:?}\ntitle = {title:?}\nsummary = \"The job got no licence.\"\nseverity = \"fatal\"\ndomain = \
+         \"environment\"\nretry = {{ advice = \"unknown\" }}\ntags = []\nsigns = [\"a line says so\"]\nreferences = \
+         [\"https://example.com/\"]\n{more}\n[[fixes]]\nsummary = \"Ask the licence desk\"\nsteps = [\"Ask.\"]\n+++\n\n## \
+         What happens\n\nIt.\n"
+    )
+}
+
+/// A package of a component and a page.
+pub fn package(wasm: &[u8], id: &str, page: &str) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let name = format!("causes/{id}.md");
+    for (name, bytes) in [
+        ("plugin.toml", b"name = \"team\"".as_slice()),
+        ("plugin.wasm", wasm),
+        (&name, page.as_bytes()),
+    ] {
+        zip.start_file(name, SimpleFileOptions::default()).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+/// The package of that component, with this title on its page.
+pub fn licences(version: &str, title: &str) -> Vec<u8> {
+    package(&plugin(version), "team-licence", &page("team-licence", title, ""))
+}
+
+async fn publish(server: &Server, package: Vec<u8>) -> Value {
+    ok(server.post("/api/v1/plugins").body(package).send().await.unwrap()).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_cause_of_a_published_plugin_is_found_by_its_page() {
+    let server = Server::start().await;
+    publish(&server, licences("1.0.0", "The seats of the simulator ran out")).await;
+    let id = server.send(json!({}), &[("train.log", LICENCE.as_bytes())]).await;
+    let document = server.processed(&id).await;
+    let finding = &document["findings"][0];
+    assert_eq!(finding["title"], "The seats of the simulator ran out");
+    assert_eq!(finding["fixes"][0]["summary"], "Ask the licence desk");
+    for query in ["seats simulator", "cause:team-licence", "plugin:team"] {
+        let found = server.find(query).await;
+        assert_eq!(found["hits"][0]["id"], id, "{query}: {found}");
+    }
+    let causes = server.json("/api/v1/causes").await;
+    let is_counted = |cause: &&Value| cause["id"] == "team-licence" && cause["reports"] == 1;
+    assert!(
+        causes["causes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|cause| is_counted(&cause))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_page_of_a_package_leads_to_is_folded() {
+    let server = Server::start().await;
+    let log = format!(
+        "step 1 loss 2.9\nTraceback (most recent call last):\n  File \"train.py\", line 7, in <module>\n    checkout()\n\
+         RuntimeError: licence checkout failed\n{}",
+        crate::support::traceback("20.00")
+    );
+    let send = async |host: &str| {
+        let id = server
+            .send(json!({"host": host}), &[("train.log", log.as_bytes())])
+            .await;
+        let document = server.processed(&id).await;
+        let findings = document["findings"].as_array().unwrap().iter();
+        findings
+            .map(|finding| finding["cause"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let alone = send("a").await;
+    assert!(alone.iter().any(|cause| cause.starts_with("oom-")), "{alone:?}");
+    let leads_to = |cause: &String| format!("[[leads_to]]\ncause = {cause:?}\nsays = 'CUDA out of memory'\n");
+    let leads_to: String = alone.iter().map(leads_to).collect();
+    let own = page("team-licence", "No licence", &leads_to);
+    publish(&server, package(&citing("1.0.0", 5), "team-licence", &own)).await;
+    assert_eq!(send("b").await, ["team-licence"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_changed_changes_the_tag_of_documents() {
+    let server = Server::start().await;
+    publish(&server, licences("1.0.0", "No licence")).await;
+    let id = server.send(json!({}), &[("train.log", LICENCE.as_bytes())]).await;
+    server.processed(&id).await;
+    let path = format!("/api/v1/reports/{id}");
+    let answer = server.get(&path).send().await.unwrap();
+    let tag = answer.headers()[ETAG].clone();
+    let again = server.get(&path).header(IF_NONE_MATCH, &tag).send().await.unwrap();
+    assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+    publish(&server, licences("1.0.0", "All licences are in use")).await;
+    let changed = server.get(&path).header(IF_NONE_MATCH, &tag).send().await.unwrap();
+    assert_eq!(changed.status(), StatusCode::OK);
+    let document: Value = changed.json().await.unwrap();
+    assert_eq!(document["findings"][0]["title"], "All licences are in use");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_that_is_disabled_takes_no_part_until_it_is_enabled() {
+    let server = Server::start().await;
+    publish(&server, licences("1.0.0", "No licence")).await;
+    let switch = async |action: &str| {
+        let path = format!("/api/v1/plugins/team/{action}");
+        server.post(&path).send().await.unwrap()
+    };
+    let found = async |host: &str| {
+        let id = server
+            .send(json!({"host": host}), &[("train.log", LICENCE.as_bytes())])
+            .await;
+        server.processed(&id).await["findings"].as_array().unwrap().len()
+    };
+    assert_eq!(found("a").await, 1);
+    ok(switch("disable").await).await;
+    problem(switch("disable").await, 404, "no-such-plugin").await;
+    assert_eq!(found("b").await, 0);
+    let listed = async || {
+        let plugins = server.json("/api/v1/plugins").await;
+        let plugins = plugins["plugins"].as_array().unwrap().clone();
+        plugins.into_iter().find(|plugin| plugin["name"] == "team").unwrap()
+    };
+    assert!(listed().await["notice"].as_str().unwrap().contains("it is disabled"));
+    ok(switch("enable").await).await;
+    assert_eq!(found("c").await, 1);
+    let runs = listed().await["runs"].clone();
+    assert_eq!((&runs["ok"], &runs["failed"]), (&json!(1), &json!(0)), "{runs}");
+    assert!(runs["most_memory"].as_u64() > Some(0), "{runs}");
+}

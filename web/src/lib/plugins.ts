@@ -1,0 +1,13 @@
+/** What plugins did, in words. */
+import type { PluginRuns } from '../api/types';
+import { bytes, count, plural } from './format';
+
+/** How a plugin's runs went, and what they cost, in a line. */
+export function runs({ ok = 0, failed = 0, skipped = 0, unavailable = 0, ...costs }: PluginRuns): string {
+  const all = ok + failed + unavailable;
+  if (all === 0) return skipped === 0 ? 'not run yet' : `not run on any of ${plural(skipped, 'report')}`;
+  const ends = [failed > 0 && `${count(failed)} failed`, unavailable > 0 && `${count(unavailable)} could not be done`];
+  const fuel = Math.round((costs.fuel ?? 0) / all);
+  const most = `${count(costs.most_fuel ?? 0)} fuel and ${bytes(costs.most_memory ?? 0)} at most`;
+  return [plural(all, 'run'), ...ends.filter((end) => end !== false), `${count(fuel)} fuel each`, most].join(', ');
+}
