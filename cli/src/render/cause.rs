@@ -55,7 +55,7 @@ pub fn cause(cause: &Cause, width: usize) -> Clean {
         cause.references.iter().for_each(|reference| page.line(0, reference));
     }
     if let Some(date) = &cause.references_opened {
-        page.line(0, &format!("(opened on {date})"));
+        page.line(0, format!("(opened on {date})"));
     }
     page.finish()
 }
