@@ -71,7 +71,7 @@ fn a_page_is_tried_on_crashes() {
     let (status, said, _) = attempt("team-stale.md", &["stale", "other"]);
     assert_eq!(status, Some(0));
     assert!(
-        said.contains("stale: place 1, 0.93: The list of shards is older"),
+        said.contains("stale: place 1, ") && said.contains(": The list of shards is older"),
         "{said}"
     );
     assert!(
