@@ -8,8 +8,8 @@ use std::io;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// How much is added to the niceness of these threads: beside a busy thread that answers, one of them gets about a tenth
-/// of a processor.
+/// How much is added to the niceness of these threads: beside a busy thread that answers, one of them gets about a
+/// tenth of a processor.
 const NICENESS: i32 = 10;
 
 /// A runtime on such threads; what runs on it is left alone when this is dropped.

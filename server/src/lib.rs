@@ -1,7 +1,7 @@
 //! The crash knowledge base over HTTP: takes in crash reports, diagnoses them, finds them again, and shows them.
 //!
-//! A report is answered only after it is durable; a worker then reads it with the same code as the command line,
-//! stores evidence and diagnosis, and the index follows. [`api::configure`] is what both the binary and the tests serve.
+//! A report is answered only after it is durable; a worker then reads it with the same code as the command line, stores
+//! evidence and diagnosis, and the index follows. [`api::configure`] is what both the binary and the tests serve.
 
 pub mod api;
 pub mod background;

@@ -37,8 +37,8 @@ pub struct Label {
     /// Causes that must not be named.
     #[serde(default)]
     pub expect_not: Vec<String>,
-    /// What was said first of it before any rule was written or changed for it: a cause, or `""` for nothing. Absent where
-    /// nobody looked.
+    /// What was said first of it before any rule was written or changed for it: a cause, or `""` for nothing. Absent
+    /// where nobody looked.
     pub first_try: Option<String>,
 }
 

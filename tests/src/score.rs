@@ -123,8 +123,8 @@ fn bins<'a>(answers: impl Iterator<Item = &'a Answer>) -> [Bin; 10] {
     bins
 }
 
-/// Expected calibration error: the distance of each bin's mean confidence from its share of right findings, weighed by how many are
-/// in it.
+/// Expected calibration error: the distance of each bin's mean confidence from its share of right findings, weighed by
+/// how many are in it.
 fn calibration_error<'a>(answers: impl Iterator<Item = &'a Answer>) -> f64 {
     let bins = bins(answers);
     let all: usize = bins.iter().map(|bin| bin.count).sum();
@@ -132,7 +132,8 @@ fn calibration_error<'a>(answers: impl Iterator<Item = &'a Answer>) -> f64 {
     distances.sum::<f64>() / all.max(1) as f64
 }
 
-/// One row a bin of confidence: how many first findings of the part that rules are tuned on it has, and how many of them are right.
+/// One row a bin of confidence: how many first findings of the part that rules are tuned on it has, and how many of
+/// them are right.
 pub fn reliability(answers: &[Answer]) -> String {
     let mut out = format!("{:22}{:>8}{:>10}{:>8}\n", "confidence", "cases", "mean", "right");
     for (place, bin) in bins(answers.iter().filter(|answer| !answer.held_out))
@@ -214,8 +215,8 @@ pub fn parts(answers: &[Answer]) -> String {
     out
 }
 
-/// How the cases did of which somebody looked at what was said before any rule knew of them: nearer to crashes that nobody here has
-/// seen than anything that a corpus says once its rules were mended.
+/// How the cases did of which somebody looked at what was said before any rule knew of them: nearer to crashes that
+/// nobody here has seen than anything that a corpus says once its rules were mended.
 pub fn first_tries(answers: &[Answer]) -> String {
     let tried: Vec<(&str, &str)> = answers
         .iter()

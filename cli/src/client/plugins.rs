@@ -18,8 +18,8 @@ impl Client {
             .with_context(|| format!("{} answered what this program does not understand", self.server))
     }
 
-    /// Has the server try a plugin, or a page where it comes from a file of this name, on stored reports: all of them, or
-    /// what a search finds. What it answers is how it began.
+    /// Has the server try a plugin, or a page where it comes from a file of this name, on stored reports: all of them,
+    /// or what a search finds. What it answers is how it began.
     pub fn begin_preview(&self, bytes: &[u8], page: Option<&str>, search: Option<&str>) -> anyhow::Result<Value> {
         let query = [("page", page), ("q", search)].into_iter();
         let query: Vec<String> = query

@@ -62,7 +62,8 @@ fn unreadable(why: &str) -> Missing {
     Missing::new("kernel log", format!("can not read /dev/kmsg: {why}"), mend)
 }
 
-/// `[seconds.micros] text` of a record `priority,sequence,microseconds,flags;text` (Documentation/ABI/testing/dev-kmsg).
+/// `[seconds.micros] text` of a record `priority,sequence,microseconds,flags;text`
+/// (Documentation/ABI/testing/dev-kmsg).
 fn line(record: &[u8]) -> Option<String> {
     let record = String::from_utf8_lossy(record);
     let (head, text) = record.split_once(';')?;

@@ -51,8 +51,8 @@ pub struct Args {
     /// How long of that the answer of a server is waited for, or off [default: 3s]
     #[arg(long, value_name = "TIME", env = "WHYCRASH_SERVER_WAIT", hide_env = true)]
     server_wait: Option<String>,
-    /// Make a report while the job still runs when it makes no progress for so long (no output, no processor time), such
-    /// as 10m, or off [default: off]
+    /// Make a report while the job still runs when it makes no progress for so long (no output, no processor time),
+    /// such as 10m, or off [default: off]
     #[arg(long, value_name = "TIME", env = "WHYCRASH_HANG_AFTER", hide_env = true)]
     hang_after: Option<String>,
     /// Write the uploaded report's id and address to this file as JSON

@@ -11,8 +11,8 @@ use crate::render;
 
 /// Find past crashes on a server
 ///
-/// Words, "phrases", field:value, -not and prefix* are understood; fields are cause, signal, exception, host, job, rank,
-/// gpu, driver, torch, kind, plugin and signature.
+/// Words, "phrases", field:value, -not and prefix* are understood; fields are cause, signal, exception, host, job,
+/// rank, gpu, driver, torch, kind, plugin and signature.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// What to look for, after -- when it begins with a dash; everything when nothing is given

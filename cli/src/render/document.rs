@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use whycrash_evidence::Evidence;
-use whycrash_evidence::model::{Crash, What};
+use whycrash_evidence::model::{Crash, EventPayload};
 use whycrash_plugin_host::{ArtifactHead, Document, Finding, Fix, Outcome, PluginRun, ReportHead};
 
 use super::cause::whose;
@@ -146,7 +146,7 @@ fn no_finding(page: &mut Page, document: &Document) {
         frames::source_of_first(page, 4, frames::from_signal(thread));
     }
     let last = evidence.timeline.iter().rev().find_map(|event| match &event.what {
-        What::PythonException(exception) => Some((event, exception)),
+        EventPayload::PythonException(exception) => Some((event, exception)),
         _ => None,
     });
     if let Some((event, exception)) = last {

@@ -1,8 +1,8 @@
 //! The report of a crash, from the job's end on.
 //!
 //! The process that everybody waits for does little: it hands what it knows over to another one ([`handover`]), shows
-//! what that one says, and ends as the job did, at the latest when its time is up. The other one ([`mod@finish`]) keeps,
-//! diagnoses and uploads, in a session of its own, for as long as that takes.
+//! what that one says, and ends as the job did, at the latest when its time is up. The other one ([`mod@finish`])
+//! keeps, diagnoses and uploads, in a session of its own, for as long as that takes.
 
 mod artifacts;
 mod end;

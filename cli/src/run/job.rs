@@ -344,8 +344,8 @@ fn is_full(error: &std::io::Error) -> bool {
 }
 
 /// Stops this process the way the job was stopped, until it is told to go on. The terminal may have sent us the same
-/// signal: ours waits beside it while both are held back, one of them stops us, and going on drops the other (signal(7)).
-/// Raised after the other was let through, it would stop us a second time.
+/// signal: ours waits beside it while both are held back, one of them stops us, and going on drops the other
+/// (signal(7)). Raised after the other was let through, it would stop us a second time.
 fn stop_of(signal: i32) {
     // SAFETY: the set is filled before it is read, and lives longer than the calls.
     unsafe {

@@ -8,8 +8,8 @@
 //!   and the process group stay, so that reading keys, Ctrl-C, Ctrl-Z and `/dev/tty` work through the kernel as ever.
 //!   Its output processing is off: the real terminal does that, once. The one thing this does not carry over is a
 //!   change of terminal modes made *through standard output*, as full-screen programs do; those want `--no-output`.
-//! - A **pipe** is replaced by a pipe, and a **local stream socket** by such a pair. When the far end goes away, ours is
-//!   closed too, so that the job gets its `SIGPIPE`.
+//! - A **pipe** is replaced by a pipe, and a **local stream socket** by such a pair. When the far end goes away, ours
+//!   is closed too, so that the job gets its `SIGPIPE`.
 //! - Anything else is the job's own and is not recorded: a stream that is closed, `/dev/null`, `/dev/full`, a
 //!   connection over the network, what can not be written, and what there are no means to replace.
 //!

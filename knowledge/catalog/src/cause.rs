@@ -15,8 +15,8 @@ pub struct Cause {
     pub summary: String,
     /// `fatal`, `wrong-results`, `slow` or `notice`.
     pub severity: String,
-    /// Who owns the failure: `program`, `data`, `environment`, `framework`, `hardware`, `network` or `operator`; `unknown`
-    /// where that is what has to be found out.
+    /// Who owns the failure: `program`, `data`, `environment`, `framework`, `hardware`, `network` or `operator`;
+    /// `unknown` where that is what has to be found out.
     pub domain: String,
     /// Whether it is worth a second try.
     pub retry: Retry,
@@ -24,7 +24,8 @@ pub struct Cause {
     pub tags: Vec<String>,
     /// Other ids this page answers for.
     pub also: Vec<String>,
-    /// For a family: the causes that look alike, and that this page stands for where the evidence can not tell them apart.
+    /// For a family: the causes that look alike, and that this page stands for where the evidence can not tell them
+    /// apart.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<String>,
     /// Holds of so much that it is only said where nothing else is.
@@ -68,8 +69,8 @@ pub struct Cause {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Retry {
-    /// `retry`, `retry-elsewhere` (on another machine), `change-first` (the same again fails again), `ask-owner` (somebody
-    /// ended it on purpose, or has to act), or `unknown`.
+    /// `retry`, `retry-elsewhere` (on another machine), `change-first` (the same again fails again), `ask-owner`
+    /// (somebody ended it on purpose, or has to act), or `unknown`.
     pub advice: String,
     /// Why, in a sentence; empty when the advice is `unknown`.
     pub because: String,

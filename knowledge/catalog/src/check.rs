@@ -8,7 +8,8 @@ use crate::cause::Cause;
 use crate::parse::{Fault, line_of};
 
 /// The rules no document can keep alone: no id is claimed twice, be it by name or by `also`, and no link between pages,
-/// no member of a family and no consequence dangles. Each cause comes with the text it was parsed from, which gives the faults their lines.
+/// no member of a family and no consequence dangles. Each cause comes with the text it was parsed from, which gives the
+/// faults their lines.
 pub fn check(documents: &[(Cause, &str)]) -> Vec<Fault> {
     let documents: Vec<(&Cause, &str)> = documents.iter().map(|(cause, text)| (cause, *text)).collect();
     check_beside(&documents, &[])

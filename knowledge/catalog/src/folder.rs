@@ -30,8 +30,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Reads all pages (`*.md`, but `README.md`) of a folder, and holds them against each other and a catalogue. A page whose
-    /// id is that of one there stands in its place.
+    /// Reads all pages (`*.md`, but `README.md`) of a folder, and holds them against each other and a catalogue. A page
+    /// whose id is that of one there stands in its place.
     ///
     /// # Errors
     /// When the folder can not be read.

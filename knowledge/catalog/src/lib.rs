@@ -1,7 +1,7 @@
 //! The documented causes: what is known about why GPU training jobs die.
 //!
-//! One Markdown file per cause in `knowledge/causes/`, with TOML front matter between `+++` lines. They are built
-//! into the binary; a document that breaks the rules of [`parse()`] or [`check()`] fails the build with its file and line.
+//! One Markdown file per cause in `knowledge/causes/`, with TOML front matter between `+++` lines. They are built into
+//! the binary; a document that breaks the rules of [`parse()`] or [`check()`] fails the build with its file and line.
 
 mod cause;
 mod check;
@@ -49,8 +49,8 @@ impl Catalog {
         &self.causes
     }
 
-    /// What is wrong with these pages, each with its text, beside those of the catalogue: ids that are taken, links that lead
-    /// nowhere.
+    /// What is wrong with these pages, each with its text, beside those of the catalogue: ids that are taken, links
+    /// that lead nowhere.
     pub fn check_more(&self, pages: &[(&Cause, &str)]) -> Vec<Fault> {
         check::check_beside(pages, &self.causes)
     }

@@ -66,10 +66,11 @@ pub struct Limits {
     pub frames: usize,
     /// Events of one artifact.
     pub events: usize,
-    /// Events of one kind in a text. Equal ones are one event; of those that differ, the first are kept and a quarter for
-    /// those at the end.
+    /// Events of one kind in a text. Equal ones are one event; of those that differ, the first are kept and a quarter
+    /// for those at the end.
     pub events_of_kind: usize,
-    /// Bytes, as JSON, of the events and stacks of one text: a flood of failures is no better understood by reading it whole.
+    /// Bytes, as JSON, of the events and stacks of one text: a flood of failures is no better understood by reading it
+    /// whole.
     pub evidence_bytes: usize,
     /// Bytes of one log line that are looked at.
     pub line_bytes: usize,

@@ -1,8 +1,8 @@
 //! Makes evidence as small as it has to be, the least important first.
 //!
-//! First long quotations are cut, then the middles of deep stacks. If that is not enough, events and stacks are left out:
-//! consequences and what was survived before failures, and of each kind those in the middle before the first and the last
-//! ones. Stacks of events that stay, and of threads that crashed, stay longest.
+//! First long quotations are cut, then the middles of deep stacks. If that is not enough, events and stacks are left
+//! out: consequences and what was survived before failures, and of each kind those in the middle before the first and
+//! the last ones. Stacks of events that stay, and of threads that crashed, stay longest.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::Problem;
-use crate::model::{Event, Evidence, Thread, ThreadId, What};
+use crate::model::{Event, EventPayload, Evidence, Thread, ThreadId};
 
 /// What an event's strings are cut to, and from which size of the event on.
 const LONG_EVENT: u64 = 4 << 10;
@@ -255,11 +255,11 @@ fn threads_by_importance(events: &mut [Event], threads: &[Thread]) -> Vec<usize>
 }
 
 /// Where an event names its stack.
-fn stack_of(what: &mut What) -> Option<&mut Option<ThreadId>> {
+fn stack_of(what: &mut EventPayload) -> Option<&mut Option<ThreadId>> {
     match what {
-        What::PythonException(exception) => Some(&mut exception.thread),
-        What::NativeAbort(abort) => Some(&mut abort.thread),
-        What::Sanitizer(report) => Some(&mut report.stack),
+        EventPayload::PythonException(exception) => Some(&mut exception.thread),
+        EventPayload::NativeAbort(abort) => Some(&mut abort.thread),
+        EventPayload::Sanitizer(report) => Some(&mut report.stack),
         _ => None,
     }
 }

@@ -250,8 +250,8 @@ fn is_machinery(function: &str) -> bool {
         || PARTS.iter().any(|part| function.contains(part))
 }
 
-/// `memcpy`, `__strlen_avx2`, `__memmove_evex_unaligned_erms`: they fail on what they were given, also where they are not
-/// in a C library of their own.
+/// `memcpy`, `__strlen_avx2`, `__memmove_evex_unaligned_erms`: they fail on what they were given, also where they are
+/// not in a C library of their own.
 fn is_memory_function(function: &str) -> bool {
     const PLAIN: [&str; 14] = [
         "memcpy", "memmove", "memset", "memcmp", "memchr", "strlen", "strnlen", "strcpy", "strncpy", "strcmp",

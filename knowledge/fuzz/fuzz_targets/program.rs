@@ -1,5 +1,5 @@
-//! The binary of a crash, as its symbols: tables, unwinding rules, debug information. The last 32 bytes of the input say
-//! where its threads are.
+//! The binary of a crash, as its symbols: tables, unwinding rules, debug information. The last 32 bytes of the input
+//! say where its threads are.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! The memory of a Python interpreter. The first byte of the input tells its version, the rest is what is in memory from
-//! `_PyRuntime` on.
+//! The memory of a Python interpreter. The first byte of the input tells its version, the rest is what is in memory
+//! from `_PyRuntime` on.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

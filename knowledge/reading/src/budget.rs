@@ -1,8 +1,8 @@
 //! What the artifacts of one report may cost together.
 //!
 //! Each artifact is read under limits of its own; many artifacts that each stay within theirs are bounded here. What an
-//! artifact uses is taken off what those after it may. It is counted, not timed: the same artifacts always give the same
-//! evidence. Only where a machine is so slow that the counts do not end in any time, a clock does.
+//! artifact uses is taken off what those after it may. It is counted, not timed: the same artifacts always give the
+//! same evidence. Only where a machine is so slow that the counts do not end in any time, a clock does.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use whycrash_evidence::readers::Lines;
 use whycrash_evidence::{ArtifactKind, Evidence, Limits, Problem, Reading, trim};
 
-/// Upper bounds on what all artifacts of one report may cost. A cap that is hit becomes a problem of the artifact that was cut.
+/// Upper bounds on what all artifacts of one report may cost. A cap that is hit becomes a problem of the artifact that
+/// was cut.
 #[derive(Clone, Debug)]
 pub struct ReportLimits {
     /// Bytes of text, decompressed, that are read.
@@ -25,8 +26,8 @@ pub struct ReportLimits {
     pub recorder_text_bytes: usize,
     /// Ranks that verdicts about collectives name.
     pub verdict_ranks: usize,
-    /// What unwinding and naming stacks may cost, in the units of [`Limits::symbol_work`]; every dump counts with all that it
-    /// may use.
+    /// What unwinding and naming stacks may cost, in the units of [`Limits::symbol_work`]; every dump counts with all
+    /// that it may use.
     pub symbol_work: u64,
     /// Bytes, as JSON, of the events and stacks of all artifacts before they are merged.
     pub evidence_bytes: usize,

@@ -32,8 +32,8 @@ const SCHEMA: u32 = 1;
 pub const HEAD: &str = "evidence";
 /// Name of the part that has the flight recorders.
 const RECORDERS: &str = "recorders";
-/// Evidence of some reports, for the member names and words that all have. What is stored can be unpacked with this very
-/// text alone: it is never edited, and another one needs another name of the head part.
+/// Evidence of some reports, for the member names and words that all have. What is stored can be unpacked with this
+/// very text alone: it is never edited, and another one needs another name of the head part.
 const SPECIMEN: &[u8] = include_bytes!("specimen.jsonl");
 /// Bytes of the head that a text is packed with.
 const DICTIONARY_BYTES: usize = 64 << 10;
@@ -222,8 +222,8 @@ impl Parts {
         self.json(HEAD).map(|Only { report }| report)
     }
 
-    /// The flight recorders of the report. What they say is in its evidence: they are loaded to be judged anew, together with
-    /// those of other reports.
+    /// The flight recorders of the report. What they say is in its evidence: they are loaded to be judged anew,
+    /// together with those of other reports.
     ///
     /// # Errors
     /// When the part is damaged.

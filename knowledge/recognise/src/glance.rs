@@ -1,7 +1,7 @@
 //! A look at a text that tells which patterns can not match it, without matching them.
 //!
-//! Most patterns hold words that every match has. A text that lacks them needs no matching, and which runs of three letters a
-//! text has is known after one pass over it, for all patterns together.
+//! Most patterns hold words that every match has. A text that lacks them needs no matching, and which runs of three
+//! letters a text has is known after one pass over it, for all patterns together.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Recognise tables: the signs of a documented cause that a machine can check.
 //!
-//! A table says what kind of event must have happened and what must hold of it. It is data, written by whoever documents the
-//! cause and knows no code, in the cause's own page:
+//! A table says what kind of event must have happened and what must hold of it. It is data, written by whoever
+//! documents the cause and knows no code, in the cause's own page:
 //!
 //! ```toml
 //! [[recognise]]
@@ -12,8 +12,9 @@
 //! explanation = "Loading a library failed, because nothing that is loaded defines `{symbol}`."
 //! ```
 //!
-//! [`Table`] is what is written, [`Rule`] the same once it is ready to be used, and [`Rule::matches`] holds it against an event. Patterns take linear time (no look-around, no back-references). What happened is read as JSON,
-//! in the form of the report document, so that this crate knows no more of evidence than a page's author.
+//! [`Table`] is what is written, [`Rule`] the same once it is ready to be used, and [`Rule::matches`] holds it against
+//! an event. Patterns take linear time (no look-around, no back-references). What happened is read as JSON, in the form
+//! of the report document, so that this crate knows no more of evidence than a page's author.
 
 mod condition;
 mod expression;

@@ -226,8 +226,8 @@ impl Rule {
         &self.shape.kind
     }
 
-    /// Whether an event of its kind can be the sign it looks for: what was survived never is, and consequences only where
-    /// the table says so.
+    /// Whether an event of its kind can be the sign it looks for: what was survived never is, and consequences only
+    /// where the table says so.
     pub fn considers(&self, event: &Happened) -> bool {
         event.kind == self.shape.kind && !event.survived && (event.primary || !self.primary)
     }

@@ -23,8 +23,8 @@
 //! | rows and names of the line tables of GPU code | 4 194 304; 64 MiB | `limit-gpu-lines` |
 //!
 //! A file that others shorten while it is read has zeros from there on, and gives the problem `symbols-torn`. What was
-//! opened is kept for the next crash, up to 1 GiB of what is parsed out of binaries and debug files, and 1 GiB of symbol
-//! files.
+//! opened is kept for the next crash, up to 1 GiB of what is parsed out of binaries and debug files, and 1 GiB of
+//! symbol files.
 //!
 //! Frames of a thread are those of [`whycrash_evidence::Limits::frames`]; what is left out in the middle is counted. A
 //! symbol's name beyond 64 KiB is shown mangled, beyond 1 MiB cut; what a program said beyond 4096 bytes ends in `…`.

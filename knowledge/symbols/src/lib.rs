@@ -99,8 +99,8 @@ impl ReportSymbols<'_> {
         }
     }
 
-    /// The stacks of a process that lives, native and Python frames in one. It is not stopped for that: a thread that runs
-    /// meanwhile may have changed what was read first.
+    /// The stacks of a process that lives, native and Python frames in one. It is not stopped for that: a thread that
+    /// runs meanwhile may have changed what was read first.
     pub fn stacks(&self, process: LiveProcess, limits: &Limits) -> Vec<Thread> {
         let core = CoreDump::from(process);
         let mut evidence = core.evidence("");

@@ -1,11 +1,12 @@
 //! From how sure a rule says it is to how often answers that are as sure are right.
 //!
-//! Authors of tables and plugins order their rules: what is specific is surer than what is general. The numbers that they give
-//! are no shares of anything. The map below turns them into shares: fitted to what was said first of crashes that no rule had
-//! been written for, and to the part of the corpus that rules are tuned on (`docs/diagnosis.md` has the counts).
+//! Authors of tables and plugins order their rules: what is specific is surer than what is general. The numbers that
+//! they give are no shares of anything. The map below turns them into shares: fitted to what was said first of crashes
+//! that no rule had been written for, and to the part of the corpus that rules are tuned on (`docs/diagnosis.md` has
+//! the counts).
 
-/// How sure a rule is, and the share of answers so sure that are right; straight lines between. It rises everywhere, so that
-/// no order changes.
+/// How sure a rule is, and the share of answers so sure that are right; straight lines between. It rises everywhere, so
+/// that no order changes.
 pub(crate) const POINTS: [(f64, f64); 7] = [
     (0.0, 0.0),
     (0.36, 0.5),

@@ -60,8 +60,8 @@ impl Case {
 
     /// The value at a path into the evidence: dotted (`memory_snapshots.0.reserved`) or a JSON pointer.
     ///
-    /// Only the member, and of a list only the element, that the path leads through is turned into JSON: a list of events or
-    /// threads can be long.
+    /// Only the member, and of a list only the element, that the path leads through is turned into JSON: a list of
+    /// events or threads can be long.
     pub(crate) fn fact(&self, path: &str) -> Option<Value> {
         self.weighed_fact(path).0
     }
@@ -124,7 +124,7 @@ pub(crate) fn is_kind_of_evidence(kind: &str) -> bool {
     let is_event = |kind: &str| {
         // Every particular of every kind of event may be absent, so that an empty object stands for any of them.
         let event = serde_json::json!({"kind": kind, "detail": {}});
-        serde_json::from_value::<whycrash_evidence::model::What>(event).is_ok()
+        serde_json::from_value::<whycrash_evidence::model::EventPayload>(event).is_ok()
     };
     KINDS.contains(&kind) || kind.strip_prefix("event:").is_some_and(is_event)
 }

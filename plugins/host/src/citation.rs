@@ -144,8 +144,8 @@ fn event(case: &Case, citation: &types::Citation, number: u32) -> Result<(String
     Ok((event.artifact.clone(), Place::Event(event.event)))
 }
 
-/// No plugin is shown bytes, and the artifact may be gone: bytes can be cited where the evidence has something, for what
-/// that says.
+/// No plugin is shown bytes, and the artifact may be gone: bytes can be cited where the evidence has something, for
+/// what that says.
 fn bytes(case: &Case, citation: &types::Citation, range: &types::ByteRange) -> Result<Place, String> {
     let name = &citation.artifact;
     let at = Place::Bytes([range.first, range.end]);
@@ -178,8 +178,8 @@ fn fact(case: &Case, citation: &types::Citation, path: &str) -> Result<Place, St
     Ok(Place::Fact(path.to_owned()))
 }
 
-/// Fails unless a quote stands in a text, line by line, white space at the ends of lines aside, and says something: it is all
-/// that stands there, or has some letters and digits. One letter, or a brace, stands in almost any text.
+/// Fails unless a quote stands in a text, line by line, white space at the ends of lines aside, and says something: it
+/// is all that stands there, or has some letters and digits. One letter, or a brace, stands in almost any text.
 fn says(place: &str, standing: &str, quote: &str) -> Result<(), String> {
     let trimmed = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
     let (whole, quoted) = (trimmed(standing), trimmed(quote));

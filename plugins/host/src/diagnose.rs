@@ -31,8 +31,8 @@ pub struct Settings {
     pub knowledge_folders: Vec<PathBuf>,
     /// Where compiled plugins are kept between runs; nowhere when absent.
     pub cache: Option<PathBuf>,
-    /// The program whose `main` begins with [`crate::compile_if_asked`]: it compiles plugins in a process of its own, with
-    /// limits. When absent they are compiled in this process, which then has no protection from what that costs.
+    /// The program whose `main` begins with [`crate::compile_if_asked`]: it compiles plugins in a process of its own,
+    /// with limits. When absent they are compiled in this process, which then has no protection from what that costs.
     pub compiler: Option<PathBuf>,
     /// What one run of one plugin may use; the built-in ones have the defaults.
     pub plugin_limits: PluginLimits,
@@ -50,8 +50,8 @@ pub struct Diagnoser {
 }
 
 impl Diagnoser {
-    /// A diagnoser with the built-in plugins and those in the settings' folders. A plugin that can not be used is no error
-    /// here: it is listed with its problem, and has a failed row in every document.
+    /// A diagnoser with the built-in plugins and those in the settings' folders. A plugin that can not be used is no
+    /// error here: it is listed with its problem, and has a failed row in every document.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
         let documented = Arc::new(Documented::read(&settings.knowledge_folders)?);
         let limits = Arc::new(settings.plugin_limits);
@@ -81,8 +81,8 @@ impl Diagnoser {
         })
     }
 
-    /// The plugins that are known now, by name; those of plugin folders come one after the other as they are compiled. None
-    /// when the program was built without them and there is no plugin folder.
+    /// The plugins that are known now, by name; those of plugin folders come one after the other as they are compiled.
+    /// None when the program was built without them and there is no plugin folder.
     pub fn plugins(&self) -> Vec<PluginInfo> {
         let told = |installed: &Arc<Installed>| PluginInfo {
             notice: installed.set_aside(&self.plugin_limits),
@@ -92,14 +92,14 @@ impl Diagnoser {
         self.registry.now().plugins.iter().map(told).collect()
     }
 
-    /// What a file of a plugin is, as if it were installed: what a server asks before it keeps one. It may have to be compiled,
-    /// which can take minutes.
+    /// What a file of a plugin is, as if it were installed: what a server asks before it keeps one. It may have to be
+    /// compiled, which can take minutes.
     pub fn look_at(&self, bytes: Vec<u8>) -> Result<Offered, String> {
         Ok(self.offered(bytes)?.0)
     }
 
-    /// The plugins as they would be with this one, which is a component or a package. It may have to be compiled, as for
-    /// [`Self::look_at`].
+    /// The plugins as they would be with this one, which is a component or a package. It may have to be compiled, as
+    /// for [`Self::look_at`].
     pub fn trial(&self, bytes: Vec<u8>) -> Result<Trial, String> {
         let (offered, installed) = self.offered(bytes)?;
         let known = self.registry.wait();
@@ -114,8 +114,8 @@ impl Diagnoser {
         })
     }
 
-    /// The plugins as they would be with this page beside the others, or in the place of the one with its id; its file's name
-    /// is the id of its cause and `.md`.
+    /// The plugins as they would be with this page beside the others, or in the place of the one with its id; its
+    /// file's name is the id of its cause and `.md`.
     pub fn trial_of_page(&self, file: &str, text: &str) -> Result<Trial, String> {
         let known = self.registry.wait();
         let (documented, id) = known.documented.with_page(file, text)?;

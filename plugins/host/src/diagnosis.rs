@@ -112,8 +112,8 @@ pub enum Outcome {
     Failed,
     /// The evidence it needs is not in this report, or it is set aside.
     Skipped,
-    /// The host could not run it, for want of memory or places. It says nothing about the plugin or the report, which has
-    /// to be looked at again.
+    /// The host could not run it, for want of memory or places. It says nothing about the plugin or the report, which
+    /// has to be looked at again.
     Unavailable,
 }
 

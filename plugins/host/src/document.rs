@@ -77,7 +77,8 @@ pub struct Finding {
     pub title: String,
     /// 0 to 1.
     pub confidence: f64,
-    /// Who owns such a failure: `program`, `data`, `environment`, `framework`, `hardware`, `network`, `operator` or `unknown`.
+    /// Who owns such a failure: `program`, `data`, `environment`, `framework`, `hardware`, `network`, `operator` or
+    /// `unknown`.
     pub domain: String,
     /// Whether it is worth a second try.
     pub retry: Retry,

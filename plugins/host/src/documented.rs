@@ -10,7 +10,8 @@ use whycrash_catalog::{Catalog, Cause, Folder};
 use crate::sandbox::Knowledge;
 use crate::version;
 
-/// The documented causes without those that plugins bring: what plugins are told of, and what their claims are held against.
+/// The documented causes without those that plugins bring: what plugins are told of, and what their claims are held
+/// against.
 #[derive(Debug)]
 pub(crate) struct Documented {
     pub(crate) catalog: Arc<Catalog>,

@@ -23,8 +23,9 @@ pub(crate) fn components(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The bytes of a regular file of at most `most` bytes. Nothing else is opened: a FIFO would wait for a writer, a device may do
-/// something, and neither ends. One byte more than `most` comes of a larger file, so that its size can be refused in words.
+/// The bytes of a regular file of at most `most` bytes. Nothing else is opened: a FIFO would wait for a writer, a
+/// device may do something, and neither ends. One byte more than `most` comes of a larger file, so that its size can be
+/// refused in words.
 pub(crate) fn read_regular(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     regular(&fs::metadata(path)?)?;
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;

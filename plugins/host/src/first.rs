@@ -1,6 +1,6 @@
 //! Of a distributed job: which rank failed first, said with the findings that are about it.
 
-use whycrash_evidence::model::{Event, Place, What};
+use whycrash_evidence::model::{Event, EventPayload, Place};
 
 use crate::case::Case;
 use crate::diagnosis::{Citation, Claim};
@@ -33,7 +33,7 @@ pub(crate) fn name(case: &Case, findings: &mut [Claim]) {
 }
 
 fn in_words(event: &Event) -> Option<String> {
-    let What::ProcessExit(exit) = &event.what else {
+    let EventPayload::ProcessExit(exit) = &event.what else {
         return None;
     };
     let rank = exit.rank.filter(|_| exit.first && event.primary)?;

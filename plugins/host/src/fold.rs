@@ -14,8 +14,8 @@ const SURE: f64 = 0.5;
 
 /// The findings that are left, in their order, and the events that are consequences of one of them.
 ///
-/// What a finding leads to, by its page, is folded under it: a finding that rests on such events alone goes. A family goes
-/// where a member of it stands, and a last resort where anything else does.
+/// What a finding leads to, by its page, is folded under it: a finding that rests on such events alone goes. A family
+/// goes where a member of it stands, and a last resort where anything else does.
 pub(crate) fn fold(case: &Case, catalog: &Catalog, mut findings: Vec<Claim>) -> (Vec<Claim>, Vec<Echo>) {
     let mut echoes = BTreeMap::new();
     let mut place = 0;
@@ -106,7 +106,7 @@ mod tests {
 
     use whycrash_catalog::{Catalog, Cause, Consequence};
     use whycrash_evidence::Evidence;
-    use whycrash_evidence::model::{Event, Place, What, Xid};
+    use whycrash_evidence::model::{Event, EventPayload, Place, Xid};
     use whycrash_reading::Report;
 
     use super::fold;
@@ -146,7 +146,7 @@ mod tests {
             event: number,
             text: (*text).to_owned(),
             artifact: "a.log".to_owned(),
-            ..Event::new(What::Xid(Xid::default()))
+            ..Event::new(EventPayload::Xid(Xid::default()))
         };
         let evidence = Evidence {
             timeline: texts.iter().enumerate().map(event).collect(),

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnosis::{Outcome, PluginRun};
 
-/// How a plugin's runs went since this program started. Shared by all diagnoses, and kept when plugins are loaded again from
-/// the same bytes.
+/// How a plugin's runs went since this program started. Shared by all diagnoses, and kept when plugins are loaded again
+/// from the same bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Health(Mutex<History>);
 

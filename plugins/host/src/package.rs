@@ -1,8 +1,8 @@
 //! Plugin packages: a component, and the pages of causes of its own.
 //!
-//! A package is a zip file with `plugin.toml` (`name = "…"`), `plugin.wasm`, and `causes/ID.md` for each cause that it brings. Nothing
-//! of it is ever written to disk: each file is asked for by its exact name and read up to a bound, so that what else
-//! is in there, and under which names, does not matter.
+//! A package is a zip file with `plugin.toml` (`name = "…"`), `plugin.wasm`, and `causes/ID.md` for each cause that it
+//! brings. Nothing of it is ever written to disk: each file is asked for by its exact name and read up to a bound, so
+//! that what else is in there, and under which names, does not matter.
 
 use std::collections::BTreeSet;
 use std::io::{Cursor, Read as _};

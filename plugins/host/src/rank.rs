@@ -49,8 +49,8 @@ fn absorb(better: &mut Claim, other: Claim) {
     }
 }
 
-/// How near to the failure itself the best of a finding's citations is: the state of the machine, then what was printed about
-/// it, then circumstances.
+/// How near to the failure itself the best of a finding's citations is: the state of the machine, then what was printed
+/// about it, then circumstances.
 fn directness(case: &Case, finding: &Claim) -> u8 {
     let kind = |name: &str| case.report.artifact(name).map(|artifact| artifact.kind);
     let direct = |kind| match kind {

@@ -117,8 +117,8 @@ impl Installed {
 
 /// All installed plugins by name.
 ///
-/// The built-in ones are there at once. Those of the folders may have to be compiled, which can take minutes, so a thread
-/// loads them; whoever diagnoses waits for it, and nobody else.
+/// The built-in ones are there at once. Those of the folders may have to be compiled, which can take minutes, so a
+/// thread loads them; whoever diagnoses waits for it, and nobody else.
 #[derive(Debug)]
 pub(crate) struct Registry {
     built_in: Vec<Arc<Installed>>,

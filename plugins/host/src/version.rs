@@ -7,8 +7,8 @@ use whycrash_catalog::Catalog;
 use crate::calibration;
 use crate::registry::Installed;
 
-/// Which plugins and which knowledge a diagnosis was made with. Two diagnoses of the same evidence whose versions are the
-/// same are the same.
+/// Which plugins and which knowledge a diagnosis was made with. Two diagnoses of the same evidence whose versions are
+/// the same are the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Version {

@@ -1,4 +1,5 @@
-//! The evidence's JSON members as Rust types. All are read tolerantly: what is absent is the default, what is new is ignored.
+//! The evidence's JSON members as Rust types. All are read tolerantly: what is absent is the default, what is new is
+//! ignored.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -37,8 +38,8 @@ pub struct Crash {
     pub process: Option<String>,
     /// Last words, such as glibc's abort message.
     pub message: Option<String>,
-    /// Where in a dump the message was found, such as `__abort_msg of libc.so.6` or `exception in memory`; absent for one
-    /// from a log.
+    /// Where in a dump the message was found, such as `__abort_msg of libc.so.6` or `exception in memory`; absent for
+    /// one from a log.
     pub message_source: Option<String>,
     /// The artifact that says so.
     pub artifact: String,

@@ -40,8 +40,8 @@ impl Finding {
         self
     }
 
-    /// A place that proves it. One that says nothing, such as a frame of which only the address is known, proves nothing and is
-    /// left out.
+    /// A place that proves it. One that says nothing, such as a frame of which only the address is known, proves
+    /// nothing and is left out.
     #[must_use]
     pub fn cite(mut self, citation: Citation) -> Self {
         if !citation.quote.is_empty() && !self.0.citations.contains(&citation) {

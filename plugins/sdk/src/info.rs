@@ -7,8 +7,8 @@ use crate::bindings::whycrash::plugin::types;
 #[derive(Clone, Debug)]
 pub struct Info(types::PluginInfo);
 
-/// The evidence a plugin needs. A kind is `crash`, `threads`, `memory-snapshots`, `collectives`, `gpu-cores`, `events`, `context`,
-/// `text`, or `event:` and the kind of an event, such as `event:cuda-oom`.
+/// The evidence a plugin needs. A kind is `crash`, `threads`, `memory-snapshots`, `collectives`, `gpu-cores`, `events`,
+/// `context`, `text`, or `event:` and the kind of an event, such as `event:cuda-oom`.
 #[derive(Clone, Debug)]
 pub struct Needs(types::Needs);
 

@@ -1,7 +1,8 @@
 //! Everything a diagnosis plugin in Rust needs.
 //!
-//! A plugin is a pure function of a report: it reads evidence, and names the documented causes that explain it, each with the
-//! places that prove it. The host checks those places, so a plugin quotes what it read and never what it expects.
+//! A plugin is a pure function of a report: it reads evidence, and names the documented causes that explain it, each
+//! with the places that prove it. The host checks those places, so a plugin quotes what it read and never what it
+//! expects.
 //!
 //! ```
 //! use whycrash_plugin::{Diagnosis, Finding, Info, Needs, Plugin, Report, cite};
@@ -28,11 +29,11 @@
 //! # fn main() {}
 //! ```
 //!
-//! Where it is not compiled to WebAssembly, [`Report`] is one that tests make of a case (`Report::of_case`), so that plain
-//! `cargo test` can call [`Plugin::diagnose`]; [`Diagnosis::findings`] is what it found.
+//! Where it is not compiled to WebAssembly, [`Report`] is one that tests make of a case (`Report::of_case`), so that
+//! plain `cargo test` can call [`Plugin::diagnose`]; [`Diagnosis::findings`] is what it found.
 //!
-//! Build it as a `cdylib` for `wasm32-unknown-unknown` with `wasm-component-ld` as the linker; the result is a component. A panic
-//! is a failed run, and what it said is in the run's log.
+//! Build it as a `cdylib` for `wasm32-unknown-unknown` with `wasm-component-ld` as the linker; the result is a
+//! component. A panic is a failed run, and what it said is in the run's log.
 
 // The generated code names its runtime by a path that must be right here and in a plugin's crate alike.
 extern crate self as whycrash_plugin;
@@ -70,8 +71,8 @@ pub fn cut(text: &str, bytes: usize) -> &str {
     &text[..end.unwrap_or_default()]
 }
 
-/// The signs that the documented causes' pages carry for machines, one JSON object each: `{"cause": "…", "table": {…}}`. In
-/// tests of a plugin there are none.
+/// The signs that the documented causes' pages carry for machines, one JSON object each: `{"cause": "…", "table":
+/// {…}}`. In tests of a plugin there are none.
 pub fn recognise_tables() -> Vec<String> {
     if cfg!(target_family = "wasm") {
         bindings::recognise_tables()
@@ -95,8 +96,8 @@ pub trait Plugin {
     /// What it is, which causes it can name and what evidence it needs.
     fn about() -> Info;
 
-    /// Which causes explain the report. The error says why no diagnosis was possible; it makes the run a failed one, so a report
-    /// that the plugin has nothing to say about is [`Diagnosis::nothing`] instead.
+    /// Which causes explain the report. The error says why no diagnosis was possible; it makes the run a failed one, so
+    /// a report that the plugin has nothing to say about is [`Diagnosis::nothing`] instead.
     fn diagnose(report: &Report) -> Result<Diagnosis, String>;
 }
 

@@ -1,8 +1,9 @@
 //! A report for tests: what a plugin is given when it is no component, so that plain `cargo test` can call it.
 //!
-//! It is made of a case's folder, as `whycrash plugin test` takes it: files of text are its lines, and `evidence.json`, where
-//! there is one, the evidence. `whycrash inspect --format json FOLDER > FOLDER/evidence.json` writes that. Nothing is bounded
-//! and nothing is checked here: whether citations hold, and what a run costs, `whycrash plugin test` says.
+//! It is made of a case's folder, as `whycrash plugin test` takes it: files of text are its lines, and `evidence.json`,
+//! where there is one, the evidence. `whycrash inspect --format json FOLDER > FOLDER/evidence.json` writes that.
+//! Nothing is bounded and nothing is checked here: whether citations hold, and what a run costs, `whycrash plugin test`
+//! says.
 
 use std::fs;
 use std::io;
@@ -75,7 +76,9 @@ impl Report {
             Value::Array(list) => list.get(name.parse::<usize>().ok()?).cloned(),
             other => other.get(name).cloned(),
         };
-        let found = path.split('.').try_fold(self.evidence.clone(), |value, name| step(&value, name));
+        let found = path
+            .split('.')
+            .try_fold(self.evidence.clone(), |value, name| step(&value, name));
         found.filter(|value| !value.is_null()).map(|value| value.to_string())
     }
 
@@ -96,7 +99,10 @@ impl Report {
     }
 
     fn numbered<'a>(&'a self, artifact: Option<&'a str>) -> impl Iterator<Item = Line> + 'a {
-        let wanted = self.texts.iter().filter(move |(name, _)| artifact.is_none_or(|wanted| wanted == name));
+        let wanted = self
+            .texts
+            .iter()
+            .filter(move |(name, _)| artifact.is_none_or(|wanted| wanted == name));
         wanted.flat_map(|(name, lines)| {
             lines.iter().zip(1..).map(|(text, number)| Line {
                 artifact: name.clone(),
@@ -118,7 +124,9 @@ impl Report {
             frames: list(value, "frames").len() as u32,
             omitted: value["frames_omitted"].as_u64().unwrap_or_default(),
         };
-        page(list(&self.evidence, "threads"), first, count).map(thread).collect()
+        page(list(&self.evidence, "threads"), first, count)
+            .map(thread)
+            .collect()
     }
 
     /// Frames of the thread at this position, innermost first.
@@ -135,7 +143,9 @@ impl Report {
             signal: value["signal"] == true,
         };
         let threads = list(&self.evidence, "threads");
-        let frames = threads.get(thread as usize).map_or(&[][..], |thread| list(thread, "frames"));
+        let frames = threads
+            .get(thread as usize)
+            .map_or(&[][..], |thread| list(thread, "frames"));
         page(frames, first, count).map(frame).collect()
     }
 
@@ -161,7 +171,10 @@ impl Report {
 
     /// One JSON object for each device of each memory snapshot.
     pub fn memory_snapshots(&self) -> Vec<String> {
-        list(&self.evidence, "memory_snapshots").iter().map(Value::to_string).collect()
+        list(&self.evidence, "memory_snapshots")
+            .iter()
+            .map(Value::to_string)
+            .collect()
     }
 
     /// What did not match across ranks.

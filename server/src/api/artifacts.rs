@@ -59,8 +59,8 @@ pub async fn download(
     Ok(response.body(SizedStream::new(length, bytes)))
 }
 
-/// What a download would give, without the bytes; and how many of them are here (`Upload-Offset`) of how many there will
-/// be (`Upload-Length`), 204 while some are missing.
+/// What a download would give, without the bytes; and how many of them are here (`Upload-Offset`) of how many there
+/// will be (`Upload-Length`), 204 while some are missing.
 #[utoipa::path(head, path = "/api/v1/reports/{id}/artifacts/{name}", tag = "ingest",
     params(("id" = String, Path), ("name" = String, Path)),
     responses((status = 200, description = "it is here; its size, tag and name in the headers"),

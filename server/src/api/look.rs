@@ -15,8 +15,8 @@ use crate::store::ReportRecord;
 
 /// What is known about the report: from its diagnosis, or from a quick look at what is here if that is small.
 ///
-/// Nothing depends on it: whatever takes too long, fails, or finds another look going on or other reports waiting is left to
-/// the workers.
+/// Nothing depends on it: whatever takes too long, fails, or finds another look going on or other reports waiting is
+/// left to the workers.
 pub async fn findings(services: &Data<Services>, report: &ReportRecord) -> Vec<Finding> {
     if let Ok(Some(record)) = services.stores.outcomes.diagnosis(&report.id, None).await {
         let claims = conclusion(&record).unwrap_or_default().findings;
@@ -41,8 +41,8 @@ async fn others_wait(services: &Data<Services>) -> bool {
     services.stores.jobs.has_waiting(2).await.unwrap_or(true)
 }
 
-/// Diagnoses what is here with the built-in plugins (no other may make a sender wait), on a thread that gives way to those
-/// that answer. The look goes on when nobody waits for it any more, and no other starts until it ends.
+/// Diagnoses what is here with the built-in plugins (no other may make a sender wait), on a thread that gives way to
+/// those that answer. The look goes on when nobody waits for it any more, and no other starts until it ends.
 async fn look(services: &Data<Services>, report: &ReportRecord) -> Option<Vec<Finding>> {
     let permit = Arc::clone(&services.provisional).try_acquire_owned().ok()?;
     let mut input = Input {

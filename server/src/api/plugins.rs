@@ -43,8 +43,9 @@ pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<
     }))
 }
 
-/// Publishes a plugin: a package, or a component alone. It takes the place of the one of its name that was published before,
-/// and reports that come from then on are given to it. Needs the scope `admin`: what it says is shown to everybody.
+/// Publishes a plugin: a package, or a component alone. It takes the place of the one of its name that was published
+/// before, and reports that come from then on are given to it. Needs the scope `admin`: what it says is shown to
+/// everybody.
 #[utoipa::path(post, path = "/api/v1/plugins", tag = "plugins",
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, body = Object), (status = "default", body = super::problem::Problem)))]
@@ -80,7 +81,8 @@ pub async fn remove(_: Allowed<Admin>, services: Data<Services>, path: Path<Stri
     Ok(Json(Removed { name }))
 }
 
-/// Keeps a published plugin from taking part, until it is enabled. What it found stays until reports are diagnosed again.
+/// Keeps a published plugin from taking part, until it is enabled. What it found stays until reports are diagnosed
+/// again.
 #[utoipa::path(post, path = "/api/v1/plugins/{name}/disable", tag = "plugins", params(("name" = String, Path)),
     responses((status = 200, body = Object), (status = "default", body = super::problem::Problem)))]
 pub async fn disable(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {

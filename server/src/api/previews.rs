@@ -105,8 +105,8 @@ pub struct BeginQuery {
     pub page: Option<String>,
 }
 
-/// Begins a preview of the plugin (a package, or a component alone) or page in the body: each report is diagnosed with it
-/// from its stored evidence, and nothing changes. Needs the scope `admin`, as publishing does.
+/// Begins a preview of the plugin (a package, or a component alone) or page in the body: each report is diagnosed with
+/// it from its stored evidence, and nothing changes. Needs the scope `admin`, as publishing does.
 #[utoipa::path(post, path = "/api/v1/previews", tag = "plugins", params(BeginQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 202, body = Preview), (status = "default", body = super::problem::Problem)))]

@@ -178,10 +178,11 @@ impl Progress {
     }
 }
 
-/// The report document, the same as `whycrash diagnose --format json` prints, with `state` (`uploading`,
-/// `processing`, `done`, `failed`), `received`, `time`, after a failure `failure`, and in `expired` the names of
-/// artifacts whose bytes are kept no longer. Lists of the evidence that are long have their first entries only, and in
-/// `parts` how many there are: `…/threads` and its like have the rest. Without findings until it is `done`. 304 while it is what `If-None-Match` names.
+/// The report document, the same as `whycrash diagnose --format json` prints, with `state` (`uploading`, `processing`,
+/// `done`, `failed`), `received`, `time`, after a failure `failure`, and in `expired` the names of artifacts whose
+/// bytes are kept no longer. Lists of the evidence that are long have their first entries only, and in `parts` how many
+/// there are: `…/threads` and its like have the rest. Without findings until it is `done`. 304 while it is what
+/// `If-None-Match` names.
 #[utoipa::path(get, path = "/api/v1/reports/{id}", tag = "reports", params(("id" = String, Path), ShowQuery),
     responses((status = 200, body = Object), (status = 304), (status = "default", body = super::problem::Problem)))]
 pub async fn show(

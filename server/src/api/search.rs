@@ -24,7 +24,8 @@ const MAX_OFFSET: usize = 10_000;
 pub struct SearchQuery {
     /// Words, `"phrases"`, `field:value`, `-not`, `prefix*`. Fields: cause, signal, exception, host, job, rank, gpu,
     /// driver, torch, kind, plugin, signature. A value is also found by its first or last parts between dots, and by
-    /// its words: `host:node-1` of `node-1.cluster`, `torch:2.11` of `2.11.0`, `gpu:H100`. Everything matches when absent.
+    /// its words: `host:node-1` of `node-1.cluster`, `torch:2.11` of `2.11.0`, `gpu:H100`. Everything matches when
+    /// absent.
     #[serde(default)]
     pub q: String,
     /// Results at most, 20 if absent, at most 200.

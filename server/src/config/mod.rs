@@ -142,8 +142,8 @@ pub struct Retention {
     pub reports_days: u32,
     /// Days that artifacts of a kind are kept; their documents stay.
     pub artifacts_days: HashMap<ArtifactKind, u32>,
-    /// Days that uploaded symbols are kept, counted from when they were sent last; stacks that were named with them keep
-    /// their names.
+    /// Days that uploaded symbols are kept, counted from when they were sent last; stacks that were named with them
+    /// keep their names.
     pub symbols_days: u32,
     /// Days that an upload may stand still before what came of it is removed.
     pub unfinished_days: u32,
@@ -154,8 +154,8 @@ pub struct Retention {
     pub every_seconds: u64,
 }
 
-/// What one run of one plugin may use. A plugin that carries an interpreter has a hundred times the fuel and six times the
-/// time.
+/// What one run of one plugin may use. A plugin that carries an interpreter has a hundred times the fuel and six times
+/// the time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PluginLimits {

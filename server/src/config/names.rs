@@ -1,5 +1,5 @@
-//! Names that the server goes by, held to their form at the start: a wrong one would show only in links that lead nowhere,
-//! or in people who are turned away.
+//! Names that the server goes by, held to their form at the start: a wrong one would show only in links that lead
+//! nowhere, or in people who are turned away.
 
 use actix_web::http::Uri;
 use anyhow::ensure;

@@ -1,8 +1,8 @@
 //! Bytes that no report refers to.
 //!
-//! Somebody may be about to refer to them: a client declares an artifact whose bytes are here, and its report is added a
-//! moment later. Who counts on a blob claims it first, and a blob is collected only if nobody has claimed it for longer
-//! than any upload takes; whether it was, is looked at and acted on in one step of the store.
+//! Somebody may be about to refer to them: a client declares an artifact whose bytes are here, and its report is added
+//! a moment later. Who counts on a blob claims it first, and a blob is collected only if nobody has claimed it for
+//! longer than any upload takes; whether it was, is looked at and acted on in one step of the store.
 
 use jiff::Timestamp;
 

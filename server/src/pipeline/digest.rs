@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use whycrash_catalog::Catalog;
-use whycrash_evidence::model::{Evidence, What};
+use whycrash_evidence::model::{EventPayload, Evidence};
 use whycrash_plugin_host::{Diagnosis, Finding, ReportHead};
 
 use crate::search::{Field, IndexDocument, cut};
@@ -169,7 +169,9 @@ fn word(members: &Map<String, Value>, name: &str) -> Option<String> {
 
 fn exception(evidence: &Evidence) -> Option<String> {
     let python = evidence.timeline.iter().rev().find_map(|event| match &event.what {
-        What::PythonException(exception) if !exception.exception.is_empty() => Some(exception.exception.clone()),
+        EventPayload::PythonException(exception) if !exception.exception.is_empty() => {
+            Some(exception.exception.clone())
+        }
         _ => None,
     });
     python.or_else(|| evidence.gpu_cores.iter().find_map(|core| core.exception.clone()))

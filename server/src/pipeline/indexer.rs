@@ -1,9 +1,9 @@
 //! Keeps the index in step with what was found.
 //!
 //! The index follows the [`Outbox`](crate::store::Outbox) and may lag behind it. An entry is made from the stored
-//! evidence and diagnosis, without an artifact and without diagnosing again, and taken out of the outbox once the index has it. The
-//! indexer is also the one that looks after the index: where it is damaged or gone, a new one is built beside it from
-//! everything that is stored, and put in its place.
+//! evidence and diagnosis, without an artifact and without diagnosing again, and taken out of the outbox once the index
+//! has it. The indexer is also the one that looks after the index: where it is damaged or gone, a new one is built
+//! beside it from everything that is stored, and put in its place.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +23,8 @@ use super::{BATCH, Diagnose, Stores, digest, evidence, text};
 use crate::search::{Change, IndexDocument};
 use crate::store::{ReportRecord, Result, StoreError, Waiting};
 
-/// How long it waits for others to come after it has taken over a few: a commit costs as much for one as for hundreds, and
-/// each makes every search look anew.
+/// How long it waits for others to come after it has taken over a few: a commit costs as much for one as for hundreds,
+/// and each makes every search look anew.
 const GATHER: Duration = Duration::from_millis(200);
 /// How long it waits without being woken.
 const POLL: Duration = Duration::from_secs(1);

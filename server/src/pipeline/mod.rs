@@ -1,9 +1,9 @@
 //! From complete reports to diagnoses that can be searched.
 //!
 //! Workers are threads of their own: reading a core of tens of GB never slows the HTTP runtime. Everything a worker
-//! does can be done again with the same outcome, and becomes true in one step with the end of its job. So a job that was
-//! cut off at any point simply runs again, and what a worker finds that lost its lease changes nothing. The [`indexer`]
-//! follows with the index.
+//! does can be done again with the same outcome, and becomes true in one step with the end of its job. So a job that
+//! was cut off at any point simply runs again, and what a worker finds that lost its lease changes nothing. The
+//! [`indexer`] follows with the index.
 
 pub mod arrivals;
 pub mod digest;
@@ -166,8 +166,8 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Starts the workers, and has what they wait for run on the threads of `background`. They wait for `wake`, and look
-    /// for jobs once in a while without it.
+    /// Starts the workers, and has what they wait for run on the threads of `background`. They wait for `wake`, and
+    /// look for jobs once in a while without it.
     pub fn start(
         stores: &Stores,
         reader: &Arc<dyn ReadReports>,

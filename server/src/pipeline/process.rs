@@ -91,8 +91,9 @@ impl Processor {
         let usable = |stored: &StoredEvidence| expired || stored.reader == READER_VERSION;
         if let Some(stored) = stored.filter(|stored| (expired || job.work == Work::Diagnose) && usable(stored)) {
             match self.from_evidence(&report, stored) {
-                Err(Trouble::Evidence(error)) if !expired => {
-                    tracing::warn!(report = %report.id, %error, "the artifacts are read again");
+                // What a plugin can not read may be damaged: it would wait for that for ever.
+                Err(trouble @ (Trouble::Evidence(_) | Trouble::Plugins { .. })) if !expired => {
+                    tracing::warn!(report = %report.id, reason = %trouble, "the artifacts are read again");
                 }
                 outcome => return outcome.map(Some),
             }

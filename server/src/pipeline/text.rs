@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 use whycrash_catalog::Catalog;
 use whycrash_evidence::ArtifactKind;
-use whycrash_evidence::model::{AllocationCluster, CollectiveVerdict, Evidence, GpuCore, MemorySnapshot, What};
+use whycrash_evidence::model::{AllocationCluster, CollectiveVerdict, EventPayload, Evidence, GpuCore, MemorySnapshot};
 use whycrash_plugin_host::Report;
 use whycrash_reading::Text as Lines;
 
@@ -130,7 +130,7 @@ impl Text {
         verdicts.for_each(|verdict| self.add_verdict(verdict));
         for event in &evidence.timeline {
             self.add(&event.text);
-            if let What::PythonException(exception) = &event.what {
+            if let EventPayload::PythonException(exception) = &event.what {
                 self.add(&exception.message);
             }
         }

@@ -1,9 +1,9 @@
 //! Trying a plugin or a page on stored reports before it is installed.
 //!
 //! A preview ([`crate::store::Previews`]) goes through its reports one by one, on threads of low priority, and says of
-//! each what would be concluded from its stored evidence with what is tried. Everything about it is kept, so that it goes on
-//! where it was when the server is started again. Applying one publishes what was tried and makes what was seen true;
-//! undoing that puts back both.
+//! each what would be concluded from its stored evidence with what is tried. Everything about it is kept, so that it
+//! goes on where it was when the server is started again. Applying one publishes what was tried and makes what was seen
+//! true; undoing that puts back both.
 
 mod look;
 mod runner;
@@ -87,8 +87,8 @@ impl Tried {
     }
 }
 
-/// Begins a preview of the plugin in these bytes, or of a page where they come from a file of this name, over the results of
-/// a search or over all reports.
+/// Begins a preview of the plugin in these bytes, or of a page where they come from a file of this name, over the
+/// results of a search or over all reports.
 pub async fn begin(
     services: &Services,
     bytes: Vec<u8>,
@@ -198,8 +198,8 @@ pub async fn undo(services: &Arc<Services>, number: u64) -> Result<u64> {
     undone.ok_or_else(|| is_not(&record, "applied any more"))
 }
 
-/// Reports that came or changed meanwhile, and those in which only the list of plugins changes, are diagnosed one after the
-/// other.
+/// Reports that came or changed meanwhile, and those in which only the list of plugins changes, are diagnosed one after
+/// the other.
 async fn follow_up(services: &Services, record: &PreviewRecord) -> Result<()> {
     services.indexer.wake.notify_one();
     if record.of.query.is_none() {

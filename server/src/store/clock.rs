@@ -10,8 +10,8 @@ pub trait Clock: Send + Sync + std::fmt::Debug {
     fn now(&self) -> Timestamp;
 }
 
-/// The wall clock as it stood at the start, and what has passed since. Somebody who sets the wall clock ends no lease with
-/// it, and keeps nobody waiting for a time that has been.
+/// The wall clock as it stood at the start, and what has passed since. Somebody who sets the wall clock ends no lease
+/// with it, and keeps nobody waiting for a time that has been.
 #[derive(Debug)]
 pub struct SteadyClock {
     start: Timestamp,

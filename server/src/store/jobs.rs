@@ -87,19 +87,20 @@ pub struct JobCounts {
 #[async_trait]
 pub trait Jobs: Send + Sync + std::fmt::Debug {
     /// Adds a job to read the report unless it has one that is waiting or running; one that failed before starts again
-    /// from its first attempt, and one to diagnose it becomes one to read it. With `limit` of these waiting already the answer is [`super::StoreError::QueueFull`].
+    /// from its first attempt, and one to diagnose it becomes one to read it. With `limit` of these waiting already the
+    /// answer is [`super::StoreError::QueueFull`].
     async fn enqueue(&self, report: &ReportId, limit: u64) -> Result<()>;
 
-    /// Adds a report whose artifacts are all here, with its job, in one step; false if the report was there already. Of one
-    /// that was, the artifacts are noted as being here, and it is queued unless it is read or being read; see
+    /// Adds a report whose artifacts are all here, with its job, in one step; false if the report was there already. Of
+    /// one that was, the artifacts are noted as being here, and it is queued unless it is read or being read; see
     /// [`Self::enqueue`] for `limit`.
     async fn submit(&self, report: &NewReport, limit: u64) -> Result<bool>;
 
     /// Whether at least so many jobs to read a report wait.
     async fn has_waiting(&self, count: u64) -> Result<bool>;
 
-    /// Takes the oldest job of the lane that waits, or whose lease has run out; none if there is no such job. What is to be read goes
-    /// before what is only to be diagnosed anew.
+    /// Takes the oldest job of the lane that waits, or whose lease has run out; none if there is no such job. What is
+    /// to be read goes before what is only to be diagnosed anew.
     async fn take(&self, lease: &Lease) -> Result<Option<Job>>;
 
     /// Extends the lease on a job that is still held.
@@ -108,16 +109,16 @@ pub trait Jobs: Send + Sync + std::fmt::Debug {
     /// Removes a job that is done. Fails with [`super::StoreError::LeaseLost`] if another holds it by now.
     async fn finish(&self, job: &Job) -> Result<()>;
 
-    /// Puts a job back that went wrong, to be taken again after `retry`; without it the job is given up, and its report is
-    /// [`Failed`](super::ReportState::Failed).
+    /// Puts a job back that went wrong, to be taken again after `retry`; without it the job is given up, and its report
+    /// is [`Failed`](super::ReportState::Failed).
     async fn fail(&self, job: &Job, reason: &str, retry: Option<Duration>) -> Result<()>;
 
     /// Puts a job back to the end of the queue whose report killed the process that read it. The `most`th death gives
     /// the job up, and its report is in [`Quarantine`](super::ReportState::Quarantined).
     async fn died(&self, job: &Job, reason: &str, most: u32) -> Result<()>;
 
-    /// Puts a job back that could not be done now, through no fault of its own: taken again after `retry`, and this time
-    /// counts as no attempt.
+    /// Puts a job back that could not be done now, through no fault of its own: taken again after `retry`, and this
+    /// time counts as no attempt.
     async fn postpone(&self, job: &Job, reason: &str, retry: Duration) -> Result<()>;
 
     /// Adds a job for each of these reports as [`Self::enqueue`] without a limit does; one to diagnose a report only

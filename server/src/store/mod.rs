@@ -1,9 +1,10 @@
 //! Where things are kept, behind traits so that a fleet can keep them elsewhere.
 //!
 //! [`Records`] (reports), [`Jobs`] (what is still to be done) and [`Blobs`] (artifacts by content) are the truth;
-//! everything else is derived from them. [`Outcomes`] are what workers found: evidence and diagnoses. [`Previews`] say what would be found with other plugins. [`Outbox`] says what the index has still to take
-//! over, [`Upkeep`] what has grown old. [`sqlite`] and [`files`] are the implementations of the single binary. What
-//! every implementation must do is written down as a conformance suite in the tests.
+//! everything else is derived from them. [`Outcomes`] are what workers found: evidence and diagnoses. [`Previews`] say
+//! what would be found with other plugins. [`Outbox`] says what the index has still to take over, [`Upkeep`] what has
+//! grown old. [`sqlite`] and [`files`] are the implementations of the single binary. What every implementation must do
+//! is written down as a conformance suite in the tests.
 
 mod blobs;
 mod clock;

@@ -1,8 +1,8 @@
 //! What workers found: the evidence of a report, and the diagnoses that were made of it.
 //!
-//! Evidence is immutable: it is replaced as a whole when artifacts are read anew. A diagnosis is a version: earlier ones
-//! stay, so that two can be compared. Both become true together with everything that follows from them, in one step
-//! that only the holder of the job's lease can take.
+//! Evidence is immutable: it is replaced as a whole when artifacts are read anew. A diagnosis is a version: earlier
+//! ones stay, so that two can be compared. Both become true together with everything that follows from them, in one
+//! step that only the holder of the job's lease can take.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -87,9 +87,9 @@ pub struct DiagnosisRecord {
 /// Evidence and diagnoses, durable.
 #[async_trait]
 pub trait Outcomes: Send + Sync + std::fmt::Debug {
-    /// Makes what a worker found true, all of it or nothing: evidence, a new version of the diagnosis unless it says the
-    /// same as the last, what lists and groups show, the report's state, the note in the
-    /// [`Outbox`](super::Outbox), and the end of the job. Versions beyond the last `keep` are forgotten. Fails with
+    /// Makes what a worker found true, all of it or nothing: evidence, a new version of the diagnosis unless it says
+    /// the same as the last, what lists and groups show, the report's state, the note in the [`Outbox`](super::Outbox),
+    /// and the end of the job. Versions beyond the last `keep` are forgotten. Fails with
     /// [`super::StoreError::LeaseLost`], and changes nothing, if the job is another's by now or gone.
     async fn commit(&self, job: &Job, outcome: &Outcome, keep: u32) -> Result<()>;
 

@@ -1,9 +1,9 @@
 //! Previews: what a plugin or a page that is not installed would make of stored reports.
 //!
-//! A preview has an entry for every report in its scope. Each is looked at once and then holds nothing (the same would be
-//! concluded), or a *proposal*: the diagnosis that there would be instead. Applying a preview makes all proposals true in one
-//! step, and undoing it brings back, in one step, what there was. Neither touches a report of which something else has
-//! become true meanwhile.
+//! A preview has an entry for every report in its scope. Each is looked at once and then holds nothing (the same would
+//! be concluded), or a *proposal*: the diagnosis that there would be instead. Applying a preview makes all proposals
+//! true in one step, and undoing it brings back, in one step, what there was. Neither touches a report of which
+//! something else has become true meanwhile.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -214,7 +214,8 @@ pub trait Previews: Send + Sync + std::fmt::Debug {
     /// How many reports change in which way, most first.
     async fn changes(&self, number: u64) -> Result<Vec<ChangeCount>>;
 
-    /// Reports that change, or those that change in this way, in the order of their ids; with how many there are in all.
+    /// Reports that change, or those that change in this way, in the order of their ids; with how many there are in
+    /// all.
     async fn changed(&self, number: u64, way: Option<(Change, &str)>, page: Page) -> Result<(u64, Vec<Summary>)>;
 
     /// What is concluded of a report without and with what is tried; none if that is the same, or the report is not in
@@ -226,7 +227,7 @@ pub trait Previews: Send + Sync + std::fmt::Debug {
     /// many changed; none if the preview is not ready.
     async fn apply_preview(&self, number: u64, replaced: Option<&(String, String)>) -> Result<Option<u64>>;
 
-    /// The other way round, of a preview that was applied: what was concluded before becomes true again, as a new version,
-    /// where nothing else has become true since.
+    /// The other way round, of a preview that was applied: what was concluded before becomes true again, as a new
+    /// version, where nothing else has become true since.
     async fn undo_preview(&self, number: u64) -> Result<Option<u64>>;
 }

@@ -180,15 +180,15 @@ pub trait Records: Send + Sync + std::fmt::Debug {
     /// Moves an uploading, failed or quarantined report to [`ReportState::Processing`]; the states after that stay.
     async fn completed(&self, id: &ReportId) -> Result<()>;
 
-    /// Moves any complete report back to [`ReportState::Processing`], keeping what is known of it until that is replaced. A
-    /// report with expired artifacts stays as it is: read again, it would say less.
+    /// Moves any complete report back to [`ReportState::Processing`], keeping what is known of it until that is
+    /// replaced. A report with expired artifacts stays as it is: read again, it would say less.
     async fn reopen(&self, id: &ReportId) -> Result<()>;
 
     /// [`Self::reopen`] for many reports at once; how many were reopened.
     async fn reopen_all(&self, ids: &[ReportId]) -> Result<u64>;
 
-    /// Removes a report with everything that is known of it: evidence, diagnoses, its job, its artifacts' names, and through
-    /// the [`Outbox`](super::Outbox) its entry in the index. False if there is no such report.
+    /// Removes a report with everything that is known of it: evidence, diagnoses, its job, its artifacts' names, and
+    /// through the [`Outbox`](super::Outbox) its entry in the index. False if there is no such report.
     async fn delete(&self, id: &ReportId) -> Result<bool>;
 
     /// Reports by the time they came, newest first, with how many there are in all.

@@ -1,4 +1,5 @@
-//! The index may be damaged or gone at any time: reports come in and are processed all the same, and searches come back.
+//! The index may be damaged or gone at any time: reports come in and are processed all the same, and searches come
+//! back.
 
 use std::fs;
 use std::path::Path;

@@ -52,7 +52,7 @@ pub fn page(id: &str, title: &str, more: &str) -> String {
         "+++\nid = {id:?}\ntitle = {title:?}\nsummary = \"The job got no licence.\"\nseverity = \"fatal\"\ndomain = \
          \"environment\"\nretry = {{ advice = \"unknown\" }}\ntags = []\nsigns = [\"a line says so\"]\nreferences = \
          [\"https://example.com/\"]\n{more}\n[[fixes]]\nsummary = \"Ask the licence desk\"\nsteps = [\"Ask.\"]\n+++\n\n## \
-         What happens\n\nIt.\n"
+         EventPayload happens\n\nIt.\n"
     )
 }
 

@@ -36,7 +36,8 @@ fn limit(process: &Process, limit: &str) {
     assert!(set.success());
 }
 
-/// Reports are sent before and while the process is short of something. None may fail, and all must be found in the end.
+/// Reports are sent before and while the process is short of something. None may fail, and all must be found in the
+/// end.
 async fn nothing_fails(data: &Path, short: &str, enough: &str) {
     let client = Client::new();
     let mut command = Command::new("sh");

@@ -1,7 +1,8 @@
 //! Sudden ends at moments that nobody chose, again and again over one archive.
 //!
-//! After each of them, and once more after the last, the same must hold: whatever was acknowledged is there, is done, is
-//! found, and was diagnosed once. A worker that was stopped for longer than its lease must not have changed anything.
+//! After each of them, and once more after the last, the same must hold: whatever was acknowledged is there, is done,
+//! is found, and was diagnosed once. A worker that was stopped for longer than its lease must not have changed
+//! anything.
 
 use std::fs;
 use std::path::Path;

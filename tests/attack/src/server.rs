@@ -34,7 +34,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the binary over a data folder, with these settings beside its defaults (TOML), and waits until it listens.
+    /// Starts the binary over a data folder, with these settings beside its defaults (TOML), and waits until it
+    /// listens.
     pub fn start(binary: &Path, data: &Path, settings: &str) -> anyhow::Result<Self> {
         let config = data.with_extension("toml");
         fs::write(&config, settings)?;

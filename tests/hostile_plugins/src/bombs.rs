@@ -8,7 +8,8 @@ use crate::{Case, component};
 
 /// Bytes by what they are: a word and, for most, a number.
 ///
-/// - `random N`: N bytes without meaning; `half`: the first half of a good plugin; `native`: what looks like a compiled one;
+/// - `random N`: N bytes without meaning; `half`: the first half of a good plugin; `native`: what looks like a compiled
+///   one;
 /// - `big N`: a good plugin and N bytes of nothing;
 /// - `fan-out N`: components in components, each instantiated twice by the next, N deep;
 /// - `functions N`: a good plugin with N functions; `locals N`: with N functions of very many local variables;

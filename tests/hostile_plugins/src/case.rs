@@ -40,8 +40,8 @@ pub struct Case {
     pub component: Option<String>,
     /// Bytes that something else makes: see [`bombs::make`].
     pub bytes: Option<String>,
-    /// What stands in the folder instead of a file: `fifo`, `endless` (a link to /dev/zero), `sparse`, `folder`, `nowhere` (a
-    /// link that leads nowhere).
+    /// What stands in the folder instead of a file: `fifo`, `endless` (a link to /dev/zero), `sparse`, `folder`,
+    /// `nowhere` (a link that leads nowhere).
     pub file: Option<String>,
 }
 

@@ -96,8 +96,8 @@ fn module(case: &Case) -> String {
     )
 }
 
-/// The component with one more core module, and an instance of it, at its end (Component Model, binary format: sections 1
-/// and 2).
+/// The component with one more core module, and an instance of it, at its end (Component Model, binary format: sections
+/// 1 and 2).
 fn with_module(mut component: Vec<u8>, text: &String) -> anyhow::Result<Vec<u8>> {
     let module = wat::parse_str(text)?;
     let index = core_modules(&component)?;

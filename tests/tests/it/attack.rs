@@ -1,5 +1,5 @@
-//! The attacks of `make attack`, at a size that every change can afford. What they find wrong is a broken promise of the
-//! house; how much slower healthy requests become is only measured by `make attack`, where nothing else is running.
+//! The attacks of `make attack`, at a size that every change can afford. What they find wrong is a broken promise of
+//! the house; how much slower healthy requests become is only measured by `make attack`, where nothing else is running.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Jobs that make no progress: no output, and no process that uses its processor.
 //!
 //! A job that stands still for a few seconds is looked at once, which it does not notice, and what was seen is kept in
-//! memory: should it fail while it waits, the report can say who waited for whom. Where a time for it is set, a job that
-//! stands still for that long is looked at again, and gets a report of a hang while it hangs.
+//! memory: should it fail while it waits, the report can say who waited for whom. Where a time for it is set, a job
+//! that stands still for that long is looked at again, and gets a report of a hang while it hangs.
 
 mod look;
 mod looker;

@@ -36,8 +36,8 @@ impl Work {
         })
     }
 
-    /// Whether it has done anything to speak of since; a new one has. On a busy machine, what counts is the time in which
-    /// it had its turn.
+    /// Whether it has done anything to speak of since; a new one has. On a busy machine, what counts is the time in
+    /// which it had its turn.
     pub fn is_at_work(&self, before: Option<&Self>, elapsed: Duration) -> bool {
         before.is_none_or(|before| {
             let own = (elapsed.as_secs_f64() - (self.delayed - before.delayed)).max(0.0);

@@ -1,5 +1,5 @@
-//! `whycrash plugin preview`, `apply`, `undo` and `cancel`: a plugin on the reports that a server has, before anybody sees
-//! what it says.
+//! `whycrash plugin preview`, `apply`, `undo` and `cancel`: a plugin on the reports that a server has, before anybody
+//! sees what it says.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,10 +16,11 @@ use crate::output::{self, Bar, Clean};
 /// The pause between two looks at how far the server has come.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// Try the plugin in this folder, a package, a component or a cause's page on the reports of a server: what would change
+/// Try the plugin in this folder, a package, a component or a cause's page on the reports of a server: what would
+/// change
 ///
-/// Every report is diagnosed with it from its stored evidence, and nothing changes. It goes on when this command is ended;
-/// `--number` looks at it again. Needs a token with the scope `admin`.
+/// Every report is diagnosed with it from its stored evidence, and nothing changes. It goes on when this command is
+/// ended; `--number` looks at it again. Needs a token with the scope `admin`.
 #[derive(Debug, clap::Args)]
 pub struct PreviewArgs {
     /// The plugin's folder, a package (*.zip), a component (*.wasm) or a page of a cause (*.md)

@@ -1,5 +1,5 @@
-//! Ways to die, each bare and under `run`: status, output, files and processes must be the same, and the report must say
-//! how the job ended.
+//! Ways to die, each bare and under `run`: status, output, files and processes must be the same, and the report must
+//! say how the job ended.
 
 mod signals;
 mod streams;

@@ -1,7 +1,7 @@
 //! What NCCL's own view of its communicators tells: who is dead, who failed, and who did not move.
 //!
-//! Ranks start operations ahead of each other, so counts that differ at one moment prove nothing. At two moments they do: a
-//! rank that is behind and has not moved while time went by is what the others wait for.
+//! Ranks start operations ahead of each other, so counts that differ at one moment prove nothing. At two moments they
+//! do: a rank that is behind and has not moved while time went by is what the others wait for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -216,8 +216,8 @@ impl<'a> History<'a> {
         ranks.collect()
     }
 
-    /// Each rank that is behind in some operation, with the one in which it is most. A communicator that is being made or
-    /// torn down has ranks that are not in it yet or any more.
+    /// Each rank that is behind in some operation, with the one in which it is most. A communicator that is being made
+    /// or torn down has ranks that are not in it yet or any more.
     fn all_behind(&self) -> Vec<Behind<'a>> {
         let latest = self.latest;
         if latest.source != "ras" || latest.in_transition {

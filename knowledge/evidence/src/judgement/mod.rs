@@ -1,8 +1,8 @@
 //! What ranks did together, judged.
 //!
-//! A room above the readers: it knows no format and no artifact, only what readers have left in the evidence. So it does
-//! not matter whether the dumps of two ranks came in one report or in two, an hour apart: whoever has the evidence of both
-//! gives it here together.
+//! A room above the readers: it knows no format and no artifact, only what readers have left in the evidence. So it
+//! does not matter whether the dumps of two ranks came in one report or in two, an hour apart: whoever has the evidence
+//! of both gives it here together.
 
 mod communicators;
 mod recorders;

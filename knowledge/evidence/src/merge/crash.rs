@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::Evidence;
-use crate::model::{Crash, Event, Kernel, Thread, ThreadId, What};
+use crate::model::{Crash, Event, EventPayload, Kernel, Thread, ThreadId};
 
 /// Core or minidump, then faulthandler and the kernel's line, then the collector's exit, then other text. Where the
 /// collector saw which process failed first, only what may be of that one counts before the collector's own word.
@@ -15,7 +15,7 @@ pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Th
     let told = || {
         timeline
             .iter()
-            .filter(|event| event.primary || matches!(event.what, What::FatalPythonError(_)))
+            .filter(|event| event.primary || matches!(event.what, EventPayload::FatalPythonError(_)))
     };
     // An abort that only carries out what a watchdog decided is still how the process ended.
     let consequences = || {
@@ -60,7 +60,7 @@ struct First<'a> {
 impl<'a> First<'a> {
     fn of(timeline: &'a [Event]) -> Option<Self> {
         timeline.iter().find_map(|event| match &event.what {
-            What::ProcessExit(exit) if exit.first => Some(Self {
+            EventPayload::ProcessExit(exit) if exit.first => Some(Self {
                 pid: event.pid,
                 signal: exit.signal.as_deref(),
             }),
@@ -114,12 +114,12 @@ fn from_event(event: &Event) -> Crash {
 /// faulthandler's head line or the kernel's fault line.
 fn fault(event: &Event, threads: &Threads) -> Option<Crash> {
     match &event.what {
-        What::FatalPythonError(error) if !error.error.starts_with("Timeout") => Some(Crash {
+        EventPayload::FatalPythonError(error) if !error.error.starts_with("Timeout") => Some(Crash {
             signal: error.signal.clone().or_else(|| Some("SIGABRT".to_owned())),
             thread: threads.first.get(event.artifact.as_str()).map(|id| (*id).clone()),
             ..from_event(event)
         }),
-        What::Kernel(kernel) if ["segfault", "trap"].contains(&kernel.family.as_str()) => Some(Crash {
+        EventPayload::Kernel(kernel) if ["segfault", "trap"].contains(&kernel.family.as_str()) => Some(Crash {
             signal: Some(kernel_signal(kernel).to_owned()),
             ..with_kernel(from_event(event), kernel)
         }),
@@ -147,21 +147,21 @@ fn with_kernel(mut crash: Crash, kernel: &Kernel) -> Crash {
 fn ended(event: &Event, threads: &Threads) -> Option<Crash> {
     let crash = from_event(event);
     match &event.what {
-        What::NativeAbort(abort) if abort.family != "torch-check" => Some(Crash {
+        EventPayload::NativeAbort(abort) if abort.family != "torch-check" => Some(Crash {
             // A Rust panic ends its thread; only with panic=abort does it end the process.
             signal: (abort.family != "rust-panic").then(|| "SIGABRT".to_owned()),
             message: Some(abort.message.clone()),
             thread: abort.thread.clone(),
             ..crash
         }),
-        What::ProcessExit(exit) if exit.signal.is_some() || exit.exit_code.is_some_and(|code| code != 0) => {
+        EventPayload::ProcessExit(exit) if exit.signal.is_some() || exit.exit_code.is_some_and(|code| code != 0) => {
             Some(Crash {
                 signal: exit.signal.clone(),
                 exit_code: exit.exit_code,
                 ..crash
             })
         }
-        What::ElasticFailure(failure) => {
+        EventPayload::ElasticFailure(failure) => {
             let exit_code = failure.exit_code.filter(|code| *code > 0);
             Some(Crash {
                 signal: failure.signal.clone(),
@@ -170,7 +170,7 @@ fn ended(event: &Event, threads: &Threads) -> Option<Crash> {
                 ..crash
             })
         }
-        What::Kernel(kernel) if kernel.family == "oom-kill" => {
+        EventPayload::Kernel(kernel) if kernel.family == "oom-kill" => {
             let signal = Some("SIGKILL".to_owned());
             Some(Crash {
                 signal,
@@ -179,7 +179,7 @@ fn ended(event: &Event, threads: &Threads) -> Option<Crash> {
                 ..crash
             })
         }
-        What::Sanitizer(report) if ["asan", "msan"].contains(&report.tool.as_str()) => {
+        EventPayload::Sanitizer(report) if ["asan", "msan"].contains(&report.tool.as_str()) => {
             let message = format!("{}: {}", report.tool, report.error);
             Some(Crash {
                 message: Some(message),
@@ -194,7 +194,7 @@ fn ended(event: &Event, threads: &Threads) -> Option<Crash> {
 
 /// An exception that nobody caught: its thread counts as crashed.
 fn uncaught(event: &Event, threads: &Threads) -> Option<Crash> {
-    let What::PythonException(exception) = &event.what else {
+    let EventPayload::PythonException(exception) = &event.what else {
         return None;
     };
     let thread = exception.thread.clone();
@@ -210,10 +210,12 @@ fn uncaught(event: &Event, threads: &Threads) -> Option<Crash> {
 
 fn last_words(event: &Event, crash: &Crash) -> Option<String> {
     match &event.what {
-        What::NativeAbort(abort) if crash.signal.as_deref() == Some("SIGABRT") => Some(match &abort.exception {
-            Some(exception) => format!("{exception}: {}", abort.message),
-            None => abort.message.clone(),
-        }),
+        EventPayload::NativeAbort(abort) if crash.signal.as_deref() == Some("SIGABRT") => {
+            Some(match &abort.exception {
+                Some(exception) => format!("{exception}: {}", abort.message),
+                None => abort.message.clone(),
+            })
+        }
         _ => None,
     }
 }
@@ -221,7 +223,7 @@ fn last_words(event: &Event, crash: &Crash) -> Option<String> {
 /// A handler that raised the signal again leaves no address in the dump; the kernel's line has it.
 fn add_kernel_address(crash: &mut Crash, timeline: &[Event]) {
     let lines = timeline.iter().filter_map(|event| match &event.what {
-        What::Kernel(kernel) if kernel.address.is_some() => Some((event.pid, kernel)),
+        EventPayload::Kernel(kernel) if kernel.address.is_some() => Some((event.pid, kernel)),
         _ => None,
     });
     let mut same: Vec<&Kernel> = lines
@@ -238,7 +240,7 @@ fn add_kernel_address(crash: &mut Crash, timeline: &[Event]) {
 pub(super) fn silence_echoes(evidence: &mut Evidence) {
     let mut quiet = HashSet::new();
     for event in evidence.timeline.iter().filter(|event| event.echo_of.is_some()) {
-        if let What::PythonException(exception) = &event.what
+        if let EventPayload::PythonException(exception) = &event.what
             && exception.exception.ends_with("ChildFailedError")
         {
             quiet.extend(exception.thread.clone().map(|thread| (event.artifact.clone(), thread)));

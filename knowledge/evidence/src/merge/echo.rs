@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::witnesses::{After, Before, Killer, LOST_PEER, Name, Names, TIMED_OUT, is_launcher, lines};
-use crate::model::{Crash, Event, FrameKind, Kernel, PythonException, Thread, ThreadId, What, Xid};
+use crate::model::{Crash, Event, EventPayload, FrameKind, Kernel, PythonException, Thread, ThreadId, Xid};
 
 pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread]) {
     let own = own_ids(timeline, crashes, threads);
@@ -107,8 +107,8 @@ fn own_ids(timeline: &[Event], crashes: &[Crash], threads: &[Thread]) -> HashSet
     }
     for event in timeline {
         match &event.what {
-            What::Kernel(_) | What::Xid(_) => {}
-            What::DataloaderWorker(worker) => own.extend(worker.pid.or(event.pid)),
+            EventPayload::Kernel(_) | EventPayload::Xid(_) => {}
+            EventPayload::DataloaderWorker(worker) => own.extend(worker.pid.or(event.pid)),
             _ => own.extend(event.pid),
         }
     }
@@ -118,8 +118,8 @@ fn own_ids(timeline: &[Event], crashes: &[Crash], threads: &[Thread]) -> HashSet
 /// Whether an event is of this report's processes. Where none of their ids is known, the death of some process in the
 /// kernel's log is theirs unless the report's own end is explained without it.
 fn is_own(event: &Event, own: &HashSet<u32>, explained: bool) -> bool {
-    let of_whole_machine = matches!(event.what, What::Kernel(_) | What::Xid(_));
-    let of_another = explained && matches!(&event.what, What::Kernel(kernel) if is_death(kernel));
+    let of_whole_machine = matches!(event.what, EventPayload::Kernel(_) | EventPayload::Xid(_));
+    let of_another = explained && matches!(&event.what, EventPayload::Kernel(kernel) if is_death(kernel));
     !of_whole_machine
         || event
             .pid
@@ -145,7 +145,7 @@ const OF_ANOTHER_PROCESS: [&str; 9] = [
 
 /// An exception that ended a process of Python, and is about nothing but that process.
 fn ended_by_itself(event: &Event) -> bool {
-    let What::PythonException(exception) = &event.what else {
+    let EventPayload::PythonException(exception) = &event.what else {
         return false;
     };
     let told = [&exception.exception, &exception.message];
@@ -155,12 +155,12 @@ fn ended_by_itself(event: &Event) -> bool {
     !event.survived && !exception.ignored && !exception.exception.is_empty() && !of_another
 }
 
-/// What is no failure by itself: an exception that nobody saw, and a call that the driver refused, which its caller tells
-/// of where it matters.
+/// What is no failure by itself: an exception that nobody saw, and a call that the driver refused, which its caller
+/// tells of where it matters.
 fn is_ignored(event: &Event) -> bool {
     match &event.what {
-        What::PythonException(exception) => exception.ignored,
-        What::CudaLog(_) => true,
+        EventPayload::PythonException(exception) => exception.ignored,
+        EventPayload::CudaLog(_) => true,
         _ => false,
     }
 }
@@ -186,20 +186,22 @@ impl Search {
         }
         let artifact = self.artifact(index);
         match &event.what {
-            What::PythonException(exception) if is_launcher(&exception.exception) => {
+            EventPayload::PythonException(exception) if is_launcher(&exception.exception) => {
                 (self.before.failures.first(&())).or_else(|| self.after.elastic_roots.after(&(), index))
             }
-            What::PythonException(exception) if exception.exception.is_empty() => self.cut(index, event, timeline),
-            What::PythonException(exception) => (self.chained(artifact, event, timeline))
+            EventPayload::PythonException(exception) if exception.exception.is_empty() => {
+                self.cut(index, event, timeline)
+            }
+            EventPayload::PythonException(exception) => (self.chained(artifact, event, timeline))
                 .or_else(|| self.brought_from_worker(index, event, exception))
                 .or_else(|| self.lost_worker(artifact, exception))
                 .or_else(|| self.dead_context(index, event, &exception.message))
                 .or_else(|| self.lost_peer(index, event, &exception.message))
                 .or_else(|| self.after_first_end(event, exception)),
-            What::FatalPythonError(error) if error.signal.as_deref() == Some("SIGABRT") => {
+            EventPayload::FatalPythonError(error) if error.signal.as_deref() == Some("SIGABRT") => {
                 self.before.aborts.last((), event)
             }
-            What::NativeAbort(abort) => {
+            EventPayload::NativeAbort(abort) => {
                 let told = abort.message.contains("Watchdog caught collective operation timeout")
                     || abort.message.contains("watchdog thread terminated");
                 let watchdog = self.before.watchdogs.last(&()).filter(|_| told);
@@ -207,7 +209,7 @@ impl Search {
                     .or_else(|| self.same_lines(event, timeline))
                     .or_else(|| self.lost_peer(index, event, &abort.message))
             }
-            What::CudaError(error) => {
+            EventPayload::CudaError(error) => {
                 let asserted = error.message.contains("device-side assert");
                 let killers = [
                     (Killer::Error, true),
@@ -217,36 +219,39 @@ impl Search {
                 self.killed(event, &killers)
                     .or_else(|| self.asserted(index, event, &error.message))
             }
-            What::Watchdog(watchdog) => match watchdog.family.as_str() {
+            EventPayload::Watchdog(watchdog) => match watchdog.family.as_str() {
                 "timeout" => (self.before.hangs.last(&())).or_else(|| self.another_ranks_failure(index, event)),
                 _ => (self.before.watchdogs.last(&())).or_else(|| self.another_ranks_failure(index, event)),
             },
-            What::NcclError(error) => self.lost_peer(index, event, &error.message),
-            What::NcclWarning(warning) if warning.family == "path" => self.before.nccl_warnings.last(&event.pid?),
-            What::NcclWarning(warning) => self.lost_peer(index, event, &warning.message),
-            What::Rendezvous(rendezvous) => self.lost_peer(index, event, &rendezvous.reason),
-            What::DataloaderWorker(worker) => {
+            EventPayload::NcclError(error) => self.lost_peer(index, event, &error.message),
+            EventPayload::NcclWarning(warning) if warning.family == "path" => {
+                self.before.nccl_warnings.last(&event.pid?)
+            }
+            EventPayload::NcclWarning(warning) => self.lost_peer(index, event, &warning.message),
+            EventPayload::Rendezvous(rendezvous) => self.lost_peer(index, event, &rendezvous.reason),
+            EventPayload::DataloaderWorker(worker) => {
                 let workers = [self.before.workers.first(&None), self.before.workers.first(&worker.pid)];
                 let kill = worker.pid.and_then(|pid| self.before.oom_kills.first(&pid));
                 workers.into_iter().flatten().chain(kill).min()
             }
-            What::ElasticFailure(failure) => (self.elastic(index, event, failure.root, failure.signal.as_deref()))
-                .or_else(|| {
+            EventPayload::ElasticFailure(failure) => {
+                (self.elastic(index, event, failure.root, failure.signal.as_deref())).or_else(|| {
                     let at_length = || self.after.elastic_words.after(&(artifact, event.pid?), index);
                     failure.message.is_empty().then(at_length).flatten()
-                }),
-            What::ProcessExit(exit) => (self.before.of_process.first((), event))
+                })
+            }
+            EventPayload::ProcessExit(exit) => (self.before.of_process.first((), event))
                 .or_else(|| {
                     let killed = exit.signal.as_deref() == Some("SIGKILL");
                     killed.then(|| self.oom_kill_of(index, event)).flatten()
                 })
                 .or_else(|| self.first_end_of_another(event, timeline)),
-            What::Xid(xid) => self.previous_xid(xid).or_else(|| {
+            EventPayload::Xid(xid) => self.previous_xid(xid).or_else(|| {
                 let is_consequence = [43, 45, 154].contains(&xid.code);
                 is_consequence.then(|| self.before.failures.last(&())).flatten()
             }),
             // compute-sanitizer reports the failed call after the access that made it fail.
-            What::Sanitizer(report) if report.error.starts_with("Program hit ") => {
+            EventPayload::Sanitizer(report) if report.error.starts_with("Program hit ") => {
                 let tool = self.names.of(&report.tool);
                 self.before.sanitizers.last(tool, event)
             }
@@ -260,8 +265,8 @@ impl Search {
         self.before.xids.last(&(gpu, xid.caused_by?))
     }
 
-    /// A traceback that was cut, or that another process wrote into: the launcher's where a worker's failure was reported
-    /// already, else one of those that follow.
+    /// A traceback that was cut, or that another process wrote into: the launcher's where a worker's failure was
+    /// reported already, else one of those that follow.
     fn cut(&self, index: usize, event: &Event, timeline: &[Event]) -> Option<usize> {
         let artifact = self.artifact(index);
         let reported = self.before.elastic.last(&artifact);
@@ -269,8 +274,8 @@ impl Search {
         Some(timeline.get(of)?.echo_of.unwrap_or(of))
     }
 
-    /// An exception that brings the news of a dead CUDA context: of an assertion in a kernel, or of an error that an earlier
-    /// call reported already.
+    /// An exception that brings the news of a dead CUDA context: of an assertion in a kernel, or of an error that an
+    /// earlier call reported already.
     fn dead_context(&self, index: usize, event: &Event, message: &str) -> Option<usize> {
         let is_cuda = ["CUDA error: ", "cuda runtime error (", "cuDNN error: "]
             .iter()
@@ -309,7 +314,7 @@ impl Search {
     fn chained(&self, artifact: Name, event: &Event, timeline: &[Event]) -> Option<usize> {
         let index = self.before.exceptions.last(&(artifact, event.rank))?;
         let previous = timeline.get(index)?;
-        let What::PythonException(exception) = &previous.what else {
+        let EventPayload::PythonException(exception) = &previous.what else {
             return None;
         };
         let linked = matches!(exception.relation.as_deref(), Some("cause" | "context"));
@@ -350,8 +355,8 @@ impl Search {
         is_another.then_some(first)
     }
 
-    /// What a rank raises in a collective, whatever it says, follows from the end of the one that failed first. Who waits
-    /// for a dead one learns of that, and does not time out.
+    /// What a rank raises in a collective, whatever it says, follows from the end of the one that failed first. Who
+    /// waits for a dead one learns of that, and does not time out.
     fn after_first_end(&self, event: &Event, exception: &PythonException) -> Option<usize> {
         let threads = self.collectives.get(&event.artifact)?;
         let in_collective = exception.thread.as_ref().is_some_and(|thread| threads.contains(thread));

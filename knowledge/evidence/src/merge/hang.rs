@@ -1,13 +1,13 @@
 //! A job that hung, whatever ended it then.
 
-use crate::model::{Crash, Event, What};
+use crate::model::{Crash, Event, EventPayload};
 
 /// Signals with which people and schedulers end what does not go on.
 const POLITE: [&str; 4] = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"];
 
 /// Where others timed out while they waited for a process, or nothing failed until somebody ended the job, the process
-/// that hung is what the report is about: how it ended then is the launcher's doing. A standstill before any other failure
-/// is told, and explains nothing.
+/// that hung is what the report is about: how it ended then is the launcher's doing. A standstill before any other
+/// failure is told, and explains nothing.
 pub(super) fn lead(timeline: &mut [Event]) -> Option<Crash> {
     let hang = timeline.iter().find(|event| is_hang(event) && event.primary)?;
     let number = hang.event;
@@ -45,22 +45,24 @@ pub(super) fn lead(timeline: &mut [Event]) -> Option<Crash> {
 }
 
 fn is_hang(event: &Event) -> bool {
-    matches!(event.what, What::Hang(_))
+    matches!(event.what, EventPayload::Hang(_))
 }
 
 fn passed(event: &Event) -> bool {
-    matches!(&event.what, What::Hang(hang) if hang.passed)
+    matches!(&event.what, EventPayload::Hang(hang) if hang.passed)
 }
 
 fn is_exit(event: &Event) -> bool {
-    matches!(event.what, What::ProcessExit(_))
+    matches!(event.what, EventPayload::ProcessExit(_))
 }
 
 /// Whether something failed by itself. What a launcher returns says only that something did.
 fn is_failure(event: &Event) -> bool {
     match &event.what {
-        What::ProcessExit(exit) => exit.first && !exit.signal.as_deref().is_some_and(|signal| POLITE.contains(&signal)),
-        What::Hang(_) => false,
+        EventPayload::ProcessExit(exit) => {
+            exit.first && !exit.signal.as_deref().is_some_and(|signal| POLITE.contains(&signal))
+        }
+        EventPayload::Hang(_) => false,
         _ => !event.survived,
     }
 }

@@ -24,7 +24,8 @@ use crate::model::Crash;
 ///
 /// Afterwards the crashed threads come first; [`crate::model::Event::event`] numbers the timeline;
 /// [`crate::model::Event::primary`] is false for echoes ([`crate::model::Event::echo_of`]), for what was survived and
-/// for what befell processes that are not the report's. What ranks did together is judged afterwards ([`crate::judge()`]).
+/// for what befell processes that are not the report's. What ranks did together is judged afterwards
+/// ([`crate::judge()`]).
 pub fn merge(parts: Vec<Evidence>, metadata: Map<String, Value>) -> Evidence {
     let mut merged = Evidence {
         context: metadata,

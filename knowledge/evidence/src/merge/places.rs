@@ -1,4 +1,5 @@
-//! Where events of interest stand in a timeline, so that the first or the last of them is found without going through it.
+//! Where events of interest stand in a timeline, so that the first or the last of them is found without going through
+//! it.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -194,7 +195,7 @@ impl Ranges {
 #[cfg(test)]
 mod tests {
     use super::ByProcess;
-    use crate::model::{Event, ProcessExit, What};
+    use crate::model::{Event, EventPayload, ProcessExit};
 
     /// A process, as far as an event tells which.
     type Process = (Option<u32>, Option<u32>);
@@ -214,7 +215,7 @@ mod tests {
         let event = |(pid, rank): Process| Event {
             rank,
             pid,
-            ..Event::new(What::ProcessExit(ProcessExit::default()))
+            ..Event::new(EventPayload::ProcessExit(ProcessExit::default()))
         };
         for one in processes() {
             for other in processes() {

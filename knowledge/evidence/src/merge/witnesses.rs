@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::places::{ByProcess, FirstTwo, Others, Places, Ranges};
-use crate::model::{Event, Place, What};
+use crate::model::{Event, EventPayload, Place};
 
 /// A name of an artifact or a tool, by number.
 pub type Name = u32;
@@ -79,22 +79,22 @@ impl Before {
     pub fn pass(&mut self, index: usize, event: &Event, artifact: Name, names: &mut Names) {
         let lines = lines(event);
         match &event.what {
-            What::Watchdog(_) => self.watchdogs.add((), index),
-            What::Xid(xid) => self.xids.add((names.of(&xid.pci), xid.code), index),
-            What::PythonException(_) => self.exceptions.add((artifact, event.rank), index),
-            What::DataloaderWorker(worker) => self.workers.add(worker.pid, index),
-            What::ElasticFailure(_) => {
+            EventPayload::Watchdog(_) => self.watchdogs.add((), index),
+            EventPayload::Xid(xid) => self.xids.add((names.of(&xid.pci), xid.code), index),
+            EventPayload::PythonException(_) => self.exceptions.add((artifact, event.rank), index),
+            EventPayload::DataloaderWorker(worker) => self.workers.add(worker.pid, index),
+            EventPayload::ElasticFailure(_) => {
                 self.elastic.add(artifact, index);
                 if let Some(lines) = lines {
                     self.elastic_lines.add(&event.artifact, index, lines);
                 }
             }
-            What::NativeAbort(_) => {
+            EventPayload::NativeAbort(_) => {
                 if let Some(lines) = lines {
                     self.abort_lines.add(&event.artifact, index, lines);
                 }
             }
-            What::Kernel(kernel) if kernel.family == "oom-kill" => {
+            EventPayload::Kernel(kernel) if kernel.family == "oom-kill" => {
                 if let Some(pid) = event.pid {
                     self.oom_kills.add(pid, index);
                 }
@@ -102,7 +102,7 @@ impl Before {
             _ => {}
         }
         // A test of the machine is made before or after, and what failed in the job follows from no test.
-        if event.primary && !matches!(event.what, What::Diagnostic(_)) {
+        if event.primary && !matches!(event.what, EventPayload::Diagnostic(_)) {
             self.pass_failure(index, event, names);
         }
     }
@@ -123,18 +123,18 @@ impl Before {
                 self.own_by_pid.add(pid, index);
             }
         }
-        if !matches!(event.what, What::Xid(_)) {
+        if !matches!(event.what, EventPayload::Xid(_)) {
             self.not_xids.add(event.rank.is_none(), index);
         }
         match &event.what {
-            What::ProcessExit(exit) if exit.first => self.first_exits.add((), index),
-            What::Hang(hang) if !hang.ranks.is_empty() => self.hangs.add((), index),
-            What::NativeAbort(_) => self.aborts.add((), event, index),
-            What::CudaError(error) if error.sticky => self.killers.add(Killer::Error, event, index),
-            What::DeviceAssert(_) => self.killers.add(Killer::Assertion, event, index),
-            What::GpuException(_) => self.killers.add(Killer::Exception, event, index),
-            What::Sanitizer(report) => self.sanitizers.add(names.of(&report.tool), event, index),
-            What::NcclWarning(_) => {
+            EventPayload::ProcessExit(exit) if exit.first => self.first_exits.add((), index),
+            EventPayload::Hang(hang) if !hang.ranks.is_empty() => self.hangs.add((), index),
+            EventPayload::NativeAbort(_) => self.aborts.add((), event, index),
+            EventPayload::CudaError(error) if error.sticky => self.killers.add(Killer::Error, event, index),
+            EventPayload::DeviceAssert(_) => self.killers.add(Killer::Assertion, event, index),
+            EventPayload::GpuException(_) => self.killers.add(Killer::Exception, event, index),
+            EventPayload::Sanitizer(report) => self.sanitizers.add(names.of(&report.tool), event, index),
+            EventPayload::NcclWarning(_) => {
                 if let Some(pid) = event.pid {
                     self.nccl_warnings.add(pid, index);
                 }
@@ -157,13 +157,13 @@ impl After {
 
     fn add(&mut self, index: usize, event: &Event, artifact: Name) {
         match &event.what {
-            What::PythonException(exception) => {
+            EventPayload::PythonException(exception) => {
                 self.exceptions.add((artifact, event.rank), index);
                 if !exception.exception.is_empty() {
                     self.named_exceptions.add((artifact, event.rank), index);
                 }
             }
-            What::ElasticFailure(failure) => {
+            EventPayload::ElasticFailure(failure) => {
                 if failure.root {
                     self.elastic_roots.add((), index);
                 }
@@ -171,9 +171,11 @@ impl After {
                     self.elastic_words.add((artifact, pid), index);
                 }
             }
-            What::DeviceAssert(_) => self.assertions.add(artifact, event, index),
-            What::DataloaderWorker(_) => self.workers.add(artifact, index),
-            What::Kernel(kernel) if kernel.family == "oom-kill" => self.oom_kills.add((artifact, event.pid), index),
+            EventPayload::DeviceAssert(_) => self.assertions.add(artifact, event, index),
+            EventPayload::DataloaderWorker(_) => self.workers.add(artifact, index),
+            EventPayload::Kernel(kernel) if kernel.family == "oom-kill" => {
+                self.oom_kills.add((artifact, event.pid), index)
+            }
             _ => {}
         }
         if !event.survived && is_failure_of_its_own(event) {
@@ -218,23 +220,23 @@ pub const TIMED_OUT: [&str; 5] = [
 fn is_failure_of_its_own(event: &Event) -> bool {
     let says_peer = |message: &str| LOST_PEER.iter().any(|words| message.contains(words));
     match &event.what {
-        What::PythonException(exception) => {
+        EventPayload::PythonException(exception) => {
             !exception.ignored && !is_launcher(&exception.exception) && !says_peer(&exception.message)
         }
-        What::NativeAbort(abort) => !says_peer(&abort.message),
-        What::ElasticFailure(failure) => failure.root || failure.signal.as_deref() != Some("SIGTERM"),
-        What::ProcessExit(exit) => {
+        EventPayload::NativeAbort(abort) => !says_peer(&abort.message),
+        EventPayload::ElasticFailure(failure) => failure.root || failure.signal.as_deref() != Some("SIGTERM"),
+        EventPayload::ProcessExit(exit) => {
             exit.first
                 || exit.signal.as_deref().is_some_and(|signal| signal != "SIGTERM")
                 || exit.exit_code.is_some_and(|code| code > 0)
         }
-        What::Watchdog(_)
-        | What::NcclWarning(_)
-        | What::NcclError(_)
-        | What::Rendezvous(_)
-        | What::Diagnostic(_)
-        | What::CudaLog(_)
-        | What::Hang(_) => false,
+        EventPayload::Watchdog(_)
+        | EventPayload::NcclWarning(_)
+        | EventPayload::NcclError(_)
+        | EventPayload::Rendezvous(_)
+        | EventPayload::Diagnostic(_)
+        | EventPayload::CudaLog(_)
+        | EventPayload::Hang(_) => false,
         _ => true,
     }
 }

@@ -20,8 +20,8 @@ pub struct Diagnostic {
     pub entity_id: Option<u32>,
     /// Number of the error (`dcgmError_t` in `dcgm_errors.h`).
     pub error: Option<u32>,
-    /// What the error is counted among: `performance`, `software`, `xid`, `cuda`, `thermal`, `memory`, `nvlink`, `nvswitch`,
-    /// `pcie`, `power`, `hardware` or `internal` (`dcgmErrorCategory_t`).
+    /// What the error is counted among: `performance`, `software`, `xid`, `cuda`, `thermal`, `memory`, `nvlink`,
+    /// `nvswitch`, `pcie`, `power`, `hardware` or `internal` (`dcgmErrorCategory_t`).
     pub family: Option<String>,
     /// What NVIDIA says is to be done: `monitor`, `isolate`, `triage`, `configure` or `reset` (`dcgmErrorSeverity_t`).
     pub action: Option<String>,

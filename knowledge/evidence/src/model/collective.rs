@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What ranks did together, judged: their flight recorders matched by group and sequence number, and what NCCL itself knew
-/// of its communicators.
+/// What ranks did together, judged: their flight recorders matched by group and sequence number, and what NCCL itself
+/// knew of its communicators.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Collectives {
@@ -21,8 +21,8 @@ pub struct Collectives {
     /// blame more than the others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub circle: Vec<u32>,
-    /// Ranks that had started fewer operations than others at the only moment at which somebody asked NCCL: a second look
-    /// some seconds later tells whether they are stuck or were about to.
+    /// Ranks that had started fewer operations than others at the only moment at which somebody asked NCCL: a second
+    /// look some seconds later tells whether they are stuck or were about to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub behind_once: Vec<u32>,
 }
@@ -40,7 +40,8 @@ pub struct CollectiveVerdict {
     /// waits, which other ranks do not share.
     pub sequence: u64,
     /// Of flight recorders `op-mismatch`, `shape-mismatch`, `dtype-mismatch`, `missing-rank` or `not-completed`. Of
-    /// communicators `dead-rank`, `failed-rank`, `unresponsive-rank`, and `behind-rank` (it did not move while others waited).
+    /// communicators `dead-rank`, `failed-rank`, `unresponsive-rank`, and `behind-rank` (it did not move while others
+    /// waited).
     pub kind: String,
     /// The ranks that differ from the rest, or are missing.
     pub ranks: Vec<u32>,

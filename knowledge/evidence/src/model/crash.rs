@@ -27,12 +27,13 @@ pub struct Crash {
     /// `read`, `write` or `execute`, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<String>,
-    /// What the instruction at a SIGFPE could not do: of a division `zero-divisor`, or `quotient-overflow` when the result
-    /// does not fit, as its operands tell (the kernel has one code for both); `floating-point` for an operation of which
-    /// no more is known.
+    /// What the instruction at a SIGFPE could not do: of a division `zero-divisor`, or `quotient-overflow` when the
+    /// result does not fit, as its operands tell (the kernel has one code for both); `floating-point` for an operation
+    /// of which no more is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arithmetic: Option<String>,
-    /// The bytes of code at the faulting instruction as lower-case hex (16 at most), where the core or a binary has them.
+    /// The bytes of code at the faulting instruction as lower-case hex (16 at most), where the core or a binary has
+    /// them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction: Option<String>,
     /// The thread the signal was delivered to.
@@ -50,8 +51,8 @@ pub struct Crash {
     /// Last words found in memory or in the log, such as glibc's abort message or a C++ `what()`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Where in a dump the message was found, such as `__abort_msg of libc.so.6` or `exception in memory`; absent for one
-    /// from a log.
+    /// Where in a dump the message was found, such as `__abort_msg of libc.so.6` or `exception in memory`; absent for
+    /// one from a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_source: Option<String>,
     /// The artifact that says so.

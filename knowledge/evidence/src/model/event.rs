@@ -33,7 +33,7 @@ pub struct Event {
     pub pid: Option<u32>,
     /// What happened, with its typed particulars.
     #[serde(flatten)]
-    pub what: What,
+    pub what: EventPayload,
     /// False for an echo: a consequence of another event.
     #[serde(default)]
     pub primary: bool,
@@ -68,7 +68,7 @@ fn is_once(count: &u64) -> bool {
 
 impl Event {
     /// A primary event of which only the kind is known yet.
-    pub fn new(what: What) -> Self {
+    pub fn new(what: EventPayload) -> Self {
         Self {
             event: 0,
             count: 1,
@@ -89,7 +89,7 @@ impl Event {
     }
 }
 
-impl What {
+impl EventPayload {
     /// The kind's name, as JSON has it.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -127,7 +127,7 @@ impl What {
 /// The kinds of events, with their particulars. In JSON: `"kind": "cuda-oom", "detail": {…}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "detail", rename_all = "kebab-case")]
-pub enum What {
+pub enum EventPayload {
     /// The caching allocator could not serve a request.
     CudaOom(CudaOom),
     /// A Python exception reached the top, or was printed.

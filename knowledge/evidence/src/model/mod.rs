@@ -54,8 +54,8 @@ pub struct Evidence {
     /// What ranks did together, judged from `recorders` and `communicators` ([`crate::judge()`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collectives: Option<Collectives>,
-    /// The flight recorders, once they are read. They are stored as a part of their own and are no member of the document:
-    /// there may be millions of entries, and what they say together is in `collectives`.
+    /// The flight recorders, once they are read. They are stored as a part of their own and are no member of the
+    /// document: there may be millions of entries, and what they say together is in `collectives`.
     #[serde(skip)]
     pub recorders: Vec<Recorder>,
     /// What NCCL itself knew of its communicators, one entry for each moment at which somebody asked.

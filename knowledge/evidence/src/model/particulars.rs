@@ -128,8 +128,8 @@ pub struct ProcessExit {
 #[serde(default)]
 pub struct Hang {
     /// `stopped` (a process was stopped by a signal), `gil` (a thread kept the interpreter's lock while it waited),
-    /// `apart` (a process waited elsewhere than the others), `together` (all waited in the same place) or `alone` (there
-    /// is one process).
+    /// `apart` (a process waited elsewhere than the others), `together` (all waited in the same place) or `alone`
+    /// (there is one process).
     pub family: String,
     /// Seconds without progress before the stacks were looked at.
     pub idle_s: u64,
@@ -246,8 +246,8 @@ pub struct Divergence {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LastWords {
-    /// Who says it: `usage` (a parser of arguments), `shell`, `interpreter`, `container`, `loader` (of binaries), `threads` and
-    /// `openmp` (libraries that need them), `driver` or `scheduler`.
+    /// Who says it: `usage` (a parser of arguments), `shell`, `interpreter`, `container`, `loader` (of binaries),
+    /// `threads` and `openmp` (libraries that need them), `driver` or `scheduler`.
     pub family: String,
     /// The line.
     pub message: String,
@@ -325,8 +325,8 @@ pub struct NcclWarning {
     pub source: Option<String>,
     /// What it says.
     pub message: String,
-    /// `net-ib`, `net-socket`, `shm`, `version`, `cuda`, `duplicate-gpu`, `ras`, `path` or `other`; of what the RAS client
-    /// answered `ras-dead` or `ras-unresponsive`.
+    /// `net-ib`, `net-socket`, `shm`, `version`, `cuda`, `duplicate-gpu`, `ras`, `path` or `other`; of what the RAS
+    /// client answered `ras-dead` or `ras-unresponsive`.
     pub family: String,
 }
 

@@ -1,7 +1,8 @@
 //! `nvidia-bug-report.log`: what NVIDIA's script gathers of a machine, section after section.
 //!
 //! Most sections are lists of files, build logs and old configuration, full of words that look like failures. What says
-//! something of a crash is the kernel's log, which is read like any other, and `nvidia-smi -q`, which says how the GPUs are.
+//! something of a crash is the kernel's log, which is read like any other, and `nvidia-smi -q`, which says how the GPUs
+//! are.
 
 use super::text::{self, LineFilter};
 use super::{Input, Reading, nvidia_smi};

@@ -1,13 +1,13 @@
 //! `dcgmi diag -j`: which tests of the machine did not pass, and what NVIDIA says is to be done.
 //!
-//! Since DCGM 4 each result names the entity it is about and its warnings are objects; before, it named GPUs by `gpu_id`
-//! or `gpu_ids`, and its warning was one string. Names and numbers are those of `dcgm_errors.h`.
+//! Since DCGM 4 each result names the entity it is about and its warnings are objects; before, it named GPUs by
+//! `gpu_id` or `gpu_ids`, and its warning was one string. Names and numbers are those of `dcgm_errors.h`.
 
 use serde_json::{Map, Value};
 
 use super::events::{Events, Locator};
 use super::{Input, Reading, json};
-use crate::model::{Diagnostic, Event, What};
+use crate::model::{Diagnostic, Event, EventPayload};
 use crate::{Limits, Problem};
 
 /// What marks such a report in the beginning of a JSON text.
@@ -107,7 +107,7 @@ impl Tested<'_> {
             text: text.trim_end_matches([':', ' ']).to_owned(),
             // A warning is worth a look, and nothing failed.
             survived: status == "warn",
-            ..Event::new(What::Diagnostic(check))
+            ..Event::new(EventPayload::Diagnostic(check))
         };
         events.add(&key, event, lines);
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Input, Reading, json, text};
-use crate::model::{ElasticFailure, Event, Place, PythonException, What};
+use crate::model::{ElasticFailure, Event, EventPayload, Place, PythonException};
 use crate::{Limits, Problem};
 
 /// Reads an error file. The traceback in it is read like any other; its frames have no lines of their own, because
@@ -34,7 +34,7 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
         .evidence
         .timeline
         .iter()
-        .any(|event| matches!(event.what, What::PythonException(_)));
+        .any(|event| matches!(event.what, EventPayload::PythonException(_)));
     if outer.is_empty() {
         let message = "the error file has no message: what is known of the failure is its stack, if there is one";
         reading.problems.push(Problem::new("no-message", message));
@@ -47,7 +47,7 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
         };
         reading.evidence.timeline.push(Event {
             text: outer.to_owned(),
-            ..Event::new(What::PythonException(what))
+            ..Event::new(EventPayload::PythonException(what))
         });
     }
     let failure = ElasticFailure {
@@ -61,7 +61,7 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
     let text = if outer.is_empty() { "the worker failed" } else { outer };
     reading.evidence.timeline.push(Event {
         text: text.to_owned(),
-        ..Event::new(What::ElasticFailure(failure))
+        ..Event::new(EventPayload::ElasticFailure(failure))
     });
     let time = stamp.and_then(epoch);
     for (number, event) in reading.evidence.timeline.iter_mut().enumerate() {

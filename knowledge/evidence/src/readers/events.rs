@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use memchr::memmem;
 
-use crate::model::{Event, Place, What};
+use crate::model::{Event, EventPayload, Place};
 use crate::{Limits, Problem};
 
 /// Longest [`Event::text`].
@@ -39,7 +39,7 @@ impl<'a> Events<'a> {
         if let Some(known) = self.known.get(&key).and_then(|index| self.list.get_mut(*index)) {
             known.count += 1;
             known.last_at = Some(Place::Line(lines));
-            if let What::Sanitizer(report) = &mut known.what {
+            if let EventPayload::Sanitizer(report) = &mut known.what {
                 report.count = known.count;
             }
             return;

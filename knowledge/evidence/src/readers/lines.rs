@@ -175,8 +175,8 @@ impl Lines {
         Ok(found)
     }
 
-    /// Calls `visit` with each line from `first` to `last`, as it is stored, until it returns false. `pace` hears of every
-    /// piece of the file before it is looked at, by its bytes; an error of either ends the walk at once.
+    /// Calls `visit` with each line from `first` to `last`, as it is stored, until it returns false. `pace` hears of
+    /// every piece of the file before it is looked at, by its bytes; an error of either ends the walk at once.
     ///
     /// # Errors
     /// When the file can not be read, and those of `pace` and `visit`.

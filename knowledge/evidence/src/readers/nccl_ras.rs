@@ -1,8 +1,8 @@
 //! What NCCL's RAS answers in JSON (`ncclras -f json`, NCCL 2.28.7 and later): the state of every communicator at one
 //! moment, and in its monitoring mode what happened to peers. The answer in words is read with the other texts.
 //!
-//! A file may hold several answers, one after the other: those tell who did not move. NCCL 2.28.9 leaves out a comma among
-//! the missing ranks.
+//! A file may hold several answers, one after the other: those tell who did not move. NCCL 2.28.9 leaves out a comma
+//! among the missing ranks.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::events::{Events, Locator};
 use super::{Input, Reading, json};
 use crate::model::{
-    Communicator, CommunicatorRank, Event, MissingRank, NcclError, NcclWarning, Place, RankProcess, What,
+    Communicator, CommunicatorRank, Event, EventPayload, MissingRank, NcclError, NcclWarning, Place, RankProcess,
 };
 use crate::{Limits, Problem};
 
@@ -161,7 +161,7 @@ impl Reader<'_> {
                         time: time.clone(),
                         pid: failed.process.pid,
                         text: text.clone(),
-                        ..Event::new(What::NcclError(error))
+                        ..Event::new(EventPayload::NcclError(error))
                     };
                     self.events.add(&text, event, [place.unwrap_or(line); 2]);
                 }
@@ -195,7 +195,7 @@ impl Reader<'_> {
             time,
             pid: process.pid,
             text: text.clone(),
-            ..Event::new(What::NcclWarning(warning))
+            ..Event::new(EventPayload::NcclWarning(warning))
         };
         self.events.add(&text, event, lines);
     }

@@ -1,14 +1,14 @@
 //! What compute-sanitizer saves with `--save FILE --xml yes`: the reports of its text form as elements.
 //!
-//! NVIDIA publishes no schema. Each child of the root is a report; what is in it is taken by the names of an element and
-//! of the one around it, wherever they stand, and what is not known is passed over.
+//! NVIDIA publishes no schema. Each child of the root is a report; what is in it is taken by the names of an element
+//! and of the one around it, wherever they stand, and what is not known is passed over.
 
 use quick_xml::Reader;
 use quick_xml::events::Event as Xml;
 
 use super::events::{Events, Locator};
 use super::{Input, Reading, json};
-use crate::model::{Event, Frame, FrameKind, Sanitizer, Thread, ThreadId, What};
+use crate::model::{Event, EventPayload, Frame, FrameKind, Sanitizer, Thread, ThreadId};
 use crate::{Hex, Limits, Problem};
 
 /// Name of the root element.
@@ -165,7 +165,7 @@ impl<'a> Reports<'a> {
         let at = what.function.as_ref().map(|function| format!(" in {function}"));
         let event = Event {
             text: format!("{}{}", what.error, at.unwrap_or_default()),
-            ..Event::new(What::Sanitizer(what))
+            ..Event::new(EventPayload::Sanitizer(what))
         };
         self.events.add(&key, event, lines);
     }

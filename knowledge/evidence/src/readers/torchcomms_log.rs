@@ -1,7 +1,7 @@
 //! torchcomms' own log of one rank (its `clog` hook, version 1): each call with when it was queued, started and ended.
 //!
-//! That is what a flight recorder holds, and it becomes one. A signature is written once and named by number; of calls with
-//! the same one, the first that has not started is the one that starts.
+//! That is what a flight recorder holds, and it becomes one. A signature is written once and named by number; of calls
+//! with the same one, the first that has not started is the one that starts.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io::{self, BufRead};

@@ -2,7 +2,8 @@
 //!
 //! The key is made of what stays the same when the same defect strikes again on another machine, with other addresses
 //! and after unrelated edits: the signal or the exception's type, and the innermost functions that mean something. What
-//! counts as machinery is the table of `whycrash-frames`. A report in which nothing failed has no key, and is in no group.
+//! counts as machinery is the table of `whycrash-frames`. A report in which nothing failed has no key, and is in no
+//! group.
 
 mod frames;
 mod subject;

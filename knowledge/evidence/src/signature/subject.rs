@@ -2,7 +2,7 @@
 
 use crate::Evidence;
 use crate::model::{
-    CollectiveVerdict, Crash, Event, Frame, FrameKind, NativeAbort, SnapshotOom, Thread, ThreadId, What,
+    CollectiveVerdict, Crash, Event, EventPayload, Frame, FrameKind, NativeAbort, SnapshotOom, Thread, ThreadId,
 };
 use crate::signature::frames::{self, module_name, normalized_function, normalized_message};
 
@@ -61,7 +61,7 @@ impl<'a> Subject<'a> {
                 .filter(|event| event.primary && !is_exit(event))
         };
         // A test of the machine is what a report is about where nothing else is.
-        let of_job = failures().find(|event| !matches!(event.what, What::Diagnostic(_)));
+        let of_job = failures().find(|event| !matches!(event.what, EventPayload::Diagnostic(_)));
         let first = of_job.or_else(|| failures().next());
         let fault = evidence.crash.as_ref().filter(|crash| {
             crash.signal.as_deref().is_some_and(|signal| FAULTS.contains(&signal))
@@ -70,7 +70,7 @@ impl<'a> Subject<'a> {
         match (fault, first) {
             (Some(crash), _) => Self::fault(crash, evidence),
             // A timeout is how a divergence ends.
-            (None, Some(event)) if !matches!(event.what, What::Watchdog(_)) => Self::event(event, evidence),
+            (None, Some(event)) if !matches!(event.what, EventPayload::Watchdog(_)) => Self::event(event, evidence),
             (None, Some(event)) => divergence(evidence).map_or_else(|| Self::event(event, evidence), Self::Divergence),
             (None, None) => divergence(evidence).map_or_else(|| Self::end(evidence), Self::Divergence),
         }
@@ -91,7 +91,7 @@ impl<'a> Subject<'a> {
         let thread = crashed_thread(crash, evidence);
         let signal = crash.signal.as_deref().unwrap_or_default();
         let abort = evidence.timeline.iter().find_map(|event| match &event.what {
-            What::NativeAbort(abort) if event.primary && abort.family != "torch-check" => Some(abort),
+            EventPayload::NativeAbort(abort) if event.primary && abort.family != "torch-check" => Some(abort),
             _ => None,
         });
         match abort {
@@ -108,7 +108,7 @@ impl<'a> Subject<'a> {
     }
 
     fn event(event: &'a Event, evidence: &'a Evidence) -> Self {
-        if let What::NativeAbort(abort) = &event.what
+        if let EventPayload::NativeAbort(abort) = &event.what
             && abort.family != "torch-check"
         {
             let thread = abort
@@ -117,23 +117,23 @@ impl<'a> Subject<'a> {
                 .and_then(|id| by_id(id, &event.artifact, evidence));
             return Self::Abort { abort, thread };
         }
-        if let What::SnapshotOom(oom) = &event.what {
+        if let EventPayload::SnapshotOom(oom) = &event.what {
             return Self::request(oom, &event.artifact, evidence);
         }
         let (event, carrier) = specific(uncaught_of_chain(event, evidence), evidence);
         let thread = match (&carrier.unwrap_or(event).what, &event.what) {
-            (_, What::DataloaderWorker(_)) => uncaught_thread(&event.artifact, evidence),
+            (_, EventPayload::DataloaderWorker(_)) => uncaught_thread(&event.artifact, evidence),
             // A timer had all stacks printed: the main thread's is the last.
-            (_, What::FatalPythonError(_)) => evidence
+            (_, EventPayload::FatalPythonError(_)) => evidence
                 .threads
                 .iter()
                 .rfind(|thread| thread.artifact == event.artifact && !thread.frames.is_empty()),
-            (What::PythonException(exception), _) => exception
+            (EventPayload::PythonException(exception), _) => exception
                 .thread
                 .as_ref()
                 .and_then(|id| by_id(id, &event.artifact, evidence)),
-            (_, What::Hang(hang)) => hang.thread.as_ref().and_then(|id| by_id(id, "", evidence)),
-            (_, What::Sanitizer(report)) => report
+            (_, EventPayload::Hang(hang)) => hang.thread.as_ref().and_then(|id| by_id(id, "", evidence)),
+            (_, EventPayload::Sanitizer(report)) => report
                 .stack
                 .as_ref()
                 .and_then(|id| by_id(id, &event.artifact, evidence)),
@@ -174,7 +174,7 @@ impl<'a> Subject<'a> {
         }
         match self {
             // The handler that notices a dead worker interrupts the parent anywhere: only who iterates tells something.
-            Self::Event { event, .. } if matches!(event.what, What::DataloaderWorker(_)) => {
+            Self::Event { event, .. } if matches!(event.what, EventPayload::DataloaderWorker(_)) => {
                 frames::own(self.stack(), count)
             }
             Self::Request { of_holder: true, .. } => {
@@ -202,7 +202,9 @@ impl<'a> Subject<'a> {
             Self::Signal { signal, .. } => (*signal).to_owned(),
             Self::Abort { abort, .. } => abort_part(abort),
             // The exception that carries it had three names so far, and a snapshot has none.
-            Self::Event { event, .. } if matches!(event.what, What::CudaOom(_) | What::DataloaderWorker(_)) => {
+            Self::Event { event, .. }
+                if matches!(event.what, EventPayload::CudaOom(_) | EventPayload::DataloaderWorker(_)) =>
+            {
                 event_part(event)
             }
             Self::Request { .. } => GPU_OOM.to_owned(),
@@ -226,11 +228,11 @@ impl<'a> Subject<'a> {
                 "the request for GPU memory that failed; who asked is not recorded, so that whoever holds most stands for it"
             }
             Self::Request { .. } => REQUEST,
-            Self::Event { event, .. } if matches!(event.what, What::CudaOom(_)) => REQUEST,
+            Self::Event { event, .. } if matches!(event.what, EventPayload::CudaOom(_)) => REQUEST,
             Self::Event { carrier: Some(_), .. } => "the type of the exception",
             Self::Event { event, .. } => match event.what {
-                What::PythonException(_) => "the type of the first exception that was not survived",
-                What::Hang(_) => "the standstill of the job",
+                EventPayload::PythonException(_) => "the type of the first exception that was not survived",
+                EventPayload::Hang(_) => "the standstill of the job",
                 _ => "the first failure of the report",
             },
             Self::Divergence(_) => "the first collective that does not match across ranks",
@@ -250,12 +252,12 @@ fn divergence(evidence: &Evidence) -> Option<&CollectiveVerdict> {
 }
 
 fn is_exit(event: &Event) -> bool {
-    matches!(event.what, What::ProcessExit(_))
+    matches!(event.what, EventPayload::ProcessExit(_))
 }
 
 /// The end of a process that succeeded.
 fn is_success(event: &Event) -> bool {
-    matches!(&event.what, What::ProcessExit(exit) if exit.signal.is_none() && exit.exit_code == Some(0))
+    matches!(&event.what, EventPayload::ProcessExit(exit) if exit.signal.is_none() && exit.exit_code == Some(0))
 }
 
 /// True when the process only ended the way it did because of something else that is known: a peer's failure, or what
@@ -265,7 +267,11 @@ fn is_consequence(crash: &Crash, first: Option<&Event>, evidence: &Evidence) -> 
     let reported = first.is_some_and(|first| {
         matches!(
             first.what,
-            What::Watchdog(_) | What::NcclError(_) | What::CudaError(_) | What::DeviceAssert(_) | What::GpuException(_)
+            EventPayload::Watchdog(_)
+                | EventPayload::NcclError(_)
+                | EventPayload::CudaError(_)
+                | EventPayload::DeviceAssert(_)
+                | EventPayload::GpuException(_)
         )
     });
     let mut tellers = evidence
@@ -295,10 +301,10 @@ fn crashed_thread<'a>(crash: &Crash, evidence: &'a Evidence) -> Option<&'a Threa
 /// People know a chain of exceptions by the one that nobody caught, which is printed last.
 fn uncaught_of_chain<'a>(event: &'a Event, evidence: &'a Evidence) -> &'a Event {
     let linked = |event: &Event| {
-        matches!(&event.what, What::PythonException(exception)
+        matches!(&event.what, EventPayload::PythonException(exception)
             if matches!(exception.relation.as_deref(), Some("cause" | "context")))
     };
-    if !linked(event) || !matches!(specific(event, evidence).0.what, What::PythonException(_)) {
+    if !linked(event) || !matches!(specific(event, evidence).0.what, EventPayload::PythonException(_)) {
         return event;
     }
     let mut consequences = evidence
@@ -306,7 +312,7 @@ fn uncaught_of_chain<'a>(event: &'a Event, evidence: &'a Evidence) -> &'a Event 
         .iter()
         .filter(|later| later.echo_of == Some(event.event) && later.artifact == event.artifact && !linked(later));
     consequences
-        .rfind(|later| matches!(later.what, What::PythonException(_)))
+        .rfind(|later| matches!(later.what, EventPayload::PythonException(_)))
         .unwrap_or(event)
 }
 
@@ -339,13 +345,13 @@ fn specific<'a>(event: &'a Event, evidence: &'a Evidence) -> (&'a Event, Option<
                 .is_some_and(|(a, b)| a[0] <= b[1] && b[0] <= a[1])
     };
     let mut same_lines = evidence.timeline.iter().filter(overlap);
-    if matches!(event.what, What::PythonException(_)) {
-        let typed = same_lines.find(|other| !matches!(other.what, What::PythonException(_)));
+    if matches!(event.what, EventPayload::PythonException(_)) {
+        let typed = same_lines.find(|other| !matches!(other.what, EventPayload::PythonException(_)));
         return typed.map_or((event, None), |typed| (typed, Some(event)));
     }
     (
         event,
-        same_lines.find(|other| matches!(other.what, What::PythonException(_))),
+        same_lines.find(|other| matches!(other.what, EventPayload::PythonException(_))),
     )
 }
 
@@ -362,57 +368,57 @@ fn event_part(event: &Event) -> String {
     match &event.what {
         // Errors that torch raises in C++ all have this type, and their stack ends where Python called it: what tells
         // them apart is how their message begins.
-        What::PythonException(exception) if exception.exception == "RuntimeError" => {
+        EventPayload::PythonException(exception) if exception.exception == "RuntimeError" => {
             let message = normalized_message(&exception.message);
             let start: Vec<&str> = message.split_whitespace().take(MESSAGE_WORDS).collect();
             format!("RuntimeError: {}", start.join(" "))
         }
-        What::PythonException(exception) => exception.exception.clone(),
-        What::FatalPythonError(error) if error.error.starts_with("Timeout") => "hang".to_owned(),
-        What::Hang(hang) => format!("hang {}", hang.family),
-        What::FatalPythonError(error) => error.signal.clone().unwrap_or_else(|| error.error.clone()),
-        What::CudaOom(_) => GPU_OOM.to_owned(),
-        What::HostOom(oom) => format!("{} out of memory", oom.allocator),
-        What::DataloaderWorker(worker) => {
+        EventPayload::PythonException(exception) => exception.exception.clone(),
+        EventPayload::FatalPythonError(error) if error.error.starts_with("Timeout") => "hang".to_owned(),
+        EventPayload::Hang(hang) => format!("hang {}", hang.family),
+        EventPayload::FatalPythonError(error) => error.signal.clone().unwrap_or_else(|| error.error.clone()),
+        EventPayload::CudaOom(_) => GPU_OOM.to_owned(),
+        EventPayload::HostOom(oom) => format!("{} out of memory", oom.allocator),
+        EventPayload::DataloaderWorker(worker) => {
             format!("DataLoader worker {}", worker.signal.as_deref().unwrap_or("exited"))
         }
-        What::DeviceAssert(assert) => format!("device assert {} in {}", assert.expression, assert.function),
-        What::CudaError(error) => error.name.clone().unwrap_or_else(|| error.message.clone()),
-        What::GpuException(exception) => format!(
+        EventPayload::DeviceAssert(assert) => format!("device assert {} in {}", assert.expression, assert.function),
+        EventPayload::CudaError(error) => error.name.clone().unwrap_or_else(|| error.message.clone()),
+        EventPayload::GpuException(exception) => format!(
             "{} {}",
             exception.exception,
             exception.kernel.as_deref().unwrap_or_default()
         )
         .trim_end()
         .to_owned(),
-        What::NcclError(error) => error
+        EventPayload::NcclError(error) => error
             .result
             .clone()
             .unwrap_or_else(|| normalized_message(&error.message)),
-        What::Watchdog(watchdog) => format!(
+        EventPayload::Watchdog(watchdog) => format!(
             "watchdog {} {}",
             watchdog.family,
             watchdog.operation.as_deref().unwrap_or_default()
         )
         .trim_end()
         .to_owned(),
-        What::CollectiveMismatch(mismatch) => format!("collective mismatch {}", mismatch.family),
-        What::Rendezvous(rendezvous) => format!("rendezvous {}", rendezvous.operation),
-        What::Autograd(autograd) => format!("autograd {}", autograd.family),
-        What::Xid(xid) => format!("{} {}", if xid.nvswitch { "SXid" } else { "Xid" }, xid.code),
-        What::Kernel(kernel) => {
+        EventPayload::CollectiveMismatch(mismatch) => format!("collective mismatch {}", mismatch.family),
+        EventPayload::Rendezvous(rendezvous) => format!("rendezvous {}", rendezvous.operation),
+        EventPayload::Autograd(autograd) => format!("autograd {}", autograd.family),
+        EventPayload::Xid(xid) => format!("{} {}", if xid.nvswitch { "SXid" } else { "Xid" }, xid.code),
+        EventPayload::Kernel(kernel) => {
             let object = kernel.object.as_deref().map(module_name).unwrap_or_default();
             format!("kernel {} {object}", kernel.family).trim_end().to_owned()
         }
-        What::Diagnostic(check) => format!("{} test {}", check.tool, check.test),
-        What::Sanitizer(report) if report.tool == "compute-sanitizer" => {
+        EventPayload::Diagnostic(check) => format!("{} test {}", check.tool, check.test),
+        EventPayload::Sanitizer(report) if report.tool == "compute-sanitizer" => {
             let function = report.function.as_deref().map(normalized_function).unwrap_or_default();
             format!("{} {} {function}", report.tool, report.error)
                 .trim_end()
                 .to_owned()
         }
-        What::Sanitizer(report) => format!("{} {}", report.tool, report.error),
-        What::ElasticFailure(failure) => failure
+        EventPayload::Sanitizer(report) => format!("{} {}", report.tool, report.error),
+        EventPayload::ElasticFailure(failure) => failure
             .signal
             .clone()
             .unwrap_or_else(|| normalized_message(&failure.message)),

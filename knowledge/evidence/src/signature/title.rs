@@ -3,7 +3,7 @@
 use super::frames::{interesting, lead, plain_function};
 use super::subject::Subject;
 use crate::Evidence;
-use crate::model::{Event, Frame, FrameKind, Hang, What};
+use crate::model::{Event, EventPayload, Frame, FrameKind, Hang};
 
 /// Longest title.
 const TITLE_CHARS: usize = 160;
@@ -35,7 +35,7 @@ pub fn title(evidence: &Evidence) -> String {
         }
         Subject::Event { event, carrier, .. } => {
             let what = of_event(event, *carrier);
-            if matches!(event.what, What::CudaOom(_)) {
+            if matches!(event.what, EventPayload::CudaOom(_)) {
                 at_function(&what, subject.stack())
             } else {
                 what
@@ -97,35 +97,35 @@ fn base(path: &str) -> &str {
 
 fn of_event(event: &Event, carrier: Option<&Event>) -> String {
     let exception = carrier.and_then(|carrier| match &carrier.what {
-        What::PythonException(exception) => Some(exception.exception.as_str()),
+        EventPayload::PythonException(exception) => Some(exception.exception.as_str()),
         _ => None,
     });
     match &event.what {
-        What::CudaOom(oom) => {
+        EventPayload::CudaOom(oom) => {
             let who = exception.map_or_else(|| format!("{} out of memory", oom.backend), str::to_owned);
             format!("{who}: tried to allocate {}", size(oom.requested))
         }
-        What::DataloaderWorker(worker) => match (&worker.signal, worker.exit_code) {
+        EventPayload::DataloaderWorker(worker) => match (&worker.signal, worker.exit_code) {
             (Some(signal), _) => format!("DataLoader worker killed: {signal}"),
             (None, Some(code)) => format!("DataLoader worker exited with code {code}"),
             (None, None) => "DataLoader worker exited unexpectedly".to_owned(),
         },
-        What::Hang(hang) => of_hang(hang),
-        What::DeviceAssert(assert) => format!("device-side assert: {}", assert.expression),
-        What::Watchdog(watchdog) if watchdog.family == "timeout" => {
+        EventPayload::Hang(hang) => of_hang(hang),
+        EventPayload::DeviceAssert(assert) => format!("device-side assert: {}", assert.expression),
+        EventPayload::Watchdog(watchdog) if watchdog.family == "timeout" => {
             let operation = watchdog.operation.as_deref().unwrap_or("a collective");
             match watchdog.sequence {
                 Some(sequence) => format!("{operation} {sequence} timed out"),
                 None => format!("{operation} timed out"),
             }
         }
-        What::Xid(xid) => format!(
+        EventPayload::Xid(xid) => format!(
             "{} {}: {}",
             if xid.nvswitch { "SXid" } else { "Xid" },
             xid.code,
             xid.message
         ),
-        What::Sanitizer(report) => match &report.function {
+        EventPayload::Sanitizer(report) => match &report.function {
             Some(function) => format!("{}: {} in {}", report.tool, report.error, plain_function(function)),
             None => format!("{}: {}", report.tool, report.error),
         },

@@ -1,6 +1,6 @@
 //! Things that span lines: tracebacks, dumps, reports.
 
-use whycrash_evidence::model::{FrameKind, Place, PythonException, Thread, What};
+use whycrash_evidence::model::{EventPayload, FrameKind, Place, PythonException, Thread};
 use whycrash_evidence::{Evidence, Limits, read};
 
 use crate::support::artifact;
@@ -12,7 +12,7 @@ fn evidence(text: &str) -> Evidence {
 
 fn exceptions(evidence: &Evidence) -> Vec<&PythonException> {
     let exceptions = evidence.timeline.iter().filter_map(|event| match &event.what {
-        What::PythonException(exception) => Some(exception),
+        EventPayload::PythonException(exception) => Some(exception),
         _ => None,
     });
     exceptions.collect()
@@ -320,7 +320,7 @@ epoch 3 was the last
         "{exception:?}"
     );
     assert_eq!(evidence.timeline[0].at, Some(Place::Line([1, 14])));
-    let What::CudaOom(oom) = &evidence.timeline[1].what else {
+    let EventPayload::CudaOom(oom) = &evidence.timeline[1].what else {
         panic!("{evidence:#?}")
     };
     assert_eq!((oom.gpu, oom.free), (Some(1), Some(1 << 30)));
@@ -355,7 +355,7 @@ fn faulthandler_of_every_version() {
             .expect("the current thread");
         assert_eq!(crashed.id.to_string(), "0x00007f9deeeb9b80");
         assert_eq!(functions(crashed), ["string_at", "main"]);
-        let What::FatalPythonError(error) = &evidence.timeline[0].what else {
+        let EventPayload::FatalPythonError(error) = &evidence.timeline[0].what else {
             panic!("{evidence:#?}")
         };
         assert_eq!(error.signal.as_deref(), Some("SIGSEGV"));
@@ -385,7 +385,10 @@ fn dumps_that_were_cut_or_mixed_up_give_what_is_there() {
         ),
     ] {
         let evidence = evidence(text);
-        assert!(matches!(evidence.timeline[0].what, What::FatalPythonError(_)), "{text}");
+        assert!(
+            matches!(evidence.timeline[0].what, EventPayload::FatalPythonError(_)),
+            "{text}"
+        );
         assert_eq!(evidence.threads[0].frames.len(), frames, "{text}");
     }
     let evidence = evidence(
@@ -411,7 +414,7 @@ fn c10_stacks_name_frames_and_modules() {
     );
     assert_eq!(thread.frames[1].module.as_deref(), Some("/lib/ext.so"));
     assert_eq!(thread.frames[1].offset.map(|offset| offset.0), Some(0xda71));
-    let What::NativeAbort(abort) = &evidence.timeline[0].what else {
+    let EventPayload::NativeAbort(abort) = &evidence.timeline[0].what else {
         panic!("{evidence:#?}")
     };
     assert_eq!((abort.function.as_deref(), abort.line), (Some("check_fail"), Some(30)));
@@ -485,7 +488,7 @@ fn sanitizer_reports() {
         let [event] = &evidence.timeline[..] else {
             panic!("{evidence:#?}")
         };
-        let What::Sanitizer(report) = &event.what else {
+        let EventPayload::Sanitizer(report) = &event.what else {
             panic!("{event:#?}")
         };
         assert_eq!((report.tool.as_str(), report.error.as_str()), (tool, error));
@@ -497,7 +500,7 @@ fn sanitizer_reports() {
         );
     }
     let twice = evidence(&memcheck.repeat(3));
-    let What::Sanitizer(report) = &twice.timeline[0].what else {
+    let EventPayload::Sanitizer(report) = &twice.timeline[0].what else {
         panic!("{twice:#?}")
     };
     assert_eq!(
@@ -514,7 +517,7 @@ fn torchelastic_reports_every_worker() {
         .timeline
         .iter()
         .filter_map(|event| match &event.what {
-            What::ElasticFailure(failure) => Some((event.rank, event.pid, failure)),
+            EventPayload::ElasticFailure(failure) => Some((event.rank, event.pid, failure)),
             _ => None,
         })
         .collect();

@@ -1,6 +1,6 @@
 //! Tests of the machine, and what the driver and NVIDIA's tools say beside the job's own log.
 
-use whycrash_evidence::model::{CudaLog, Diagnostic, Evidence, Place, Sanitizer, What};
+use whycrash_evidence::model::{CudaLog, Diagnostic, EventPayload, Evidence, Place, Sanitizer};
 use whycrash_evidence::{ArtifactKind, Limits, Reading, merge, read};
 
 use crate::support::{artifact, compressed};
@@ -21,7 +21,7 @@ fn case(name: &str, file: &str) -> String {
 
 fn checks(evidence: &Evidence) -> Vec<&Diagnostic> {
     let checks = evidence.timeline.iter().filter_map(|event| match &event.what {
-        What::Diagnostic(check) => Some(check),
+        EventPayload::Diagnostic(check) => Some(check),
         _ => None,
     });
     checks.collect()
@@ -89,7 +89,7 @@ fn reports_of_the_sanitizer_in_xml_are_those_of_its_text() {
         let [event] = &evidence.timeline[..] else {
             panic!("equal reports are one: {:#?}", evidence.timeline)
         };
-        let What::Sanitizer(report) = event.what.clone() else {
+        let EventPayload::Sanitizer(report) = event.what.clone() else {
             panic!("{event:#?}")
         };
         Sanitizer {
@@ -100,7 +100,7 @@ fn reports_of_the_sanitizer_in_xml_are_those_of_its_text() {
         }
     };
     assert_eq!(sanitized(&xml.evidence), sanitized(&reading("log", text).evidence));
-    let What::Sanitizer(report) = &xml.evidence.timeline[0].what else {
+    let EventPayload::Sanitizer(report) = &xml.evidence.timeline[0].what else {
         unreachable!()
     };
     assert_eq!(report.count, 3);
@@ -124,8 +124,8 @@ fn xml_that_was_cut_tells_of_the_reports_before_the_cut() {
 }
 
 fn calls(evidence: &Evidence) -> Vec<CudaLog> {
-    let of = |what: &What| match what {
-        What::CudaLog(log) => Some(log.clone()),
+    let of = |what: &EventPayload| match what {
+        EventPayload::CudaLog(log) => Some(log.clone()),
         _ => None,
     };
     evidence.timeline.iter().filter_map(|event| of(&event.what)).collect()
@@ -163,7 +163,7 @@ fn an_xid_that_the_driver_says_follows_from_another_is_its_echo() {
         .timeline
         .iter()
         .map(|event| match &event.what {
-            What::Xid(xid) => (xid.code, event.primary, event.echo_of),
+            EventPayload::Xid(xid) => (xid.code, event.primary, event.echo_of),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -192,7 +192,7 @@ fn of_a_bug_report_the_kernels_log_and_the_state_of_the_gpus_are_read() {
             .timeline
             .iter()
             .map(|event| match &event.what {
-                What::Xid(xid) => xid.code,
+                EventPayload::Xid(xid) => xid.code,
                 other => panic!("{name}: {other:?}"),
             })
             .collect();

@@ -1,6 +1,7 @@
-//! What NCCL itself says of its communicators, and torchcomms' logs: judged from the evidence alone, however it came together.
+//! What NCCL itself says of its communicators, and torchcomms' logs: judged from the evidence alone, however it came
+//! together.
 
-use whycrash_evidence::model::{Collectives, Evidence, Recorder, What};
+use whycrash_evidence::model::{Collectives, EventPayload, Evidence, Recorder};
 use whycrash_evidence::{ArtifactKind, Limits, judge, merge, read};
 
 use crate::recorders::{CORPUS, said};
@@ -50,7 +51,7 @@ fn a_process_that_nccl_gave_up_is_dead_in_json_and_in_words() {
         };
         assert_eq!(event.pid, Some(pid), "{name}");
         assert!(
-            matches!(&event.what, What::NcclWarning(warning) if warning.family == "ras-dead"),
+            matches!(&event.what, EventPayload::NcclWarning(warning) if warning.family == "ras-dead"),
             "{name}: {event:?}"
         );
     }
@@ -129,7 +130,7 @@ fn an_error_that_nccl_keeps_of_a_rank_is_told() {
             panic!("{name}: {:#?}", evidence.timeline)
         };
         assert!(
-            matches!(&event.what, What::NcclError(error) if error.result.as_deref() == Some("ncclSystemError")),
+            matches!(&event.what, EventPayload::NcclError(error) if error.result.as_deref() == Some("ncclSystemError")),
             "{name}: {event:?}"
         );
     }

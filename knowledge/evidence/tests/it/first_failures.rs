@@ -1,7 +1,7 @@
 //! Jobs of many processes: which of them a report is about.
 
 use serde_json::{Map, Value, json};
-use whycrash_evidence::model::{Event, Hang, What};
+use whycrash_evidence::model::{Event, EventPayload, Hang};
 use whycrash_evidence::{Evidence, Limits, merge, read, title};
 
 use crate::support::artifact;
@@ -46,13 +46,13 @@ fn subject(evidence: &Evidence) -> (Option<u32>, Option<&str>, Option<u32>) {
 
 /// Events that are no consequence of another, but for ends of processes.
 fn leading(evidence: &Evidence) -> Vec<&Event> {
-    let leads = |event: &&Event| event.primary && !matches!(event.what, What::ProcessExit(_));
+    let leads = |event: &&Event| event.primary && !matches!(event.what, EventPayload::ProcessExit(_));
     evidence.timeline.iter().filter(leads).collect()
 }
 
 fn hang(evidence: &Evidence) -> &Hang {
     let mut hangs = evidence.timeline.iter().filter_map(|event| match &event.what {
-        What::Hang(hang) => Some(hang),
+        EventPayload::Hang(hang) => Some(hang),
         _ => None,
     });
     hangs.next().expect("a hang")
@@ -91,7 +91,7 @@ fn the_rank_that_a_signal_ended_first_is_what_the_report_is_about() {
     let ends = evidence
         .timeline
         .iter()
-        .filter(|event| matches!(event.what, What::ProcessExit(_)));
+        .filter(|event| matches!(event.what, EventPayload::ProcessExit(_)));
     assert_eq!(
         ends.filter(|event| event.primary).count(),
         1,
@@ -215,7 +215,7 @@ fn whoever_waits_elsewhere_than_the_others_is_what_they_timed_out_on() {
         matches!(
             leading.as_slice(),
             [Event {
-                what: What::Hang(_),
+                what: EventPayload::Hang(_),
                 ..
             }]
         ),
@@ -256,7 +256,7 @@ fn a_standstill_that_passed_explains_nothing() {
     let told = evidence
         .timeline
         .iter()
-        .find(|event| matches!(event.what, What::Hang(_)))
+        .find(|event| matches!(event.what, EventPayload::Hang(_)))
         .expect("it is told");
     assert!(told.survived && !told.primary);
     assert_eq!(subject(&evidence), (Some(0), None, Some(10)));

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Instant;
 
 use serde_json::Map;
-use whycrash_evidence::model::{Event, Place, What};
+use whycrash_evidence::model::{Event, EventPayload, Place};
 use whycrash_evidence::{Evidence, Limits, Reading, merge, read};
 
 use crate::support::artifact;
@@ -112,7 +112,7 @@ fn what_a_diagnosis_goes_by_tells_events_apart() {
     assert_eq!((of("xid"), of("cuda-oom"), of("process-exit")), (4, 3, 2));
     assert_eq!(events.iter().map(|event| event.count).sum::<u64>(), 1200);
     let xid = events.iter().find_map(|event| match &event.what {
-        What::Xid(xid) => Some(xid.count),
+        EventPayload::Xid(xid) => Some(xid.count),
         _ => None,
     });
     assert_eq!(xid, Some(100));

@@ -1,7 +1,7 @@
 //! GPU core dumps, built here table by table: no such dump may be copied from elsewhere.
 
 use proptest::prelude::*;
-use whycrash_evidence::model::{Evidence, What};
+use whycrash_evidence::model::{EventPayload, Evidence};
 use whycrash_evidence::{ArtifactKind, Hex, Limits, Reading, read};
 
 use crate::support::{artifact, compressed};
@@ -323,7 +323,7 @@ fn every_version_names_the_fault() {
 fn a_whole_dump_is_read() {
     let evidence = reading(&dump(R575)).evidence;
     insta::assert_json_snapshot!(evidence);
-    assert!(matches!(&evidence.timeline[0].what, What::GpuException(exception) if exception.code == 14));
+    assert!(matches!(&evidence.timeline[0].what, EventPayload::GpuException(exception) if exception.code == 14));
 }
 
 #[test]

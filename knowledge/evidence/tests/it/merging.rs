@@ -1,7 +1,7 @@
 //! From readings to one report: order, echoes, the crash.
 
 use serde_json::{Map, Value, json};
-use whycrash_evidence::model::{Crash, Event, ThreadId, What};
+use whycrash_evidence::model::{Crash, Event, EventPayload, ThreadId};
 use whycrash_evidence::{Evidence, Limits, merge, read};
 
 use crate::support::artifact;
@@ -345,11 +345,12 @@ fn the_most_direct_witness_tells_how_it_ended() {
     let fine = merged(&[("context.json", &context(json!({"signal": null, "code": 0})))]);
     assert_eq!(fine.crash, None);
     assert_eq!(fine.context["pid"], 7);
-    assert!(matches!(fine.timeline[0].what, What::ProcessExit(_)));
+    assert!(matches!(fine.timeline[0].what, EventPayload::ProcessExit(_)));
     assert_eq!(fine.timeline[0].rank, Some(2));
 }
 
-/// Two ranks' folders given together: each process keeps what was written down about it, and none takes the other's place.
+/// Two ranks' folders given together: each process keeps what was written down about it, and none takes the other's
+/// place.
 #[test]
 fn what_is_known_of_several_processes_stays_apart() {
     let context = |pid: u32, rank: u32, host: &str, signal: Option<&str>| {
@@ -446,7 +447,7 @@ fn clocks_that_differ_are_noticed_and_corrected_for_the_order() {
         let timeline = merged(&all).timeline;
         let watchdogs = timeline
             .into_iter()
-            .filter(|event| matches!(event.what, What::Watchdog(_)));
+            .filter(|event| matches!(event.what, EventPayload::Watchdog(_)));
         watchdogs.map(|event| (event.rank, event.time_note)).collect::<Vec<_>>()
     };
     let skewed = told(|sequence| sequence * 7 % 40, 60);

@@ -2,7 +2,7 @@
 
 use serde_json::Map;
 use whycrash_evidence::model::{
-    AllocationCluster, Crash, Event, Frame, MemorySnapshot, OomRequest, SnapshotOom, Thread, ThreadId, What,
+    AllocationCluster, Crash, Event, EventPayload, Frame, MemorySnapshot, OomRequest, SnapshotOom, Thread, ThreadId,
 };
 use whycrash_evidence::signature::{normalized_function, plain_function};
 use whycrash_evidence::{Evidence, Hex, Limits, merge, read, signature, title};
@@ -224,7 +224,7 @@ fn the_reason_is_said() {
 /// A report that is nothing but a memory snapshot with a failed request.
 fn of_snapshot(asked: &[&str], held: &[&str]) -> Evidence {
     let owned = |frames: &[&str]| frames.iter().map(|frame| (*frame).to_owned()).collect();
-    let what = What::SnapshotOom(SnapshotOom {
+    let what = EventPayload::SnapshotOom(SnapshotOom {
         requested: 2 << 30,
         ..SnapshotOom::default()
     });

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use whycrash_evidence::model::{MemorySnapshot, What};
+use whycrash_evidence::model::{EventPayload, MemorySnapshot};
 use whycrash_evidence::readers::memory_snapshot::read as read_snapshot;
 use whycrash_evidence::{Artifact, ArtifactKind, Limits, Reading, read};
 
@@ -157,7 +157,7 @@ fn the_failure_is_an_event() {
     let [event] = timeline.as_slice() else {
         panic!("{timeline:?}")
     };
-    assert!(matches!(&event.what, What::SnapshotOom(oom) if oom.requested == 1200 * MIB && oom.gpu == 0));
+    assert!(matches!(&event.what, EventPayload::SnapshotOom(oom) if oom.requested == 1200 * MIB && oom.gpu == 0));
     assert!(event.time.as_deref().unwrap().starts_with("2025-06-15T"));
     assert!(reading(case("memory-snapshot-healthy")).evidence.timeline.is_empty());
 }

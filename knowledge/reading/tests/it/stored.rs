@@ -86,7 +86,8 @@ fn every_report_of_the_corpus_is_loaded_as_it_was_read() {
     );
 }
 
-/// Each rank's recorder in a report of its own, sent whenever: what is stored of them is judged as if they had come together.
+/// Each rank's recorder in a report of its own, sent whenever: what is stored of them is judged as if they had come
+/// together.
 #[test]
 fn what_ranks_sent_apart_is_judged_together_from_what_is_stored() {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/dist-op-mismatch-gloo");

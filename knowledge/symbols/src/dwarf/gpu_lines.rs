@@ -1,7 +1,7 @@
 //! Source lines of GPU code, from the line tables of the cubins in a dump.
 //!
-//! The compiler writes an ordinary `.debug_line` (DWARF 2) with one sequence for each function, whose start is left to a
-//! relocation (checked against ptxas 12.9). In an image that the driver relocated it may be filled in already.
+//! The compiler writes an ordinary `.debug_line` (DWARF 2) with one sequence for each function, whose start is left to
+//! a relocation (checked against ptxas 12.9). In an image that the driver relocated it may be filled in already.
 
 use std::collections::{BTreeMap, HashMap};
 

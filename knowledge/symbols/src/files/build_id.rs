@@ -2,9 +2,9 @@
 
 use debugid::DebugId;
 
-/// Whether a text is a build id as it is written: lower-case hex of 8 to 64 bytes. Linkers make ids of 8 (lld's `fast`),
-/// 16 (MD5 and UUIDs), 20 (SHA-1, what is usual) and 32 bytes (SHA-256, BLAKE3); shorter ones would stand for each other,
-/// and every one becomes a part of paths and addresses.
+/// Whether a text is a build id as it is written: lower-case hex of 8 to 64 bytes. Linkers make ids of 8 (lld's
+/// `fast`), 16 (MD5 and UUIDs), 20 (SHA-1, what is usual) and 32 bytes (SHA-256, BLAKE3); shorter ones would stand for
+/// each other, and every one becomes a part of paths and addresses.
 pub fn is_build_id(text: &str) -> bool {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     (16..=128).contains(&text.len()) && text.len().is_multiple_of(2) && text.bytes().all(is_hex)

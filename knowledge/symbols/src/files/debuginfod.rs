@@ -294,7 +294,8 @@ impl Shared {
         }
     }
 
-    /// Fetches to a file beside the final one, and renames it when it is whole. How that ended, and the bytes that came.
+    /// Fetches to a file beside the final one, and renames it when it is whole. How that ended, and the bytes that
+    /// came.
     fn fetch_to(&self, url: &str, bytes: u64, time: Duration, path: &Path) -> (io::Result<Answer>, u64) {
         let mut came = 0;
         (self.try_fetch(url, bytes, time, path, &mut came), came)

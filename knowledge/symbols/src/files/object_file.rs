@@ -378,7 +378,8 @@ impl ObjectFile {
 
 impl Kept for ObjectFile {
     fn held(&self) -> u64 {
-        // Pages of a mapped file are the kernel's to drop; tables of symbols, rules and units are some part of its size.
+        // Pages of a mapped file are the kernel's to drop; tables of symbols, rules and units are some part of its
+        // size.
         let parsed = self.bytes.len() as u64 / 16;
         parsed + self.unpacked.load(Relaxed) + self.supplementary().map_or(0, Kept::held)
     }

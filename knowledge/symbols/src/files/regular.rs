@@ -1,9 +1,9 @@
 //! The one way in which this crate opens files.
 //!
-//! What is opened here has names that a crash, a binary or a debug file gave. Such a name may lead to a FIFO that nobody
-//! writes to, to a device that does something when it is opened, to what the kernel makes up while it is read, or to
-//! terabytes of nothing. So a path is looked up without opening what it leads to, and only a regular file of bounded
-//! size, on a file system that keeps files, is opened then: the very one that was looked at.
+//! What is opened here has names that a crash, a binary or a debug file gave. Such a name may lead to a FIFO that
+//! nobody writes to, to a device that does something when it is opened, to what the kernel makes up while it is read,
+//! or to terabytes of nothing. So a path is looked up without opening what it leads to, and only a regular file of
+//! bounded size, on a file system that keeps files, is opened then: the very one that was looked at.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};

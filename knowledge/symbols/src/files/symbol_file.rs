@@ -21,8 +21,8 @@ pub struct SymbolIdentity {
     pub kind: SymbolKind,
     /// GNU build id in lower-case hex; of a Breakpad file the debug id in Breakpad's form.
     pub id: String,
-    /// Path below [`crate::Sources::store`] or a folder of [`crate::Sources::folders`]: `.build-id/ab/cd….debug` as debuggers have it, or
-    /// `.debug-id/AB/CD…0.sym`. Neither depends on a name, so that there is one file for an id.
+    /// Path below [`crate::Sources::store`] or a folder of [`crate::Sources::folders`]: `.build-id/ab/cd….debug` as
+    /// debuggers have it, or `.debug-id/AB/CD…0.sym`. Neither depends on a name, so that there is one file for an id.
     pub place: PathBuf,
     /// True for an ELF file with sections of debug information, separate from its binary or not: what `debuginfo` means
     /// to debuginfod's clients (debuginfod(8)).

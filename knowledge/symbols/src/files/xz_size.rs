@@ -1,5 +1,5 @@
-//! How large an xz stream is unpacked, by what its chunks say of themselves: the decoder keeps whatever they make, and a
-//! hundred KiB can make a GiB of it. Format: xz 1.2.1 (`xz-file-format.txt`), and the chunks of LZMA2.
+//! How large an xz stream is unpacked, by what its chunks say of themselves: the decoder keeps whatever they make, and
+//! a hundred KiB can make a GiB of it. Format: xz 1.2.1 (`xz-file-format.txt`), and the chunks of LZMA2.
 
 /// Size of the stream header: magic bytes, flags, checksum.
 const STREAM_HEADER: usize = 12;

@@ -1,6 +1,6 @@
-//! Stacks out of minidumps. The walking is minidump-unwind's, which knows every processor and system that minidumps come
-//! from; unwinding rules and names are from wherever there are any: ELF files by build id, Breakpad symbol files by
-//! debug id.
+//! Stacks out of minidumps. The walking is minidump-unwind's, which knows every processor and system that minidumps
+//! come from; unwinding rules and names are from wherever there are any: ELF files by build id, Breakpad symbol files
+//! by debug id.
 
 mod elf_rules;
 mod symbols;

@@ -255,8 +255,8 @@ fn decode(memory: &dyn Bytes, pc: u64) -> Option<Instruction> {
     (instruction.code() != Code::INVALID).then_some(instruction)
 }
 
-/// A handler that raises SIGFPE again while it is blocked gets it when it returns: the thread is back at the instruction
-/// that failed, and nothing else is left of the fault.
+/// A handler that raises SIGFPE again while it is blocked gets it when it returns: the thread is back at the
+/// instruction that failed, and nothing else is left of the fault.
 fn pending_arithmetic(memory: Memory<'_>, registers: &Registers) -> Option<&'static str> {
     let raised = memory.core.signal?.number == SIGFPE && memory.core.machine == Machine::X86_64;
     let instruction = decode(&memory, registers.pc).filter(|_| raised)?;

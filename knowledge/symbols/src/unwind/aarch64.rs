@@ -2,8 +2,8 @@
 
 /// Whether an instruction reads or writes memory; nothing when it does neither, or this does not know it.
 ///
-/// Encodings: Arm Architecture Reference Manual, C4.1.94 "Loads and Stores". Of read-modify-write instructions the write
-/// counts, as it does for the kernel.
+/// Encodings: Arm Architecture Reference Manual, C4.1.94 "Loads and Stores". Of read-modify-write instructions the
+/// write counts, as it does for the kernel.
 pub(crate) fn access(word: u32) -> Option<&'static str> {
     let bits = |low: u32, count: u32| word >> low & ((1 << count) - 1);
     // Loads and stores have bit 27 set and bit 25 clear.

@@ -19,8 +19,8 @@ const X86_64_ORDER: [u16; 16] = [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0,
 /// Index of `err` in `struct sigcontext`, after 18 registers and the segment selectors; `trapno`, `oldmask` and `cr2`
 /// follow.
 const X86_64_ERROR_CODE: u64 = 19;
-/// Index of the pointer to the floating-point state, which begins as FXSAVE writes it: the control word of the x87 unit,
-/// its status word, and at byte 24 MXCSR.
+/// Index of the pointer to the floating-point state, which begins as FXSAVE writes it: the control word of the x87
+/// unit, its status word, and at byte 24 MXCSR.
 const X86_64_FLOAT_STATE: u64 = 23;
 const MXCSR_OFFSET: u64 = 24;
 /// The kernel's `struct ucontext`; `siginfo` follows it.
@@ -72,7 +72,8 @@ pub(crate) struct Exception {
     pub(crate) error_code: u64,
     /// The address of a page fault.
     pub(crate) address: u64,
-    /// Floating-point exceptions that were raised and not masked, as bits of MXCSR's flags; 0 where they were not dumped.
+    /// Floating-point exceptions that were raised and not masked, as bits of MXCSR's flags; 0 where they were not
+    /// dumped.
     pub(crate) unmasked_float: u64,
 }
 
@@ -106,8 +107,8 @@ fn exception(memory: &Memory<'_>, context: u64) -> Option<Exception> {
     })
 }
 
-/// As the kernel finds them (`fpu__exception_code`): of the flags, those whose masks are off. A set bit of the x87 status
-/// word has its mask in the same bit of the control word, one of MXCSR seven bits higher.
+/// As the kernel finds them (`fpu__exception_code`): of the flags, those whose masks are off. A set bit of the x87
+/// status word has its mask in the same bit of the control word, one of MXCSR seven bits higher.
 fn unmasked_float(memory: &Memory<'_>, state: u64) -> Option<u64> {
     const FLAGS: u64 = 0x3f;
     let control = memory.number(state, 2)?;

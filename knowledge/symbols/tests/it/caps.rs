@@ -225,7 +225,8 @@ fn an_expression_that_never_ends() {
     assert_eq!((codes, reading.evidence.threads.len()), (vec!["limit-expression"], 3));
 }
 
-/// The search table may say that an entry is before the section that it is in, or that there are more than memory holds.
+/// The search table may say that an entry is before the section that it is in, or that there are more than memory
+/// holds.
 #[test]
 fn a_search_table_that_lies() {
     let source = "long g(void); __attribute__((noipa)) long f(long x) { return x; } long g(void) { return f(2) + 1; }";

@@ -16,8 +16,8 @@ const ZIP_READER: &str = "PytorchStreamReader failed";
 /// What safetensors says of a file whose index it can not read.
 const SAFETENSORS: &str = "Error while deserializing header";
 
-/// What the unpickler for weights says of a file that begins with `<`, `v` or `{`, which no pickle does: an error page, the
-/// pointer of Git LFS, JSON.
+/// What the unpickler for weights says of a file that begins with `<`, `v` or `{`, which no pickle does: an error page,
+/// the pointer of Git LFS, JSON.
 const TEXT_FILES: [&str; 3] = [
     "Unsupported operand 60",
     "Unsupported operand 118",

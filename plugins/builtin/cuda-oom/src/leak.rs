@@ -6,8 +6,9 @@ use whycrash_plugin::{Diagnosis, Finding, Report};
 use crate::request::{Request, own_frame};
 use crate::size::size;
 
-/// One stack's memory that grew from step to step until nothing was left. That something is kept is sure then; what it is
-/// only the stacks that grow can tell: a loss that is kept keeps blocks of its own beside those of the layers before it.
+/// One stack's memory that grew from step to step until nothing was left. That something is kept is sure then; what it
+/// is only the stacks that grow can tell: a loss that is kept keeps blocks of its own beside those of the layers before
+/// it.
 pub fn judge(report: &Report, request: &Request) -> Option<Diagnosis> {
     let blocks = request.blocks.as_ref()?;
     let growing: Vec<(usize, &Cluster)> = blocks

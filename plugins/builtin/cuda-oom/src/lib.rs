@@ -1,5 +1,5 @@
-//! Why memory ran out: on the GPU, from the allocator's message and from the memory snapshot, each alone or both together; and on
-//! the host, where the allocator of CPU tensors says so.
+//! Why memory ran out: on the GPU, from the allocator's message and from the memory snapshot, each alone or both
+//! together; and on the host, where the allocator of CPU tensors says so.
 
 mod leak;
 mod messages;

@@ -14,8 +14,8 @@ pub struct Request {
     pub free: Option<u64>,
     /// Allocated by the program through the allocator.
     pub allocated: u64,
-    /// Held by the allocator, not allocated: free blocks, and blocks that wait for another stream. Torch takes a block off
-    /// what is allocated when the program frees it, not when it can be used again.
+    /// Held by the allocator, not allocated: free blocks, and blocks that wait for another stream. Torch takes a block
+    /// off what is allocated when the program frees it, not when it can be used again.
     pub unallocated: u64,
     pub private_pools: u64,
     pub allowed: Option<u64>,
@@ -67,7 +67,8 @@ impl Request {
                 request.add(report, position, snapshot);
             }
         }
-        // A snapshot without a message: the log is not in the report. With a message of another request, it tells of an earlier one.
+        // A snapshot without a message: the log is not in the report. With a message of another request, it tells of an
+        // earlier one.
         if requests.is_empty() && told.is_empty() {
             requests.extend(
                 snapshots
@@ -114,8 +115,8 @@ impl Request {
         request
     }
 
-    /// In a container the driver knows this process by another number than the process itself does: torch then lists it among
-    /// the others. It is the one that holds what the allocator holds, and the context's memory beside that.
+    /// In a container the driver knows this process by another number than the process itself does: torch then lists it
+    /// among the others. It is the one that holds what the allocator holds, and the context's memory beside that.
     fn find_own_process(&mut self) {
         if self.this_process.is_some() {
             return;
@@ -155,7 +156,8 @@ impl Request {
         request
     }
 
-    /// Whether a snapshot's failed request is this one: same device, and the same size as far as the message's rounding tells.
+    /// Whether a snapshot's failed request is this one: same device, and the same size as far as the message's rounding
+    /// tells.
     fn is_of(&self, snapshot: &MemorySnapshot) -> bool {
         let Some(oom) = &snapshot.oom else { return false };
         let same_size = oom.requested.abs_diff(self.requested) <= (self.requested / 100).max(512);

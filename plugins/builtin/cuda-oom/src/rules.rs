@@ -1,7 +1,7 @@
 //! Who holds the memory that was missing.
 //!
-//! The rules are asked in the order of how much they exclude: a limit, other holders of the device, holders of the allocator's
-//! own memory, blocks that can not be used, and what remains is that the program needs more than there is.
+//! The rules are asked in the order of how much they exclude: a limit, other holders of the device, holders of the
+//! allocator's own memory, blocks that can not be used, and what remains is that the program needs more than there is.
 
 use whycrash_plugin::{Diagnosis, Finding, Report};
 

@@ -16,8 +16,8 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         .into_iter()
         .filter(|told| ended(&told.event))
         .collect();
-    // It is told up to three times: by the worker's own handler, which does not know its process id, by the parent with the
-    // reason, and by the parent without.
+    // It is told up to three times: by the worker's own handler, which does not know its process id, by the parent with
+    // the reason, and by the parent without.
     let reasoned = |told: &&Death| told.detail.signal.is_some() || told.detail.shared_memory;
     let death = deaths
         .iter()
@@ -158,7 +158,8 @@ fn lower(sentence: &str) -> String {
         .map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
-/// What the worker printed about its own death: faulthandler's head line, the C library's last words, torch's own handler.
+/// What the worker printed about its own death: faulthandler's head line, the C library's last words, torch's own
+/// handler.
 fn own_words(report: &Report, error: &str) -> Vec<Citation> {
     let dumps = report.told::<facts::FatalPythonError>();
     let dump = dumps

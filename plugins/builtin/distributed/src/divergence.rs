@@ -1,5 +1,5 @@
-//! What ranks did together, as their flight recorders and NCCL's own counts tell: the first collective that does not match, or
-//! the rank that is gone or did not move.
+//! What ranks did together, as their flight recorders and NCCL's own counts tell: the first collective that does not
+//! match, or the rank that is gone or did not move.
 
 use whycrash_plugin::facts::Verdict;
 use whycrash_plugin::{Citation, Diagnosis, Finding, Report};
@@ -145,8 +145,8 @@ fn unfinished(report: &Report, index: usize, verdict: &Verdict) -> Diagnosis {
     )
 }
 
-/// A rank did not come. Recorders can not tell one that went another way from one that is stuck or slow, so it takes that
-/// rank's Python stack to name a cause; without it, the rank is certain and the reason is not.
+/// A rank did not come. Recorders can not tell one that went another way from one that is stuck or slow, so it takes
+/// that rank's Python stack to name a cause; without it, the rank is certain and the reason is not.
 fn missing(report: &Report, verdicts: &[Verdict], index: usize, verdict: &Verdict) -> Diagnosis {
     if let Some(finding) = crossed(report, verdicts) {
         return finding.into();
@@ -246,8 +246,8 @@ fn elsewhere(report: &Report, missing: &[u32]) -> Option<Way> {
     })
 }
 
-/// Two groups in which the ranks wait for each other: each rank that is missing in one is waited for by one that is missing in
-/// the other.
+/// Two groups in which the ranks wait for each other: each rank that is missing in one is waited for by one that is
+/// missing in the other.
 fn crossed(report: &Report, verdicts: &[Verdict]) -> Option<Finding> {
     let missing = || {
         verdicts

@@ -38,8 +38,8 @@ fn named(list: &[u32]) -> String {
     }
 }
 
-/// What `TORCH_DISTRIBUTED_DEBUG=DETAIL` found to differ. One call too many or too few shifts the operations as well, so
-/// an operation that differs says more than a shape that does.
+/// What `TORCH_DISTRIBUTED_DEBUG=DETAIL` found to differ. One call too many or too few shifts the operations as well,
+/// so an operation that differs says more than a shape that does.
 fn fingerprint(detail: &str) -> Option<Finding> {
     let differs = detail.split("differ in the following aspects").nth(1)?;
     let (cause, what) = [

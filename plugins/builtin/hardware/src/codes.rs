@@ -1,7 +1,8 @@
-//! What each Xid means, as far as it decides what to do: whose fault it can be, and what NVIDIA's catalogue says to do at once
-//! (<https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html>).
+//! What each Xid means, as far as it decides what to do: whose fault it can be, and what NVIDIA's catalogue says to do
+//! at once (<https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html>).
 
-/// Whose fault an Xid can be, the gravest first: of several on one GPU the first kind in this order explains the others.
+/// Whose fault an Xid can be, the gravest first: of several on one GPU the first kind in this order explains the
+/// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Blame {
     /// The GPU, its board or its place in the machine.

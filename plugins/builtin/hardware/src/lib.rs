@@ -1,5 +1,5 @@
-//! What the driver's Xids say about the machine: which GPU of which node, whether a program can be to blame, which lines only follow
-//! from others, and what NVIDIA says to do.
+//! What the driver's Xids say about the machine: which GPU of which node, whether a program can be to blame, which
+//! lines only follow from others, and what NVIDIA says to do.
 
 mod codes;
 mod story;

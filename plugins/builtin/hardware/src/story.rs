@@ -112,7 +112,8 @@ impl Story {
         (!told.is_empty()).then(|| told.join(", "))
     }
 
-    /// A later fault of another process that says the same: two programs that fail alike on one GPU speak against the GPU.
+    /// A later fault of another process that says the same: two programs that fail alike on one GPU speak against the
+    /// GPU.
     pub fn of_another_process(&self, lead: &Fault) -> Option<&Fault> {
         let process = |fault: &Fault| (fault.event.pid, fault.xid.process.clone());
         let is_like = |fault: &&Fault| {

@@ -189,8 +189,8 @@ fn aborted(scene: &Scene) -> bool {
     scene.signal() == Some("SIGABRT")
 }
 
-/// Whether what was printed always ends the process. A check that failed is often only a Python exception, and a panic only
-/// the end of its thread.
+/// Whether what was printed always ends the process. A check that failed is often only a Python exception, and a panic
+/// only the end of its thread.
 fn is_deadly(abort: &NativeAbort) -> bool {
     matches!(
         abort.family.as_str(),
@@ -198,8 +198,8 @@ fn is_deadly(abort: &NativeAbort) -> bool {
     )
 }
 
-/// What an exception says when it only carries the news of a failure elsewhere: on the GPU, on another rank, on the network,
-/// in a file.
+/// What an exception says when it only carries the news of a failure elsewhere: on the GPU, on another rank, on the
+/// network, in a file.
 const NEWS: [&str; 9] = [
     "CUDA error",
     "NCCL",

@@ -37,8 +37,8 @@ fn bus(scene: &Scene) -> Verdict {
 /// What an arithmetic fault may be when nobody says more.
 const ARITHMETIC: &[&str] = &["fpe-integer-division", "fpe-integer-overflow", "fpe-float-trap"];
 
-/// The signal's code tells integers from floating point; both failures of an integer division have one code, and only the
-/// operands tell them apart.
+/// The signal's code tells integers from floating point; both failures of an integer division have one code, and only
+/// the operands tell them apart.
 fn arithmetic(scene: &Scene) -> Verdict {
     let found = |cause: &str, confidence: f64, why: &str| {
         scene

@@ -6,8 +6,8 @@ use crate::scene::Scene;
 use crate::segv::{NULL_END, at_address};
 use crate::stack::{describe, function, module};
 
-/// Beginnings of functions that need the state of the calling thread and nothing that the caller passes: it is that state
-/// that is null when one of them follows a null pointer.
+/// Beginnings of functions that need the state of the calling thread and nothing that the caller passes: it is that
+/// state that is null when one of them follows a null pointer.
 const NEEDS_ONLY_THE_THREAD: [&str; 36] = [
     "PyBool_From",
     "PyBytes_From",
@@ -50,8 +50,8 @@ const NEEDS_ONLY_THE_THREAD: [&str; 36] = [
 /// The interpreter's functions that run code: whoever is inside of them holds the lock.
 const RUNS_CODE: [&str; 4] = ["_PyEval_Eval", "_PyEval_Vector", "PyEval_Eval", "Py_RunMain"];
 
-/// A null pointer followed in the interpreter, which native code had entered. Either its thread runs no Python at all, or
-/// it gave the lock up before: then only a function that needs nothing but the thread's state proves it.
+/// A null pointer followed in the interpreter, which native code had entered. Either its thread runs no Python at all,
+/// or it gave the lock up before: then only a function that needs nothing but the thread's state proves it.
 pub fn violation(scene: &Scene) -> Option<Finding> {
     let stack = scene.native.as_ref()?;
     let near_null = scene.crash.address().is_none_or(|address| address < NULL_END);

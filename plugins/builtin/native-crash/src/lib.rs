@@ -1,7 +1,8 @@
 //! Why a process died of a fatal signal in host code.
 //!
-//! The rules go from what says the cause in words (sanitizer reports, last words of an abort) to what has to be concluded from
-//! the fault and the innermost meaningful frames. Where these do not decide, nothing is claimed, and the answer says what to collect.
+//! The rules go from what says the cause in words (sanitizer reports, last words of an abort) to what has to be
+//! concluded from the fault and the innermost meaningful frames. Where these do not decide, nothing is claimed, and the
+//! answer says what to collect.
 
 mod abort;
 mod deadlock;

@@ -48,8 +48,8 @@ impl<'a> Scene<'a> {
             .or_else(|| self.fatal.as_ref()?.detail.signal.as_deref())
     }
 
-    /// The signal's code, unless it was sent and not raised by the processor: faulthandler handles a signal and sends it again, and
-    /// then code and address say nothing about the fault.
+    /// The signal's code, unless it was sent and not raised by the processor: faulthandler handles a signal and sends
+    /// it again, and then code and address say nothing about the fault.
     pub fn code(&self) -> Option<&str> {
         self.crash
             .code

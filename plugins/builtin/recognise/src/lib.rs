@@ -84,7 +84,8 @@ fn first(rule: &Rule, read: &Read) -> Option<(usize, Match)> {
         .find_map(|(position, event)| Some((position, rule.matches(event, read)?)))
 }
 
-/// What was raised and then handled, and something else was raised meanwhile, is a little less likely the failure itself.
+/// What was raised and then handled, and something else was raised meanwhile, is a little less likely the failure
+/// itself.
 fn weighed((event, found): (usize, Match), read: &Read) -> (usize, Match) {
     const HANDLED: f64 = 0.9;
     let relation = read.happened[event]

@@ -72,7 +72,8 @@ impl<'r> Read<'r> {
         cited.map(|(index, frame)| walk.cite(*index, frame)).collect()
     }
 
-    /// The thread that an event names as its own; else the main one of a dump that a timer asked for, or the first that crashed.
+    /// The thread that an event names as its own; else the main one of a dump that a timer asked for, or the first that
+    /// crashed.
     fn walk(&self, event: &Happened) -> Option<Walk<'r>> {
         let own = ["thread", "stack"]
             .iter()
@@ -97,8 +98,8 @@ fn told_by_timer(event: &Happened) -> bool {
 /// Lines between two tracebacks of a chain.
 const LINK: u64 = 8;
 
-/// Whether an exception was raised while the one before it was handled. What was raised last is then a consequence in time, and
-/// often the failure itself: what it was raised in may have been nothing but a probe.
+/// Whether an exception was raised while the one before it was handled. What was raised last is then a consequence in
+/// time, and often the failure itself: what it was raised in may have been nothing but a probe.
 fn is_end_of_chain(before: &Event, told: &Happened, event: &Event) -> bool {
     let link = told.detail.get("relation").and_then(Value::as_str);
     let is_near = before

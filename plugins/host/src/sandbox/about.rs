@@ -1,7 +1,7 @@
 //! What a plugin says about itself, before anybody believes it.
 //!
-//! Names and ids end up in documents, pages and addresses, so they are held to their form; a need or a cause that does not
-//! exist would be silence for ever, so it is an error now.
+//! Names and ids end up in documents, pages and addresses, so they are held to their form; a need or a cause that does
+//! not exist would be silence for ever, so it is an error now.
 
 use whycrash_catalog::Cause;
 

@@ -19,9 +19,10 @@ const RULES: u32 = 1;
 
 /// A folder of compiled components, each named by the hash of its source and of everything its code depends on.
 ///
-/// A file is written beside its final name and renamed, and never written again: `NAME.cwasm` is code, `NAME.sum` the SHA-256
-/// of it, without which it is not run (a disk that was full, or a copy that was cut), and `NAME.refused` says why there
-/// is no code. Code is mapped, so that what is not run takes no memory: the files must not be changed, only removed.
+/// A file is written beside its final name and renamed, and never written again: `NAME.cwasm` is code, `NAME.sum` the
+/// SHA-256 of it, without which it is not run (a disk that was full, or a copy that was cut), and `NAME.refused` says
+/// why there is no code. Code is mapped, so that what is not run takes no memory: the files must not be changed, only
+/// removed.
 #[derive(Debug)]
 pub(crate) struct CodeCache {
     folder: Option<PathBuf>,
@@ -164,16 +165,16 @@ fn sum_of(path: &Path) -> Option<String> {
 
 /// Loads native code from a file by mapping it.
 fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
-    // SAFETY: the file is trusted native code: it was made by our own compiler, in a folder that belongs to whoever runs this
-    // program, where files are renamed into place and never written again. wasmtime refuses code of another version or
-    // configuration.
+    // SAFETY: the file is trusted native code: it was made by our own compiler, in a folder that belongs to whoever
+    // runs this program, where files are renamed into place and never written again. wasmtime refuses code of another
+    // version or configuration.
     unsafe { Component::deserialize_file(engine, path) }
 }
 
 /// Loads code that is built into this program.
 pub(crate) fn deserialize(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes are trusted native code that `plugins/build.sh` made with this program's own compiler. wasmtime refuses
-    // code of another version or configuration.
+    // SAFETY: the bytes are trusted native code that `plugins/build.sh` made with this program's own compiler. wasmtime
+    // refuses code of another version or configuration.
     unsafe { Component::deserialize(engine, code) }
 }
 

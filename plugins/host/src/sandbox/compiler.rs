@@ -1,9 +1,10 @@
 //! Compiling a component in a process of its own.
 //!
-//! The compiler is not hardened against hostile input the way that execution is: a few kilobytes can make it want gigabytes
-//! and minutes. So a component from outside is looked at and compiled by a child, which is this program or another of ours
-//! started with [`COMMAND`]. It reads the component from its standard input, writes native code to its standard output and
-//! reasons to its standard error, under limits of memory and processor time that it sets before it reads a byte.
+//! The compiler is not hardened against hostile input the way that execution is: a few kilobytes can make it want
+//! gigabytes and minutes. So a component from outside is looked at and compiled by a child, which is this program or
+//! another of ours started with [`COMMAND`]. It reads the component from its standard input, writes native code to its
+//! standard output and reasons to its standard error, under limits of memory and processor time that it sets before it
+//! reads a byte.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -49,8 +50,8 @@ impl Cost {
     }
 }
 
-/// Compiles a plugin if that is what this process was started for: the program's `main` calls it before anything else and
-/// ends with what it returns.
+/// Compiles a plugin if that is what this process was started for: the program's `main` calls it before anything else
+/// and ends with what it returns.
 pub fn compile_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_none_or(|first| first != COMMAND) || arguments.next().is_some() {

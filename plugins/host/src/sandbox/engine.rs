@@ -20,8 +20,8 @@ const TABLES: u32 = 64;
 /// Elements of one table.
 const TABLE_ELEMENTS: usize = 100_000;
 
-/// Bytes of a memory that stay with its place in the pool when a run has ended, and are cleared by writing: most plugins
-/// need no more, and giving pages back and asking for them again costs a run more than its own work.
+/// Bytes of a memory that stay with its place in the pool when a run has ended, and are cleared by writing: most
+/// plugins need no more, and giving pages back and asking for them again costs a run more than its own work.
 const KEPT_PER_MEMORY: usize = 1 << 20;
 
 /// Address space that the pool reserves for one memory: enough that no bounds check is needed for 32-bit addresses.

@@ -1,7 +1,7 @@
 //! What a file must be before it is compiled.
 //!
-//! The compiler is not hardened against hostile input the way that execution is, so everything about a file that can be told
-//! by validating it is told first, in words that its author can act on.
+//! The compiler is not hardened against hostile input the way that execution is, so everything about a file that can be
+//! told by validating it is told first, in words that its author can act on.
 
 use wasmparser::{ComponentExternalKind, ComponentTypeRef, Encoding, Parser, Payload, Validator, WasmFeatures};
 
@@ -16,7 +16,8 @@ const FUNCTIONS: [&str; 2] = ["log", "recognise-tables"];
 /// What it must export.
 const EXPORTS: [&str; 2] = ["about", "diagnose"];
 
-/// Checks that these bytes are a valid component that imports nothing but the plugin interface and exports what a plugin must.
+/// Checks that these bytes are a valid component that imports nothing but the plugin interface and exports what a
+/// plugin must.
 pub(crate) fn inspect(bytes: &[u8], limits: &PluginLimits) -> Result<(), PluginError> {
     check_size(bytes.len() as u64, limits)?;
     if !Parser::is_component(bytes) {

@@ -6,8 +6,8 @@ use wasmtime::ResourceLimiter;
 
 use super::spending::Stopped;
 
-/// Components of at least this size carry an interpreter and a library: a Python one has 18 MB, a JavaScript one 12 MB, what
-/// is compiled from Rust or C less than one.
+/// Components of at least this size carry an interpreter and a library: a Python one has 18 MB, a JavaScript one 12 MB,
+/// what is compiled from Rust or C less than one.
 const INTERPRETER_BYTES: usize = 4 << 20;
 /// How much more fuel a plugin gets that is interpreted: about what an interpreter needs for the same work.
 const INTERPRETED_FUEL: u64 = 100;
@@ -18,8 +18,8 @@ const INTERPRETED_TIME: u64 = 6;
 #[derive(Clone, Debug)]
 pub struct PluginLimits {
     /// The public budget: about one unit for each WebAssembly instruction (wasmtime's fuel). What the host does for the
-    /// plugin has a budget of the same size, at the rates that `docs/plugins.md` lists. Components of 4 MiB and more, which
-    /// carry an interpreter, have a hundred times as much.
+    /// plugin has a budget of the same size, at the rates that `docs/plugins.md` lists. Components of 4 MiB and more,
+    /// which carry an interpreter, have a hundred times as much.
     pub fuel: u64,
     /// Processor time in milliseconds: the backstop behind `fuel`. Interpreted plugins have six times as much.
     pub millis: u64,

@@ -1,4 +1,5 @@
-//! Where plugins run: each in a store of its own that is thrown away afterwards, with no capability but reading the report.
+//! Where plugins run: each in a store of its own that is thrown away afterwards, with no capability but reading the
+//! report.
 
 mod about;
 mod bindings;
@@ -105,7 +106,8 @@ impl Sandbox {
         self.prepare(&component, wasm.len(), knowledge, own)
     }
 
-    /// Loads a component that was compiled when this program was built, or compiles it if that does not fit this machine.
+    /// Loads a component that was compiled when this program was built, or compiles it if that does not fit this
+    /// machine.
     pub(crate) fn load_compiled(
         &self,
         wasm: &[u8],

@@ -1,7 +1,7 @@
 //! Regular expressions of plugins: bounded before they are parsed, while they are compiled, and while they search.
 //!
-//! A lazy automaton finds matches at the speed of the text, and gives up at a place that depends on pattern and text alone
-//! when the pattern makes it slow. What it can not do, a simulation does that is charged with its worst case.
+//! A lazy automaton finds matches at the speed of the text, and gives up at a place that depends on pattern and text
+//! alone when the pattern makes it slow. What it can not do, a simulation does that is charged with its worst case.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -208,8 +208,8 @@ mod tests {
 
     #[test]
     fn a_pattern_that_makes_the_automaton_slow_is_charged_for_it() {
-        // Each place may begin a match that is decided 100 letters later: as many states as there are subsets. It ends with
-        // no letter that could be looked for first.
+        // Each place may begin a match that is decided 100 letters later: as many states as there are subsets. It ends
+        // with no letter that could be looked for first.
         let slow = Pattern::new("[ab]*a[ab]{100}[^a-z]", BYTES).expect("it compiles");
         // Xorshift (Marsaglia 2003): simpler sequences have few different pieces of that length.
         let mut state = 1_u64;

@@ -87,7 +87,8 @@ impl Plugin {
         })
     }
 
-    /// What it says about itself where this is documented: the one that evaluates the pages' tables names what they name.
+    /// What it says about itself where this is documented: the one that evaluates the pages' tables names what they
+    /// name.
     pub(crate) fn asked_again(
         &self,
         knowledge: &Arc<Knowledge>,
@@ -101,7 +102,8 @@ impl Plugin {
         &self.limits
     }
 
-    /// Runs the plugin on a case, with what it may know of the causes. Whatever it does, this returns within its limits.
+    /// Runs the plugin on a case, with what it may know of the causes. Whatever it does, this returns within its
+    /// limits.
     pub(crate) fn run(&self, case: &Arc<Case>, knowledge: &Arc<Knowledge>) -> Answer {
         let mut usage = Usage::default();
         let diagnosis = attempt(|| self.run_once(case, knowledge, &mut usage));

@@ -2,7 +2,8 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A number of places, one for each run. Who finds none free waits: runs are short, and the pool of instances has no more.
+/// A number of places, one for each run. Who finds none free waits: runs are short, and the pool of instances has no
+/// more.
 #[derive(Debug)]
 pub(super) struct Slots {
     free: Mutex<u32>,

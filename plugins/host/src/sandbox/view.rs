@@ -292,7 +292,8 @@ fn pay(left: &mut usize, limit: usize, bytes: usize) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Why reading an artifact ended: the run's allowance did, or the file can not be read, which is no fault of the plugin.
+/// Why reading an artifact ended: the run's allowance did, or the file can not be read, which is no fault of the
+/// plugin.
 fn ended(artifact: &str, error: io::Error) -> wasmtime::Error {
     match error.downcast::<Stopped>() {
         Ok(why) => stopped(why),

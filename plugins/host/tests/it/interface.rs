@@ -6,9 +6,9 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-/// The interface as it was released, by version: SHA-256 of its files, comments and white space aside. Whoever changes a file
-/// decides: what is added gets the next minor version of the package (the host serves every version it ever served), what is
-/// changed or taken away a folder of its own. Then the line here follows.
+/// The interface as it was released, by version: SHA-256 of its files, comments and white space aside. Whoever changes
+/// a file decides: what is added gets the next minor version of the package (the host serves every version it ever
+/// served), what is changed or taken away a folder of its own. Then the line here follows.
 const RELEASED: &[(&str, &str, &str)] = &[(
     "v1",
     "1.0.0",

@@ -1,4 +1,5 @@
-//! The host against plugins that keep to the rules and plugins that do not, and the built-in ones against the labelled corpus.
+//! The host against plugins that keep to the rules and plugins that do not, and the built-in ones against the labelled
+//! corpus.
 
 mod answers;
 mod corpus;

@@ -3,17 +3,17 @@
 use serde_json::json;
 use whycrash_catalog::Catalog;
 use whycrash_catalog::recognise::Rule;
-use whycrash_evidence::model::What;
+use whycrash_evidence::model::EventPayload;
 
-/// Whether events of this kind have a particular of this name. None has one that an object of nonsense would fit, so that
-/// what takes it does not look at it.
+/// Whether events of this kind have a particular of this name. None has one that an object of nonsense would fit, so
+/// that what takes it does not look at it.
 fn has_particular(kind: &str, name: &str) -> bool {
     let event = json!({"kind": kind, "detail": {name: {"no": {"such": "value"}}}});
-    serde_json::from_value::<What>(event).is_err()
+    serde_json::from_value::<EventPayload>(event).is_err()
 }
 
 fn is_kind(kind: &str) -> bool {
-    serde_json::from_value::<What>(json!({"kind": kind, "detail": {}})).is_ok()
+    serde_json::from_value::<EventPayload>(json!({"kind": kind, "detail": {}})).is_ok()
 }
 
 #[test]

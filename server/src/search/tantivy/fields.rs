@@ -18,8 +18,8 @@ const WORDS: &str = "words-2";
 /// Tokenizer of values: as a whole, in lower case, and in parts.
 const VALUE: &str = "value-2";
 /// Parts of a value that find it, of each kind: what stands before its first dots, behind its last ones, and between
-/// its spaces. So a host is found without its domain, an exception without its module, a GPU by its model, and a version
-/// by how it begins.
+/// its spaces. So a host is found without its domain, an exception without its module, a GPU by its model, and a
+/// version by how it begins.
 const PARTS: usize = 4;
 
 /// Handles of the index's fields.

@@ -1,8 +1,9 @@
 //! Records, jobs and tokens in one SQLite file.
 //!
 //! One thread writes, so that writers never wait for each other's locks, and commits once for all who wait at that
-//! moment; several connections read beside it, which WAL allows. `synchronous=FULL` makes every commit durable before it returns: in WAL mode the default of many
-//! set-ups (`NORMAL`) may lose the last commits when the power fails (<https://sqlite.org/pragma.html#pragma_synchronous>).
+//! moment; several connections read beside it, which WAL allows. `synchronous=FULL` makes every commit durable before
+//! it returns: in WAL mode the default of many set-ups (`NORMAL`) may lose the last commits when the power fails
+//! (<https://sqlite.org/pragma.html#pragma_synchronous>).
 
 mod jobs;
 mod modules;

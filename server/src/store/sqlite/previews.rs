@@ -327,8 +327,8 @@ fn note_one(tx: &Connection, number: u64, looked: &Looked) -> Result<()> {
     Ok(())
 }
 
-/// Makes what the entries hold true, and has them hold what was, where the report's last diagnosis is still the one that
-/// they know; how many. It is the same to and fro.
+/// Makes what the entries hold true, and has them hold what was, where the report's last diagnosis is still the one
+/// that they know; how many. It is the same to and fro.
 fn exchange(tx: &Connection, number: u64, is_true: bool) -> Result<u64> {
     let ids = tx
         .prepare_cached(

@@ -1,7 +1,7 @@
 //! The one thread that writes.
 //!
-//! A commit costs a sync of the disk whether it holds one change or fifty, so all writes that wait share one. Each has a
-//! savepoint of its own: one that fails takes nothing of the others with it.
+//! A commit costs a sync of the disk whether it holds one change or fifty, so all writes that wait share one. Each has
+//! a savepoint of its own: one that fails takes nothing of the others with it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;

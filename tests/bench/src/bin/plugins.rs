@@ -1,7 +1,7 @@
 //! What plugins cost that have next to nothing to do: a start with many of them, and what each adds to a report.
 //!
-//! `plugins` makes components that look at nothing and find nothing, and times this program's own diagnoser with them; what the
-//! built-in ones take is taken off. It ends with status 1 when a goal is missed.
+//! `plugins` makes components that look at nothing and find nothing, and times this program's own diagnoser with them;
+//! what the built-in ones take is taken off. It ends with status 1 when a goal is missed.
 
 use std::path::Path;
 use std::process::ExitCode;

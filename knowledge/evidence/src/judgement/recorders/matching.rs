@@ -20,8 +20,8 @@ const TIMEOUT_MS: u64 = 600_000;
 /// Matches the recorders of all ranks.
 ///
 /// Of several dumps of one rank (a pickle and the JSON beside it, or one made later) the one that tells most counts. A
-/// collective that left a rank's ring because it is older than what the ring holds, or because the dump lists active ones
-/// only, counts as done there, not as missing.
+/// collective that left a rank's ring because it is older than what the ring holds, or because the dump lists active
+/// ones only, counts as done there, not as missing.
 pub fn match_ranks(recorders: &[Recorder]) -> Collectives {
     let recorders = one_per_rank(recorders);
     let groups = groups(&recorders);
@@ -266,8 +266,8 @@ impl<'a> Call<'a> {
 
     /// The ranks that entered and did not get out: some of them, when others did; all, when nobody did.
     ///
-    /// Where others got out, a rank may just be a moment behind: it counts only if it was given up, or is older than its
-    /// timeout by what the dumps themselves tell.
+    /// Where others got out, a rank may just be a moment behind: it counts only if it was given up, or is older than
+    /// its timeout by what the dumps themselves tell.
     fn not_completed(&self) -> Option<Judged> {
         let (done, stuck): (Vec<_>, Vec<_>) = self
             .group

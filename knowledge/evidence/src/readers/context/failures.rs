@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{base, in_words};
-use crate::model::{Crash, Event, ProcessExit, What};
+use crate::model::{Crash, Event, EventPayload, ProcessExit};
 
 /// Failures that are looked at; the collector tells of fewer.
 const FAILURES: usize = 1024;
@@ -134,7 +134,7 @@ impl Failure {
             rank: self.rank,
             pid: self.pid,
             text: format!("{}{order}", in_words(&who, &exit)),
-            ..Event::new(What::ProcessExit(exit))
+            ..Event::new(EventPayload::ProcessExit(exit))
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use self::failures::Failure;
 use super::{Input, Reading, json};
 use crate::Limits;
-use crate::model::{Crash, Event, ProcessExit, What};
+use crate::model::{Crash, Event, EventPayload, ProcessExit};
 
 /// Reads the collector's context: all of it becomes [`crate::Evidence::context`], each process that failed and a
 /// standstill of the job become events, and the first failure, or else its `exit`, says how the job ended.
@@ -88,7 +88,7 @@ fn event(exit: ProcessExit, context: &Map<String, Value>) -> Event {
         rank: number(context, "rank"),
         pid: number(context, "pid"),
         text: in_words("the process", &exit),
-        ..Event::new(What::ProcessExit(exit))
+        ..Event::new(EventPayload::ProcessExit(exit))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::model::{Event, Hang, ThreadId, What};
+use crate::model::{Event, EventPayload, Hang, ThreadId};
 
 /// Processes that are looked at, and frames of each.
 const PROCESSES: usize = 4096;
@@ -83,7 +83,7 @@ pub fn event(context: &Map<String, Value>) -> Option<Event> {
         survived: went_on(&stall, context),
         text: in_words(&hang, culprit, others.len()),
         time: stall.at,
-        ..Event::new(What::Hang(hang))
+        ..Event::new(EventPayload::Hang(hang))
     })
 }
 

@@ -1,5 +1,5 @@
-//! The binaries of a core that does not list mapped files (no `NT_FILE`: emulators, Linux before 3.7): their headers are
-//! found in memory, their names in the dynamic linker's list.
+//! The binaries of a core that does not list mapped files (no `NT_FILE`: emulators, Linux before 3.7): their headers
+//! are found in memory, their names in the dynamic linker's list.
 
 use std::collections::HashMap;
 

@@ -14,7 +14,7 @@ use std::fs::File;
 
 use object::read::ReadCache;
 
-use crate::model::{Event, Evidence, Frame, FrameKind, GpuCore, GpuException, Thread, ThreadId, Trust, What};
+use crate::model::{Event, EventPayload, Evidence, Frame, FrameKind, GpuCore, GpuException, Thread, ThreadId, Trust};
 use crate::readers::{Input, Reading, read_problem};
 use crate::{ArtifactKind, Hex, Limits, Problem};
 use fault::Found;
@@ -158,7 +158,7 @@ fn event(core: &GpuCore, found: &Found) -> Event {
         core.block.unwrap_or_default(),
         core.thread.unwrap_or_default()
     );
-    let what = What::GpuException(GpuException {
+    let what = EventPayload::GpuException(GpuException {
         exception,
         code: found.exception,
         device: Some(core.device),

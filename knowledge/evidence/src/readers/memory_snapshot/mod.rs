@@ -16,7 +16,9 @@ mod trace;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
-use crate::model::{Event, Evidence, MemoryCurve, MemorySnapshot, OomRequest, Peak, SnapshotOom, UsageCurve, What};
+use crate::model::{
+    Event, EventPayload, Evidence, MemoryCurve, MemorySnapshot, OomRequest, Peak, SnapshotOom, UsageCurve,
+};
 use crate::readers::Reading;
 use crate::readers::pickle::{self, Heap, Pickle, Value};
 use crate::{ArtifactKind, Hex, Limits, Problem};
@@ -215,7 +217,7 @@ fn oom_event(snapshot: &MemorySnapshot, oom: &OomRequest, number: usize) -> Even
     let time = oom
         .time_us
         .and_then(|time| jiff::Timestamp::from_microsecond(i64::try_from(time).ok()?).ok());
-    let what = What::SnapshotOom(SnapshotOom {
+    let what = EventPayload::SnapshotOom(SnapshotOom {
         gpu: snapshot.device,
         requested: oom.requested,
         device_free: oom.device_free,

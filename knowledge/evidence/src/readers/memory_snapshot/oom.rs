@@ -94,9 +94,9 @@ impl Replay {
         }
     }
 
-    /// Puts a range back that was given to the driver. A trace does not say which size class it was of: small
-    /// segments are 2 MiB, and no large one is. A range that was unmapped belongs to the segment it was cut out of: with
-    /// what is left of that on either side it is one again.
+    /// Puts a range back that was given to the driver. A trace does not say which size class it was of: small segments
+    /// are 2 MiB, and no large one is. A range that was unmapped belongs to the segment it was cut out of: with what is
+    /// left of that on either side it is one again.
     fn hold(&mut self, entry: &Entry) {
         let mut key = PoolKey {
             stream: entry.stream,

@@ -125,7 +125,8 @@ impl Stacks {
         u32::try_from(index).ok()
     }
 
-    /// The stack that a `frames` member holds. The list's own memory is given back: from here on its name stands for it.
+    /// The stack that a `frames` member holds. The list's own memory is given back: from here on its name stands for
+    /// it.
     pub fn stack(&mut self, heap: &mut Heap, frames: Option<Value>) -> StackId {
         let Some(Value::List(list)) = frames else {
             return StackId::NONE;

@@ -71,8 +71,8 @@ pub(super) fn directory_fits(bytes: &[u8]) -> bool {
     u32::from_le_bytes(count).min(u32::from_be_bytes(count)) <= STREAMS
 }
 
-/// First byte behind everything that the dump says to hold: its streams, the threads' stacks and contexts, other memory.
-/// The parser leaves out in silence what is not there.
+/// First byte behind everything that the dump says to hold: its streams, the threads' stacks and contexts, other
+/// memory. The parser leaves out in silence what is not there.
 pub(super) fn end(bytes: &[u8]) -> u64 {
     let read = Numbers {
         bytes,

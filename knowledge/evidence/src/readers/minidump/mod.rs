@@ -245,7 +245,8 @@ impl<'a> Streams<'a> {
         }
     }
 
-    /// True when an access close to the stack pointer went beyond the stack's end, as the dump's list of mappings has it.
+    /// True when an access close to the stack pointer went beyond the stack's end, as the dump's list of mappings has
+    /// it.
     fn is_stack_overflow(&self, address: u64, stack: u64) -> bool {
         let Some(maps) = &self.maps else { return false };
         let usable = |at| maps.memory_info_at_address(at).filter(|map| map.is_readable());

@@ -1,8 +1,9 @@
 //! How much the grammars may work.
 //!
-//! A line that is like one before costs next to nothing, but a text may be made of nothing but failures that differ. The
-//! grammars take some lines whatever the text, and then a share of its bytes; each rule has some lines for itself, so that a
-//! flood of one kind does not silence another. It is counted, not timed: the same text always gives the same evidence.
+//! A line that is like one before costs next to nothing, but a text may be made of nothing but failures that differ.
+//! The grammars take some lines whatever the text, and then a share of its bytes; each rule has some lines for itself,
+//! so that a flood of one kind does not silence another. It is counted, not timed: the same text always gives the same
+//! evidence.
 
 /// Lines that the grammars take of any text.
 const LINES: u64 = 60_000;

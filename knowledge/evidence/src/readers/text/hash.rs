@@ -1,5 +1,5 @@
-//! A fast hash that is the same in every run, because what a text gives must be. It withstands chance and no malice: who makes
-//! two lines of one hash has one of them counted as the other, in a report of their own.
+//! A fast hash that is the same in every run, because what a text gives must be. It withstands chance and no malice:
+//! who makes two lines of one hash has one of them counted as the other, in a report of their own.
 
 use std::hash::{Hash, Hasher};
 

@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 use super::hash::Folding;
 use super::prefix::Origin;
 use super::shape::{Piece, pieces};
-use crate::model::{Frame, Thread, What};
+use crate::model::{EventPayload, Frame, Thread};
 
 /// The process that writes, as far as its lines tell.
 pub fn writer(origin: &Origin) -> u64 {
@@ -17,7 +17,7 @@ pub fn writer(origin: &Origin) -> u64 {
 }
 
 /// What an event is known by, with its writer.
-pub fn event(what: &What, origin: &Origin) -> u64 {
+pub fn event(what: &EventPayload, origin: &Origin) -> u64 {
     hash(|hasher| {
         writer(origin).hash(hasher);
         what.kind().hash(hasher);
@@ -64,21 +64,21 @@ fn hash(of: impl FnOnce(&mut Folding)) -> u64 {
     hasher.finish()
 }
 
-fn particulars(what: &What, to: &mut Folding) {
+fn particulars(what: &EventPayload, to: &mut Folding) {
     match what {
-        What::CudaOom(oom) => (&oom.backend, oom.requested, oom.gpu).hash(to),
-        What::SnapshotOom(oom) => (oom.gpu, oom.requested).hash(to),
-        What::PythonException(e) => {
+        EventPayload::CudaOom(oom) => (&oom.backend, oom.requested, oom.gpu).hash(to),
+        EventPayload::SnapshotOom(oom) => (oom.gpu, oom.requested).hash(to),
+        EventPayload::PythonException(e) => {
             (&e.exception, &e.thread, &e.relation, e.ignored).hash(to);
             words(&e.message, 0, to);
             words(e.process.as_deref().unwrap_or_default(), 0, to);
         }
-        What::FatalPythonError(e) => (&e.error, &e.signal).hash(to),
-        What::DataloaderWorker(worker) => {
+        EventPayload::FatalPythonError(e) => (&e.error, &e.signal).hash(to),
+        EventPayload::DataloaderWorker(worker) => {
             (worker.pid, &worker.signal, worker.exit_code, worker.shared_memory).hash(to);
         }
-        What::ProcessExit(exit) => (&exit.signal, exit.exit_code).hash(to),
-        What::NativeAbort(abort) => {
+        EventPayload::ProcessExit(exit) => (&exit.signal, exit.exit_code).hash(to),
+        EventPayload::NativeAbort(abort) => {
             (
                 &abort.family,
                 &abort.exception,
@@ -90,13 +90,13 @@ fn particulars(what: &What, to: &mut Folding) {
                 .hash(to);
             words(&abort.message, CODE, to);
         }
-        What::HostOom(oom) => (oom.requested, &oom.allocator).hash(to),
-        What::SharedMemory(shared) => {
+        EventPayload::HostOom(oom) => (oom.requested, &oom.allocator).hash(to),
+        EventPayload::SharedMemory(shared) => {
             (&shared.operation, shared.bytes).hash(to);
             words(shared.object.as_deref().unwrap_or_default(), 0, to);
             words(shared.reason.as_deref().unwrap_or_default(), CODE, to);
         }
-        What::CudaError(error) => {
+        EventPayload::CudaError(error) => {
             (
                 &error.api,
                 error.code,
@@ -108,18 +108,18 @@ fn particulars(what: &What, to: &mut Folding) {
                 .hash(to);
             words(&error.message, CODE, to);
         }
-        What::DeviceAssert(assert) => (&assert.file, assert.line, &assert.expression).hash(to),
-        What::GpuException(e) => (&e.exception, e.code, e.device, &e.kernel).hash(to),
-        What::NcclError(error) => {
+        EventPayload::DeviceAssert(assert) => (&assert.file, assert.line, &assert.expression).hash(to),
+        EventPayload::GpuException(e) => (&e.exception, e.code, e.device, &e.kernel).hash(to),
+        EventPayload::NcclError(error) => {
             (&error.result, &error.file, error.line).hash(to);
             words(&error.message, CODE, to);
             words(error.last_error.as_deref().unwrap_or_default(), CODE, to);
         }
-        What::NcclWarning(warning) => {
+        EventPayload::NcclWarning(warning) => {
             (&warning.host, warning.device, &warning.source, &warning.family).hash(to);
             words(&warning.message, CODE, to);
         }
-        What::Watchdog(watchdog) => {
+        EventPayload::Watchdog(watchdog) => {
             (
                 &watchdog.family,
                 &watchdog.group,
@@ -129,20 +129,20 @@ fn particulars(what: &What, to: &mut Folding) {
                 .hash(to);
             (watchdog.elements_in, watchdog.elements_out).hash(to);
         }
-        What::CollectiveMismatch(mismatch) => {
+        EventPayload::CollectiveMismatch(mismatch) => {
             (&mismatch.family, &mismatch.ranks, mismatch.sequence).hash(to);
             words(&mismatch.detail, CODE, to);
         }
-        What::Rendezvous(rendezvous) => {
+        EventPayload::Rendezvous(rendezvous) => {
             rendezvous.operation.hash(to);
             words(rendezvous.peer.as_deref().unwrap_or_default(), CODE, to);
             words(&rendezvous.reason, CODE, to);
         }
-        What::Autograd(autograd) => {
+        EventPayload::Autograd(autograd) => {
             (&autograd.family, &autograd.parameters).hash(to);
             words(&autograd.detail, CODE, to);
         }
-        What::ElasticFailure(failure) => {
+        EventPayload::ElasticFailure(failure) => {
             (
                 failure.local_rank,
                 &failure.host,
@@ -153,8 +153,8 @@ fn particulars(what: &What, to: &mut Folding) {
                 .hash(to);
             words(&failure.message, CODE, to);
         }
-        What::Xid(xid) => (xid.code, xid.nvswitch, &xid.pci, &xid.process).hash(to),
-        What::Kernel(kernel) => {
+        EventPayload::Xid(xid) => (xid.code, xid.nvswitch, &xid.pci, &xid.process).hash(to),
+        EventPayload::Kernel(kernel) => {
             (
                 &kernel.family,
                 &kernel.process,
@@ -167,7 +167,7 @@ fn particulars(what: &What, to: &mut Folding) {
             let is_lockup = kernel.seconds.is_some();
             words(&kernel.message, if is_lockup { 0 } else { CODE }, to);
         }
-        What::Sanitizer(report) => {
+        EventPayload::Sanitizer(report) => {
             (
                 &report.tool,
                 &report.access,
@@ -178,17 +178,19 @@ fn particulars(what: &What, to: &mut Folding) {
                 .hash(to);
             words(&report.error, 0, to);
         }
-        What::Diagnostic(check) => (&check.test, &check.entity, check.entity_id, check.error, &check.status).hash(to),
-        What::CudaLog(log) => {
+        EventPayload::Diagnostic(check) => {
+            (&check.test, &check.entity, check.entity_id, check.error, &check.status).hash(to)
+        }
+        EventPayload::CudaLog(log) => {
             (&log.call, log.code).hash(to);
             words(&log.message, CODE, to);
         }
-        What::Divergence(divergence) => (&divergence.quantity, &divergence.value).hash(to),
-        What::LastWords(last) => {
+        EventPayload::Divergence(divergence) => (&divergence.quantity, &divergence.value).hash(to),
+        EventPayload::LastWords(last) => {
             last.family.hash(to);
             words(&last.message, CODE, to);
         }
-        What::Hang(hang) => (&hang.family, &hang.ranks, &hang.function).hash(to),
+        EventPayload::Hang(hang) => (&hang.family, &hang.ranks, &hang.function).hash(to),
     }
 }
 

@@ -1,12 +1,12 @@
 //! Lines that were read before need not be read again.
 //!
-//! What a stream prints from one moment at which no block is open to the next is a [`Path`]: a line that tells of a failure, a
-//! traceback, a report. What the grammars make of it depends on its lines alone, so a path whose lines have been read
-//! once tells of the same events when they come again; that takes a look at their shapes, and no grammar.
+//! What a stream prints from one moment at which no block is open to the next is a [`Path`]: a line that tells of a
+//! failure, a traceback, a report. What the grammars make of it depends on its lines alone, so a path whose lines have
+//! been read once tells of the same events when they come again; that takes a look at their shapes, and no grammar.
 //!
 //! Lines that differ in numbers have the same shape. Whether a number matters, the grammars say: where two paths of one
-//! shape tell of the very same events and differ in some numbers, those do not matter, and a path that differs from a known
-//! one in such numbers alone is as good as that one.
+//! shape tell of the very same events and differ in some numbers, those do not matter, and a path that differs from a
+//! known one in such numbers alone is as good as that one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -265,8 +265,8 @@ impl Known {
         }
     }
 
-    /// Remembers a path that the grammars have read to its end. It ended before a line of shape `before`, or with its own last
-    /// line.
+    /// Remembers a path that the grammars have read to its end. It ended before a line of shape `before`, or with its
+    /// own last line.
     pub fn learn(&mut self, path: &Path, before: Option<u64>) {
         if !path.is_short() || path.has_state || self.instances >= INSTANCES {
             return;

@@ -1,7 +1,8 @@
 //! The very last lines of a text, where programs say why they end without printing a traceback.
 //!
-//! A line that only names an exception, or only says that a command could not be run, is no sign in the middle of a log:
-//! handlers, retries and documents print such lines. As the last thing that a log says it is how the program ended.
+//! A line that only names an exception, or only says that a command could not be run, is no sign in the middle of a
+//! log: handlers, retries and documents print such lines. As the last thing that a log says it is how the program
+//! ended.
 
 use std::collections::VecDeque;
 
@@ -10,12 +11,12 @@ use regex::Regex;
 use super::line::{self, Line};
 use super::sink::Sink;
 use super::{blocks, progress, regex};
-use crate::model::{Event, LastWords, Place, PythonException, What};
+use crate::model::{Event, EventPayload, LastWords, Place, PythonException};
 
 /// Lines that are kept, blank ones not counted, and bytes of each.
 const LINES: usize = 64;
-/// Of those, the last ones among which a line that only names an exception is how the program ended. That a command could not be
-/// run may be followed by what a launcher says of it.
+/// Of those, the last ones among which a line that only names an exception is how the program ended. That a command
+/// could not be run may be followed by what a launcher says of it.
 const EXCEPTIONS: usize = 16;
 const LINE_BYTES: usize = 2 << 10;
 
@@ -90,7 +91,7 @@ fn is_well(text: &str) -> bool {
 
 fn is_traceback_near(event: &Event, last: u64) -> bool {
     let is_own =
-        matches!(&event.what, What::PythonException(raised) if !raised.exception.ends_with("ChildFailedError"));
+        matches!(&event.what, EventPayload::PythonException(raised) if !raised.exception.ends_with("ChildFailedError"));
     is_own && progress::last_line(event).saturating_add(NEAR) > last
 }
 
@@ -99,13 +100,13 @@ fn tells_of(event: &Event, number: u64) -> bool {
 }
 
 /// `AssertionError: batch size 30 != 32`, without a stack.
-fn exception(text: &str) -> Option<What> {
+fn exception(text: &str) -> Option<EventPayload> {
     let (exception, message) = blocks::bare_exception(text)?;
     let is_figure = message.trim().parse::<f64>().is_ok();
     let goes_on = regex!(r"(?i)\b(?:retry|retrying|try again|trying again|ignor|skipp|continuing|falling back)")
         .is_match(message);
     (!is_figure && !goes_on).then(|| {
-        What::PythonException(PythonException {
+        EventPayload::PythonException(PythonException {
             exception: exception.to_owned(),
             message: message.to_owned(),
             ..PythonException::default()
@@ -114,7 +115,7 @@ fn exception(text: &str) -> Option<What> {
 }
 
 /// What a shell, an interpreter, a parser of arguments or a container runtime says when it can not run a program.
-fn command(text: &str) -> Option<What> {
+fn command(text: &str) -> Option<EventPayload> {
     let forms: [(&str, &Regex); 9] = [
         (
             "usage",
@@ -165,7 +166,7 @@ fn command(text: &str) -> Option<What> {
         ),
     ];
     let (family, _) = forms.iter().find(|(_, form)| form.is_match(text))?;
-    Some(What::LastWords(LastWords {
+    Some(EventPayload::LastWords(LastWords {
         family: (*family).to_owned(),
         message: text.trim().to_owned(),
     }))

@@ -165,9 +165,9 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         prefix(r"^rank[ _]?(\d{1,6}): ", rank_tag, |line, _| line.starts_with(b"rank")),
         // srun --label pads the numbers to the width of the highest. Rust's backtraces have four columns.
         prefix(r"^(?: {1,2}\d| \d\d): ", stream_tag, |line, _| line.starts_with(b" ")),
-        // The host, as pdsh (and so `DeepSpeed`) puts it before every line, `worker-5: `; the container, as Docker Compose
-        // does, `trainer-1  | `. A name that ends in a number, so that it is not taken for `error: `. What the kernel writes
-        // starts with the name of a driver or of a device.
+        // The host, as pdsh (and so `DeepSpeed`) puts it before every line, `worker-5: `; the container, as Docker
+        // Compose does, `trainer-1  | `. A name that ends in a number, so that it is not taken for `error: `. What the
+        // kernel writes starts with the name of a driver or of a device.
         prefix(
             r"^[a-z][a-z0-9_-]{0,62}\d(?:: | {1,16}\| )",
             stream_tag,

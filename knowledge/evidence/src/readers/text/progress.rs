@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use super::sink::Sink;
-use crate::model::{Event, Place, ThreadId, What};
+use crate::model::{Event, EventPayload, Place, ThreadId};
 
 /// Lines that a training loop prints while it goes on. Other lines prove nothing: a dying process prints warnings,
 /// summaries and what its peers still say.
@@ -77,7 +77,7 @@ pub fn is_survived(event: &Event, settled: u64) -> bool {
 
 fn stack(event: &Event) -> Option<ThreadId> {
     match &event.what {
-        What::PythonException(exception) => exception.thread.clone(),
+        EventPayload::PythonException(exception) => exception.thread.clone(),
         _ => None,
     }
 }
@@ -98,18 +98,18 @@ pub fn last_line(event: &Event) -> u64 {
     }
 }
 
-fn can_be_survived(what: &What) -> bool {
+fn can_be_survived(what: &EventPayload) -> bool {
     match what {
-        What::CudaError(error) => !error.sticky,
-        What::FatalPythonError(error) => error.signal.is_none() && error.error.starts_with("Timeout"),
-        What::PythonException(_)
-        | What::CudaOom(_)
-        | What::HostOom(_)
-        | What::SharedMemory(_)
-        | What::NcclWarning(_)
-        | What::Rendezvous(_)
-        | What::Autograd(_)
-        | What::Divergence(_) => true,
+        EventPayload::CudaError(error) => !error.sticky,
+        EventPayload::FatalPythonError(error) => error.signal.is_none() && error.error.starts_with("Timeout"),
+        EventPayload::PythonException(_)
+        | EventPayload::CudaOom(_)
+        | EventPayload::HostOom(_)
+        | EventPayload::SharedMemory(_)
+        | EventPayload::NcclWarning(_)
+        | EventPayload::Rendezvous(_)
+        | EventPayload::Autograd(_)
+        | EventPayload::Divergence(_) => true,
         _ => false,
     }
 }

@@ -8,14 +8,14 @@ use super::known::Told;
 use super::prefix::Origin;
 use super::time::{Stamp, Time};
 use super::{identity, progress};
-use crate::model::{Communicator, Event, Place, Thread, ThreadId, What};
+use crate::model::{Communicator, Event, EventPayload, Place, Thread, ThreadId};
 use crate::{Limits, Problem};
 
 /// Longest [`Event::text`].
 const TEXT_CHARS: usize = 400;
 
-/// Bytes that the events and stacks of one text may take while it is read, as JSON: each may quote lines at length, and there
-/// may be many. One kind of events, or the stacks, may take a part of it.
+/// Bytes that the events and stacks of one text may take while it is read, as JSON: each may quote lines at length, and
+/// there may be many. One kind of events, or the stacks, may take a part of it.
 const EVIDENCE_BYTES: u64 = 64 << 20;
 const KIND_BYTES: u64 = EVIDENCE_BYTES / 8;
 
@@ -126,7 +126,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Records an event that stands in these lines, or counts it where it is one that was told before.
-    pub fn event(&mut self, what: What, origin: &Origin, lines: [u64; 2], text: &str) {
+    pub fn event(&mut self, what: EventPayload, origin: &Origin, lines: [u64; 2], text: &str) {
         let key = identity::event(&what, origin);
         let told = Told {
             key,
@@ -160,7 +160,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Whether such an event was told before.
-    pub fn knows(&self, what: &What, origin: &Origin) -> bool {
+    pub fn knows(&self, what: &EventPayload, origin: &Origin) -> bool {
         self.known_events.contains_key(&identity::event(what, origin))
     }
 
@@ -313,8 +313,8 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Makes room for something of a kind that is about to be recorded; false when there is none. A part of what there is
-    /// remains for the end of the text.
+    /// Makes room for something of a kind that is about to be recorded; false when there is none. A part of what there
+    /// is remains for the end of the text.
     fn pay(&mut self, kind: &'static str, most: usize, recorded: &impl Serialize) -> bool {
         let parts = if self.at_end { 4 } else { 3 };
         let count = most - most / 4 * (4 - parts);
@@ -423,11 +423,11 @@ impl<'a> Sink<'a> {
 }
 
 /// Kinds of events that have always been counted say so themselves too.
-fn set_count(what: &mut What, count: u64) {
+fn set_count(what: &mut EventPayload, count: u64) {
     match what {
-        What::DeviceAssert(assert) => assert.count = count,
-        What::Xid(xid) => xid.count = count,
-        What::Sanitizer(report) => report.count = count,
+        EventPayload::DeviceAssert(assert) => assert.count = count,
+        EventPayload::Xid(xid) => xid.count = count,
+        EventPayload::Sanitizer(report) => report.count = count,
         _ => {}
     }
 }

@@ -1,7 +1,7 @@
 //! The last lines of a text.
 //!
-//! Once a text has more failures than are kept, its lines are looked at late: those that are still here when it ends are read
-//! with fresh allowances. How a job ended stands in the last lines, whatever flooded the log before.
+//! Once a text has more failures than are kept, its lines are looked at late: those that are still here when it ends
+//! are read with fresh allowances. How a job ended stands in the last lines, whatever flooded the log before.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,9 @@
-//! How right whycrash is on the public corpus of GPUAlert: `gpualert CHECKOUT` reads the logs that its manifest lists, names
-//! each one's cause, and holds the class of that cause against the corpus's.
+//! How right whycrash is on the public corpus of GPUAlert: `gpualert CHECKOUT` reads the logs that its manifest lists,
+//! names each one's cause, and holds the class of that cause against the corpus's.
 //!
-//! Logs that were made by injecting a fault begin with a line that names their class: that line is dropped. Many logs differ in
-//! numbers alone, so everything is counted twice: by log, and by template, where logs that are equal but for their numbers are one.
+//! Logs that were made by injecting a fault begin with a line that names their class: that line is dropped. Many logs
+//! differ in numbers alone, so everything is counted twice: by log, and by template, where logs that are equal but for
+//! their numbers are one.
 
 mod classes;
 mod measure;

@@ -23,8 +23,8 @@ const REPORTS: usize = 10_000;
 const SENDERS: usize = 32;
 /// Searches that are timed while nothing else is done.
 const QUIET_SEARCHES: usize = 300;
-/// What must be reached: reports a second acknowledged, searchable, diagnosed again, and looked at in a preview; p99 of searches over the quiet
-/// one.
+/// What must be reached: reports a second acknowledged, searchable, diagnosed again, and looked at in a preview; p99 of
+/// searches over the quiet one.
 const GOALS: Goals = Goals {
     acknowledged: 500.0,
     searchable: 300.0,

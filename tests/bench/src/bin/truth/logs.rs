@@ -1,11 +1,12 @@
-//! What logs say, beside how their processes ended (`meta.json` of each case) and beside Xid lines whose parts are known.
+//! What logs say, beside how their processes ended (`meta.json` of each case) and beside Xid lines whose parts are
+//! known.
 
 use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Map, Value};
 use whycrash_bench::artifacts;
-use whycrash_evidence::model::{Evidence, What};
+use whycrash_evidence::model::{EventPayload, Evidence};
 use whycrash_evidence::{Artifact, Limits, merge};
 
 use crate::Context;
@@ -84,7 +85,7 @@ fn exception(entry: &Value, found: &Evidence) -> Score {
         return Score::default();
     }
     Score::of(found.timeline.iter().any(|event| match &event.what {
-        What::PythonException(exception) => exception.exception == class,
+        EventPayload::PythonException(exception) => exception.exception == class,
         _ => false,
     }))
 }
@@ -105,7 +106,7 @@ fn xid_lines(lines: &Value, explain: bool) -> Result<[Score; 2]> {
         std::fs::write(&path, format!("{line}\n"))?;
         let found = read(&path);
         let xid = found.timeline.iter().find_map(|event| match &event.what {
-            What::Xid(xid) => Some(xid),
+            EventPayload::Xid(xid) => Some(xid),
             _ => None,
         });
         let agrees = xid.is_some_and(|xid| u64::from(xid.code) == number);

@@ -1,6 +1,6 @@
 //! Minidumps beside what minidump-stackwalk says about them (`ref/X.json`). Of stacks it knows no truth where it had to
-//! guess: without a symbol file it scans, and names by the nearest public symbol; there a binary with its own rules says
-//! more.
+//! guess: without a symbol file it scans, and names by the nearest public symbol; there a binary with its own rules
+//! says more.
 
 use anyhow::Result;
 use serde_json::Value;

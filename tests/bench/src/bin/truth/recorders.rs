@@ -111,7 +111,8 @@ fn jobs(root: &Path) -> Result<Vec<Job>> {
         ("dtype", &[2]),
     ] {
         let folder = root.join("fr").join(format!("frgloo_{case}"));
-        // The analyzer can only read dumps whose default group has been given a name; we read them as they were written.
+        // The analyzer can only read dumps whose default group has been given a name; we read them as they were
+        // written.
         jobs.push(Job {
             name: format!("frgloo_{case}"),
             dumps: with_prefix(&folder, "trace_")?,

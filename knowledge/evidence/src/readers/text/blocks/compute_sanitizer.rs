@@ -4,7 +4,7 @@
 //! allocation" is what cudaMalloc gave: inside torch's caching allocator an overrun mostly stays within it.
 
 use crate::Hex;
-use crate::model::{Frame, FrameKind, Place, Sanitizer, Thread, What};
+use crate::model::{EventPayload, Frame, FrameKind, Place, Sanitizer, Thread};
 use crate::readers::text::grammar::triple;
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
@@ -111,14 +111,14 @@ impl Block for Report {
             mut frames,
         } = *self;
         frames.truncate(sink.frame_limit());
-        if !frames.is_empty() && !sink.knows(&What::Sanitizer(what.clone()), &origin) {
+        if !frames.is_empty() && !sink.knows(&EventPayload::Sanitizer(what.clone()), &origin) {
             let thread = Thread {
                 frames,
                 ..new_thread(&origin)
             };
             what.stack = Some(sink.stack("sanitizer", thread));
         }
-        sink.event(What::Sanitizer(what), &origin, lines, &text);
+        sink.event(EventPayload::Sanitizer(what), &origin, lines, &text);
     }
 }
 

@@ -4,7 +4,7 @@
 //! lib.so)`. The same stack, without `terminate`, follows the message of a Python exception that C++ raised.
 
 use crate::Hex;
-use crate::model::{Frame, FrameKind, NativeAbort, Place, Thread, What};
+use crate::model::{EventPayload, Frame, FrameKind, NativeAbort, Place, Thread};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -174,7 +174,7 @@ impl Block for Abort {
             function: raised_in,
             thread,
         };
-        sink.event(What::NativeAbort(abort), &origin, [first, last], &text);
+        sink.event(EventPayload::NativeAbort(abort), &origin, [first, last], &text);
     }
 }
 

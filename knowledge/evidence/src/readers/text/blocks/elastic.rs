@@ -3,7 +3,7 @@
 //! `@record` is not needed for it, so it is often all that is left of a worker that a signal killed. torchrun sends
 //! the others SIGTERM itself: their −15 is its own doing.
 
-use crate::model::{ElasticFailure, What};
+use crate::model::{ElasticFailure, EventPayload};
 use crate::readers::text::grammar::exit::signal_of_exit;
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
@@ -18,8 +18,8 @@ pub const RULE: Rule = Rule {
     read,
 };
 
-/// What the agent logs about the worker that failed first, before it prints the report: in a log that was cut, or where the
-/// agent was killed as well, that is all there is.
+/// What the agent logs about the worker that failed first, before it prints the report: in a log that was cut, or where
+/// the agent was killed as well, that is all there is.
 pub const FAILED_RULE: Rule = Rule {
     literals: &["failed (exitcode: "],
     read: read_failed,
@@ -47,7 +47,12 @@ fn read_failed(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         ..line.origin.clone()
     };
     let text = failure.in_words();
-    sink.event(What::ElasticFailure(failure.what), &origin, [line.number; 2], &text);
+    sink.event(
+        EventPayload::ElasticFailure(failure.what),
+        &origin,
+        [line.number; 2],
+        &text,
+    );
     None
 }
 
@@ -128,7 +133,12 @@ impl Block for Report {
                 ..self.origin.clone()
             };
             let raised = failure.raised_at.map(|at| (at, failure.what.message.clone()));
-            sink.event(What::ElasticFailure(failure.what), &origin, failure.lines, &text);
+            sink.event(
+                EventPayload::ElasticFailure(failure.what),
+                &origin,
+                failure.lines,
+                &text,
+            );
             if let Some((number, message)) = raised {
                 read_message(&message, number, origin, sink);
             }

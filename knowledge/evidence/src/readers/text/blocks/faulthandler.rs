@@ -5,7 +5,7 @@
 
 use super::python_frame;
 use crate::Hex;
-use crate::model::{FatalPythonError, Frame, FrameKind, Place, Thread, ThreadId, What};
+use crate::model::{EventPayload, FatalPythonError, Frame, FrameKind, Place, Thread, ThreadId};
 use crate::readers::gpu_core;
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
@@ -150,7 +150,7 @@ impl Block for Dump {
                 signal,
                 extension_modules,
             };
-            sink.event(What::FatalPythonError(what), &origin, [first, last], &text);
+            sink.event(EventPayload::FatalPythonError(what), &origin, [first, last], &text);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! flag this text is all there is.
 
 use crate::Hex;
-use crate::model::{GpuException, What};
+use crate::model::{EventPayload, GpuException};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -80,6 +80,11 @@ impl Block for Progress {
     }
 
     fn finish(self: Box<Self>, sink: &mut Sink) {
-        sink.event(What::GpuException(self.what), &self.origin, self.lines, &self.text);
+        sink.event(
+            EventPayload::GpuException(self.what),
+            &self.origin,
+            self.lines,
+            &self.text,
+        );
     }
 }

@@ -2,7 +2,7 @@
 //! `UndefinedBehaviorSanitizer`.
 
 use crate::Hex;
-use crate::model::{Frame, FrameKind, Place, Sanitizer, Thread, What};
+use crate::model::{EventPayload, Frame, FrameKind, Place, Sanitizer, Thread};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -20,7 +20,7 @@ const REPORT_LINES: u64 = 400;
 
 fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     if let Some(what) = undefined_behaviour(line.text) {
-        sink.event(What::Sanitizer(what), &line.origin, [line.number; 2], line.text);
+        sink.event(EventPayload::Sanitizer(what), &line.origin, [line.number; 2], line.text);
         return None;
     }
     let found = regex!(
@@ -148,7 +148,7 @@ impl Block for Report {
                 },
             ));
         }
-        sink.event(What::Sanitizer(what), &origin, lines, &text);
+        sink.event(EventPayload::Sanitizer(what), &origin, lines, &text);
     }
 }
 

@@ -39,8 +39,8 @@ pub fn rules() -> impl Iterator<Item = Rule> {
     .into_iter()
 }
 
-/// The frame that line `number` tells of: its first group is the file, the second the line in it (anything but a number where
-/// that is not known), the third the function.
+/// The frame that line `number` tells of: its first group is the file, the second the line in it (anything but a number
+/// where that is not known), the third the function.
 fn python_frame(found: &Captures<'_>, number: u64) -> Frame {
     let group = |index| found.get(index).map(|group| group.as_str());
     Frame {

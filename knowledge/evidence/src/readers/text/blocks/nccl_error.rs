@@ -1,7 +1,7 @@
 //! torch's NCCL exception: `NCCL error in: FILE:LINE, <text>, NCCL version X`, then the result's name with a gloss,
 //! then `Last error:` and NCCL's last warning.
 
-use crate::model::{NcclError, What};
+use crate::model::{EventPayload, NcclError};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -76,7 +76,7 @@ impl Block for Failure {
             .result
             .take()
             .or_else(|| by_text(&error.message).map(str::to_owned));
-        sink.event(What::NcclError(error), &self.origin, self.lines, &self.text);
+        sink.event(EventPayload::NcclError(error), &self.origin, self.lines, &self.text);
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Communicator, CommunicatorRank, MissingRank, Place, RankProcess, What};
+use crate::model::{Communicator, CommunicatorRank, EventPayload, MissingRank, Place, RankProcess};
 use crate::readers::nccl_ras::{failure, lost_process};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
@@ -59,7 +59,7 @@ fn tell(process: &RankProcess, dead: bool, origin: &Origin, lines: [u64; 2], sin
         pid: process.pid,
         ..origin.clone()
     };
-    sink.event(What::NcclWarning(warning), &origin, lines, &text);
+    sink.event(EventPayload::NcclWarning(warning), &origin, lines, &text);
 }
 
 /// The part of an answer that a line is in.
@@ -118,7 +118,7 @@ impl Block for Answer {
                 continue;
             };
             for (error, text) in communicator.ranks.iter().filter_map(failure) {
-                sink.event(What::NcclError(error), &self.origin, lines, &text);
+                sink.event(EventPayload::NcclError(error), &self.origin, lines, &text);
             }
         }
         let time = self.origin.stamp.as_ref().map(Stamp::read).unwrap_or_default().time;

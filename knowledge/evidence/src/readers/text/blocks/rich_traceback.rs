@@ -1,8 +1,9 @@
-//! Tracebacks as the `rich` library draws them (Typer, Lightning, older `accelerate` and training frameworks): a box of the
-//! frames, outermost first, with source code, then the exception below it. Everything is folded at the width of the box.
+//! Tracebacks as the `rich` library draws them (Typer, Lightning, older `accelerate` and training frameworks): a box of
+//! the frames, outermost first, with source code, then the exception below it. Everything is folded at the width of the
+//! box.
 
 use super::python_frame;
-use crate::model::{Frame, PythonException, Thread, What};
+use crate::model::{EventPayload, Frame, PythonException, Thread};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -153,7 +154,7 @@ impl Block for Drawn {
             thread,
             ..PythonException::default()
         };
-        sink.event(What::PythonException(what), &origin, lines, &text);
+        sink.event(EventPayload::PythonException(what), &origin, lines, &text);
     }
 }
 

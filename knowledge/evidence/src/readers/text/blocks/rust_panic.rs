@@ -4,7 +4,7 @@
 //! quotes on the same line. Since 1.91 the thread's id is in brackets behind its name.
 
 use crate::Hex;
-use crate::model::{Frame, FrameKind, NativeAbort, Place, Thread, What};
+use crate::model::{EventPayload, Frame, FrameKind, NativeAbort, Place, Thread};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -141,6 +141,6 @@ impl Block for Panic {
             function: name,
             thread,
         };
-        sink.event(What::NativeAbort(abort), &origin, [first, last], &text);
+        sink.event(EventPayload::NativeAbort(abort), &origin, [first, last], &text);
     }
 }

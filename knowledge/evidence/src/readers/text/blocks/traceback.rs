@@ -6,7 +6,7 @@
 use regex::Regex;
 
 use super::python_frame;
-use crate::model::{Frame, PythonException, What};
+use crate::model::{EventPayload, Frame, PythonException};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -379,7 +379,12 @@ impl Raised {
             process: preface.thread.clone(),
             ignored: preface.ignored,
         };
-        sink.event(What::PythonException(what), origin, [self.first, self.last], &text);
+        sink.event(
+            EventPayload::PythonException(what),
+            origin,
+            [self.first, self.last],
+            &text,
+        );
     }
 }
 

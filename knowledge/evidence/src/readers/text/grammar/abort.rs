@@ -1,7 +1,7 @@
 //! Native code that gave up in one line: heap checks, assertions, failed checks.
 
 use super::Parts;
-use crate::model::{NativeAbort, What};
+use crate::model::{EventPayload, NativeAbort};
 use crate::readers::text::line::Line;
 use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
@@ -44,7 +44,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         .or_else(|| check_failed(line.text))
         .or_else(|| runtime(line.text))?;
     sink.event(
-        What::NativeAbort(abort),
+        EventPayload::NativeAbort(abort),
         &line.origin,
         [line.number, line.number],
         line.text,

@@ -1,7 +1,7 @@
 //! What `DistributedDataParallel` and autograd refuse.
 
 use super::Parts;
-use crate::model::{Autograd, What};
+use crate::model::{Autograd, EventPayload};
 use crate::readers::text::line::Line;
 use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
@@ -27,7 +27,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     }
     let autograd = autograd(line.text)?;
     sink.event(
-        What::Autograd(autograd),
+        EventPayload::Autograd(autograd),
         &line.origin,
         [line.number, line.number],
         line.text,

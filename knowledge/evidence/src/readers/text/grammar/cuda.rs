@@ -4,7 +4,7 @@
 //! differs by version and says nothing.
 
 use super::{Parts, cuda_log};
-use crate::model::{CudaError, DeviceAssert, What};
+use crate::model::{CudaError, DeviceAssert, EventPayload};
 use crate::readers::text::line::Line;
 use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
@@ -60,7 +60,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         .or_else(|| other(line.text))
         .or_else(|| wrapped(line.text))?;
     sink.event(
-        What::CudaError(error),
+        EventPayload::CudaError(error),
         &line.origin,
         [line.number, line.number],
         line.text,
@@ -340,7 +340,8 @@ fn other(text: &str) -> Option<CudaError> {
 /// * `TransformerEngine`: `x.cu:12 in function f: CUDA Error: …`; Triton: `Triton Error [CUDA]: …`
 /// * bitsandbytes: `Error invalid device ordinal at line 12 in file /src/x.cu`; `TensorRT`: `Cuda Runtime (…)`
 /// * `CuPy`, DALI, XLA, numba: `cudaErrorIllegalAddress: …`, `CUDA_ERROR_ILLEGAL_ADDRESS: …`
-/// * NVIDIA's samples: `CUDA error at x.cu:12 code=700(cudaErrorIllegalAddress) "f()"`; many a program: `GPUassert: … x.cu 12`
+/// * NVIDIA's samples: `CUDA error at x.cu:12 code=700(cudaErrorIllegalAddress) "f()"`; many a program: `GPUassert: …
+///   x.cu 12`
 /// * AMD's runtime: `Memory access fault by GPU node-1 (Agent handle: 0x…) on address 0x…. Reason: …`
 fn wrapped(text: &str) -> Option<CudaError> {
     if let Some(parts) = Parts::of(regex!(r"(?P<message>Memory access fault by GPU node.*)"), text) {
@@ -388,8 +389,9 @@ fn wrapped(text: &str) -> Option<CudaError> {
     by_name(&parts.text("name")?)
 }
 
-/// The driver's names of what the runtime has other names for (CUDA driver API, `CUresult`). `CUDA_ERROR_OUT_OF_MEMORY` and
-/// `CUDA_ERROR_NO_DEVICE` are left out: `TensorFlow` prints them while it tries smaller pieces, or goes on without a GPU.
+/// The driver's names of what the runtime has other names for (CUDA driver API, `CUresult`). `CUDA_ERROR_OUT_OF_MEMORY`
+/// and `CUDA_ERROR_NO_DEVICE` are left out: `TensorFlow` prints them while it tries smaller pieces, or goes on without
+/// a GPU.
 const DRIVER_NAMES: [(&str, u32); 12] = [
     ("CUDA_ERROR_INVALID_VALUE", 1),
     ("CUDA_ERROR_NOT_INITIALIZED", 3),
@@ -418,7 +420,12 @@ fn by_name(name: &str) -> Option<CudaError> {
 /// One line per failing thread, up to thousands: equal ones are one event with a count.
 fn read_assert(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let assert = device_assert(line.text)?;
-    sink.event(What::DeviceAssert(assert), &line.origin, [line.number; 2], line.text);
+    sink.event(
+        EventPayload::DeviceAssert(assert),
+        &line.origin,
+        [line.number; 2],
+        line.text,
+    );
     None
 }
 

@@ -1,7 +1,8 @@
-//! The CUDA driver's own log (`CUDA_LOG_FILE`, since 12.9; a file, or the program's output): what was wrong with a call, in words.
+//! The CUDA driver's own log (`CUDA_LOG_FILE`, since 12.9; a file, or the program's output): what was wrong with a
+//! call, in words.
 
 use super::Parts;
-use crate::model::{CudaLog, What};
+use crate::model::{CudaLog, EventPayload};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -30,8 +31,8 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
     }))
 }
 
-/// `[22:21:32.099][25642][CUDA][E][cuLogsDumpToMemory] buffer cannot be NULL`; since 13.4 the call stands in a line of its
-/// own, `[22:21:32.099][25642][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuLogsDumpToMemory`.
+/// `[22:21:32.099][25642][CUDA][E][cuLogsDumpToMemory] buffer cannot be NULL`; since 13.4 the call stands in a line of
+/// its own, `[22:21:32.099][25642][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuLogsDumpToMemory`.
 struct Entry {
     thread: String,
     what: CudaLog,
@@ -99,6 +100,6 @@ impl Block for Call {
     }
 
     fn finish(self: Box<Self>, sink: &mut Sink) {
-        sink.event(What::CudaLog(self.what), &self.origin, self.lines, &self.text);
+        sink.event(EventPayload::CudaLog(self.what), &self.origin, self.lines, &self.text);
     }
 }

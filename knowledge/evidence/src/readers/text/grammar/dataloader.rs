@@ -1,7 +1,7 @@
 //! `DataLoader` workers that died, and the shared memory they share batches through.
 
 use super::Parts;
-use crate::model::{DataloaderWorker, SharedMemory, What};
+use crate::model::{DataloaderWorker, EventPayload, SharedMemory};
 use crate::readers::text::line::Line;
 use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
@@ -37,7 +37,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     }
     let worker = by_parent(line.text).or_else(|| by_handler(line.text))?;
     sink.event(
-        What::DataloaderWorker(worker),
+        EventPayload::DataloaderWorker(worker),
         &line.origin,
         [line.number, line.number],
         line.text,
@@ -85,7 +85,7 @@ fn read_shared_memory(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     }
     let what = shared_memory(line.text)?;
     sink.event(
-        What::SharedMemory(what),
+        EventPayload::SharedMemory(what),
         &line.origin,
         [line.number, line.number],
         line.text,

@@ -1,7 +1,7 @@
 //! What process groups, their watchdogs and their stores print.
 
 use super::Parts;
-use crate::model::{CollectiveMismatch, Rendezvous, Watchdog, What};
+use crate::model::{CollectiveMismatch, EventPayload, Rendezvous, Watchdog};
 use crate::readers::text::line::Line;
 use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
@@ -76,7 +76,12 @@ fn read_watchdog(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let (rank, watchdog) = watchdog(line.text).or_else(|| gloo_timeout(line.text))?;
     let mut origin = line.origin.clone();
     origin.rank = origin.rank.or(rank);
-    sink.event(What::Watchdog(watchdog), &origin, [line.number, line.number], line.text);
+    sink.event(
+        EventPayload::Watchdog(watchdog),
+        &origin,
+        [line.number, line.number],
+        line.text,
+    );
     None
 }
 
@@ -113,8 +118,8 @@ fn watchdog(text: &str) -> Option<(Option<u32>, Watchdog)> {
     Some((group.and_then(|parts| parts.number("rank")), watchdog))
 }
 
-/// gloo has no watchdog; the rank that waits says so: `[…/unbound_buffer.cc:84] Timed out waiting 1800000ms for recv operation
-/// to complete`.
+/// gloo has no watchdog; the rank that waits says so: `[…/unbound_buffer.cc:84] Timed out waiting 1800000ms for recv
+/// operation to complete`.
 fn gloo_timeout(text: &str) -> Option<(Option<u32>, Watchdog)> {
     let parts = Parts::of(
         regex!(r"Timed out waiting (?P<timeout>\d+)ms for (?P<operation>\w+) operation to complete"),
@@ -162,7 +167,7 @@ fn read_mismatch(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         detail,
     };
     sink.event(
-        What::CollectiveMismatch(what),
+        EventPayload::CollectiveMismatch(what),
         &line.origin,
         [line.number, line.number],
         line.text,
@@ -217,7 +222,7 @@ fn read_rendezvous(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     }
     let rendezvous = rendezvous(line.text)?;
     sink.event(
-        What::Rendezvous(rendezvous),
+        EventPayload::Rendezvous(rendezvous),
         &line.origin,
         [line.number, line.number],
         line.text,
@@ -311,7 +316,8 @@ fn rendezvous(text: &str) -> Option<Rendezvous> {
             .find(|name| parts.text(name).is_some())?;
         return found(operation, None, parts.text("reason")?);
     }
-    // `Timed out initializing process group in store based barrier on rank: 3, for key: … (world_size=4, worker_count=3, …)`
+    // `Timed out initializing process group in store based barrier on rank: 3, for key: … (world_size=4,
+    // worker_count=3, …)`
     if let Some(parts) = Parts::of(
         regex!(r"(?P<reason>Timed out initializing process group in store based barrier .*)"),
         text,

@@ -1,7 +1,7 @@
 //! Training values that are no numbers any more.
 
 use super::Parts;
-use crate::model::{Divergence, What};
+use crate::model::{Divergence, EventPayload};
 use crate::readers::text::line::Line;
 use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
@@ -33,7 +33,8 @@ pub const RULE: Rule = Rule {
     read,
 };
 
-/// `loss: nan`, `loss = NaN`, `'loss': nan`, `train/loss nan`, `grad_norm=inf`, `loss=tensor(nan, …`, `Loss is nan`, `NaN loss`.
+/// `loss: nan`, `loss = NaN`, `'loss': nan`, `train/loss nan`, `grad_norm=inf`, `loss=tensor(nan, …`, `Loss is nan`,
+/// `NaN loss`.
 const VALUE: &str = r"(?i)(?:^|[^\w])(?P<quantity>[\w/. -]{0,24}?\b(?:[\w/.]*loss\w*|[\w/.]*grad(?:ient)?[_ ]?norm|gnorm|perplexity|ppl|[\w/.]*logits?|[\w/.]*gradients?))['\x22]?\s{0,3}(?:is now |is |are |became |turned |went to |=|:|\||->|\s)\s{0,3}['\x22\[(]?(?:tensor\()?(?P<value>[-+]?nan|[-+]?inf(?:inity)?)(?:[^\w-]|$)";
 
 const BEFORE: &str = r"(?i)\b(?P<value>nan|inf)(?:\s+or\s+(?:nan|inf))?\s+(?:(?:was |is |were )?(?:detected|found|encountered)\s+(?:in|for|during)\s+(?:the\s+)?)?(?:value\s+(?:in|for)\s+)?(?:training\s+|the\s+)?(?P<quantity>loss|gradients?|grad norm)\b";
@@ -70,7 +71,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
             step: step.and_then(|parts| parts.number("step")),
         };
         let lines = [line.number, line.number];
-        sink.event(What::Divergence(divergence), &line.origin, lines, line.text);
+        sink.event(EventPayload::Divergence(divergence), &line.origin, lines, line.text);
     }
     None
 }

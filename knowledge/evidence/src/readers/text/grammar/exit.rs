@@ -1,7 +1,7 @@
 //! Processes that ended, as a shell, a launcher or the process's parent prints it.
 
 use super::Parts;
-use crate::model::{ProcessExit, What};
+use crate::model::{EventPayload, ProcessExit};
 use crate::readers::text::line::Line;
 use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
@@ -61,7 +61,12 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         .or_else(|| launcher(line.text))?;
     let mut origin = line.origin.clone();
     origin.pid = pid.or(origin.pid);
-    sink.event(What::ProcessExit(exit), &origin, [line.number, line.number], line.text);
+    sink.event(
+        EventPayload::ProcessExit(exit),
+        &origin,
+        [line.number, line.number],
+        line.text,
+    );
     None
 }
 

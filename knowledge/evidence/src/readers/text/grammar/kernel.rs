@@ -2,7 +2,7 @@
 
 use super::Parts;
 use crate::Hex;
-use crate::model::{Kernel, What, Xid};
+use crate::model::{EventPayload, Kernel, Xid};
 use crate::readers::text::line::Line;
 use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
@@ -50,7 +50,7 @@ fn read_xid(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let mut origin = line.origin.clone();
     origin.pid = pid;
     // One fault of one process is reported once per processor that saw it: that is one event.
-    sink.event(What::Xid(xid), &origin, [line.number; 2], line.text);
+    sink.event(EventPayload::Xid(xid), &origin, [line.number; 2], line.text);
     None
 }
 
@@ -117,7 +117,12 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         .or_else(|| device(line))?;
     let mut origin = line.origin.clone();
     origin.pid = pid;
-    sink.event(What::Kernel(kernel), &origin, [line.number, line.number], line.text);
+    sink.event(
+        EventPayload::Kernel(kernel),
+        &origin,
+        [line.number, line.number],
+        line.text,
+    );
     None
 }
 
@@ -198,9 +203,9 @@ fn oom_kill(text: &str) -> Option<(Option<u32>, Kernel)> {
     Some((parts.number("pid"), kernel))
 }
 
-/// The kernel's kill as a scheduler passes it on, without the process: `slurmstepd: error: Detected 1 oom-kill event(s) in
-/// StepId=…` (`oom_kill` since Slurm 23) and `task 3: Out Of Memory`, Kubernetes' `Reason: OOMKilled`, runc's and LSF's words.
-/// They watch the memory cgroup; the kubelet's eviction and Ray watch the whole node.
+/// The kernel's kill as a scheduler passes it on, without the process: `slurmstepd: error: Detected 1 oom-kill event(s)
+/// in StepId=…` (`oom_kill` since Slurm 23) and `task 3: Out Of Memory`, Kubernetes' `Reason: OOMKilled`, runc's and
+/// LSF's words. They watch the memory cgroup; the kubelet's eviction and Ray watch the whole node.
 fn oom_kill_told(text: &str) -> Option<(Option<u32>, Kernel)> {
     let of_cgroup = regex!(
         r#"Detected \d+ oom[-_]kill event|(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s|^srun: error: \S+: tasks? [\d,\[\]-]+: Out Of Memory|container init was OOM-killed|^TERM_MEMLIMIT: "#

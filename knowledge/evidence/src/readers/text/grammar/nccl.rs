@@ -1,7 +1,7 @@
 //! NCCL's own log.
 
 use super::Parts;
-use crate::model::{NcclWarning, What};
+use crate::model::{EventPayload, NcclWarning};
 use crate::readers::text::line::Line;
 use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
@@ -39,7 +39,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     };
     let mut origin = line.origin.clone();
     origin.pid = parts.number("pid").or(origin.pid);
-    sink.event(What::NcclWarning(warning), &origin, [line.number; 2], line.text);
+    sink.event(EventPayload::NcclWarning(warning), &origin, [line.number; 2], line.text);
     None
 }
 

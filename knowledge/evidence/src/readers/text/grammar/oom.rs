@@ -1,7 +1,7 @@
 //! Out of memory: the caching allocator's message of every era, and the host's.
 
 use super::Parts;
-use crate::model::{CudaOom, HostOom, ProcessMemory, What};
+use crate::model::{CudaOom, EventPayload, HostOom, ProcessMemory};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -39,7 +39,12 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         return None;
     }
     if let Some(oom) = whole(line.text) {
-        sink.event(What::CudaOom(oom), &line.origin, [line.number, line.number], line.text);
+        sink.event(
+            EventPayload::CudaOom(oom),
+            &line.origin,
+            [line.number, line.number],
+            line.text,
+        );
         return None;
     }
     let oom = short(line.text);
@@ -52,7 +57,12 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
             last: line.number,
         }));
     }
-    sink.event(What::CudaOom(oom?), &line.origin, [line.number, line.number], line.text);
+    sink.event(
+        EventPayload::CudaOom(oom?),
+        &line.origin,
+        [line.number, line.number],
+        line.text,
+    );
     None
 }
 
@@ -103,7 +113,7 @@ impl Block for Folded {
         let text: Vec<&str> = self.lines.iter().take(kept).map(|line| line.trim()).collect();
         if let Some(oom) = self.oom {
             sink.event(
-                What::CudaOom(oom),
+                EventPayload::CudaOom(oom),
                 &self.origin,
                 [self.line, self.last],
                 &text.join(" "),
@@ -178,7 +188,12 @@ fn read_host(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         return None;
     }
     let oom = host(line.text)?;
-    sink.event(What::HostOom(oom), &line.origin, [line.number, line.number], line.text);
+    sink.event(
+        EventPayload::HostOom(oom),
+        &line.origin,
+        [line.number, line.number],
+        line.text,
+    );
     None
 }
 
