@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::collect;
+use crate::{collect, output};
 
 /// Write down what processes wait in, a line of JSON each
 #[derive(Debug, clap::Args)]
@@ -17,6 +17,6 @@ pub struct Args {
 pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
     // Should memory run out now, this is what the kernel shall end, not the job.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    collect::look_at(&args.pids, std::io::stdout().lock())?;
+    collect::look_at(&args.pids, output::to_reader())?;
     Ok(ExitCode::SUCCESS)
 }

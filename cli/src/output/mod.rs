@@ -73,6 +73,11 @@ pub fn be_silent_after(time: std::time::Duration) {
     let _ = std::thread::Builder::new().spawn(let_go);
 }
 
+/// Standard output, for a process of ours that reads it: JSON, of which it shows nothing unchanged.
+pub fn to_reader() -> std::io::StdoutLock<'static> {
+    std::io::stdout().lock()
+}
+
 /// Where what other programs print goes, so that standard output carries answers alone.
 pub fn for_tools() -> std::process::Stdio {
     std::io::stderr().into()

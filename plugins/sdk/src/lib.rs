@@ -115,6 +115,12 @@ macro_rules! export {
         type WhycrashExported = $crate::Exported<$plugin>;
         #[cfg(target_family = "wasm")]
         $crate::bindings::export!(WhycrashExported with_types_in $crate::bindings);
+        // Used here too, so that nothing of a plugin is dead code where only its tests are compiled.
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn() -> $crate::Info = <$plugin as $crate::Plugin>::about;
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn(&$crate::Report) -> ::std::result::Result<$crate::Diagnosis, ::std::string::String> =
+            <$plugin as $crate::Plugin>::diagnose;
     };
 }
 

@@ -121,7 +121,7 @@ impl Report {
             pid: number(value, "pid"),
             crashed: value["crashed"] == true,
             artifact: text(value, "artifact"),
-            frames: list(value, "frames").len() as u32,
+            frames: u32::try_from(list(value, "frames").len()).unwrap_or(u32::MAX),
             omitted: value["frames_omitted"].as_u64().unwrap_or_default(),
         };
         page(list(&self.evidence, "threads"), first, count)

@@ -217,7 +217,8 @@ fn a_scheduler_tells_who_killed_a_process() {
         [
             ("process-exit".to_owned(), Some(1)),
             ("kernel".to_owned(), None),
-            ("process-exit".to_owned(), Some(1))
+            ("process-exit".to_owned(), Some(1)),
+            ("kernel".to_owned(), None)
         ]
     );
 }
