@@ -23,8 +23,8 @@ pub struct Search {
     pub processes: BTreeSet<u32>,
     /// Where they were working.
     pub folders: BTreeSet<PathBuf>,
-    /// The process group of the run.
-    pub group: u32,
+    /// The process group of the run, where there is one to see.
+    pub group: Option<u32>,
     /// Whether the kernel said that it dumped the job.
     pub dumped: bool,
     /// Whether the job died of a signal whose default is to dump core.
@@ -116,7 +116,7 @@ impl Search {
 
     /// Workers that came and went unseen are known by the process group they share with us.
     fn owns(&self, owner: &Owner) -> bool {
-        self.knows(owner.pid) || self.knows(owner.parent) || owner.group == self.group
+        self.knows(owner.pid) || self.knows(owner.parent) || self.group == Some(owner.group)
     }
 
     fn knows(&self, pid: u32) -> bool {

@@ -161,7 +161,7 @@ impl Watch {
             job: self.pid,
             processes: self.tree.pids(),
             folders,
-            group: rustix::process::getpgrp().as_raw_nonzero().get() as u32,
+            group: host::process_group(),
             dumped: matches!(ending, Ending::Killed { core: true, .. }),
             expected: ending.dumps_core(),
             ours: self.core_is_ours,

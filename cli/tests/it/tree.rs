@@ -46,6 +46,27 @@ sys.exit(1)
 }
 
 #[test]
+fn a_container_whose_processes_are_led_from_outside_is_no_trouble() {
+    let home = Home::new();
+    let run = format!(
+        "{} run --quiet -- sh -c 'kill -SEGV $$'; echo status $?",
+        env!("CARGO_BIN_EXE_whycrash")
+    );
+    let mut container = home.isolated("unshare");
+    if !rustix::process::geteuid().is_root() {
+        container.args(["--user", "--map-root-user"]);
+    }
+    container.args(["--pid", "--fork", "--kill-child", "sh", "-c", &run]);
+    let output = container.output().expect("util-linux has unshare");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        said.contains("status 139"),
+        "{said}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
 fn the_first_rank_that_dies_is_what_the_report_is_about() {
     let home = Home::new();
     // The launcher says nothing, and the others only lose their peer.

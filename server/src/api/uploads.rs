@@ -86,6 +86,8 @@ pub async fn put(
     let stored = offset == bytes;
     if stored {
         services.ingest.seal(&id, &artifact, part).await?;
+    } else {
+        services.ingest.leave(&id, &artifact, part).await?;
     }
     match broken {
         Some(error) if !stored => Err(error.with("offset", offset)),

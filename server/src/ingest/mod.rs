@@ -357,6 +357,22 @@ impl Ingest {
         Ok(())
     }
 
+    /// Leaves a part for whoever goes on with it. A report that was deleted while the part was held could not take it
+    /// along: it goes now.
+    pub async fn leave(
+        &self,
+        report: &ReportId,
+        artifact: &ArtifactRecord,
+        part: OwnedMutexGuard<Part>,
+    ) -> Result<(), IngestError> {
+        drop(part);
+        if self.records.report(report).await?.is_none() {
+            self.discard(report, &artifact.digest).await?;
+            return Err(Refusal::NoReport(report.clone()).into());
+        }
+        Ok(())
+    }
+
     /// Queues a report whose artifacts are all here. What is queued or processed already stays as it is.
     pub async fn complete(&self, id: &ReportId) -> Result<ReportRecord, IngestError> {
         let mut report = self.report(id).await?;

@@ -57,6 +57,25 @@ async fn silent_uploads_keep_nobody_out() {
 }
 
 #[tokio::test]
+async fn what_comes_for_a_report_that_is_deleted_meanwhile_does_not_stay() {
+    let server = Server::start().await;
+    let core = noise(300_000, 7);
+    let path = wanting(&server, &core).await;
+    let headers = ["Upload-Offset: 0", "Content-Length: 200000"];
+    let mut raw = Raw::open(&server, &format!("PUT {path}"), &headers).await;
+    assert!(raw.send(&core[..100_000]).await);
+    // Nobody else may look at what is being written.
+    eventually(None, async || offset(&server, &path).await).await;
+    let (report, _) = path.split_once("/artifacts/").unwrap();
+    let deleted = server.request(Method::DELETE, report).send().await.unwrap();
+    assert!(deleted.status().is_success(), "{deleted:?}");
+    assert!(raw.send(&core[100_000..200_000]).await);
+    let (status, problem) = raw.answer().await;
+    assert_eq!((status, &problem["code"]), (404, &json!("no-such-report")), "{problem}");
+    assert!(server.files("staging").is_empty(), "{:?}", server.files("staging"));
+}
+
+#[tokio::test]
 async fn a_body_that_stalls_is_cut_and_can_be_resumed() {
     let server = Server::with(|config| config.limits.idle_seconds = 1).await;
     let core = noise(300_000, 2);
