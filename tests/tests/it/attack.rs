@@ -48,3 +48,8 @@ fn clients_that_stall_or_vanish_hold_nothing() {
 fn a_failing_machine_loses_nothing() {
     nothing_is_wrong(&["disk", "descriptor", "index", "kill", "staging"]);
 }
+
+#[test]
+fn sudden_ends_lose_nothing() {
+    nothing_is_wrong(&["sudden ends"]);
+}

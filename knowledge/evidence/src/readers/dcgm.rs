@@ -6,6 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::events::{Events, Locator};
+use super::json::{list, word};
 use super::{Input, Reading, json};
 use crate::model::{Diagnostic, Event, EventPayload};
 use crate::{Limits, Problem};
@@ -186,18 +187,6 @@ fn family(category: u32) -> Option<&'static str> {
         16 => "internal",
         _ => return None,
     })
-}
-
-fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
-    value
-        .get(name)
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
-}
-
-fn word(value: &Value, name: &str) -> Option<String> {
-    value.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
 /// A number; some versions write it as text.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::Read;
 
 use serde::de::{DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 
 use super::{Input, read_problem};
 use crate::{Limits, Problem};
@@ -44,6 +45,17 @@ pub(super) fn text(stream: impl Read, limits: &Limits) -> Result<(Vec<u8>, Optio
     Ok((text, torn.as_ref().map(read_problem)))
 }
 
+/// A member that is a list; empty where there is none.
+pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    let list = value.get(name).and_then(Value::as_array);
+    list.map(Vec::as_slice).unwrap_or_default()
+}
+
+/// A member that is text.
+pub(super) fn word(value: &Value, name: &str) -> Option<String> {
+    value.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
 /// Parses a text that has no more values than can be held.
 pub(super) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Problem> {
     let mut left = VALUES;
@@ -69,7 +81,7 @@ fn parse_within<T: DeserializeOwned>(text: &[u8], left: &mut usize) -> Result<T,
 }
 
 /// The documents of a text that has several, one after the other, each with where it begins; and what ended them early.
-pub(super) fn documents(text: &[u8]) -> (Vec<(usize, serde_json::Value)>, Option<Problem>) {
+pub(super) fn documents(text: &[u8]) -> (Vec<(usize, Value)>, Option<Problem>) {
     let mut found = Vec::new();
     let mut values = VALUES;
     let mut at = 0;

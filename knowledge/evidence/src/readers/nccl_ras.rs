@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::events::{Events, Locator};
+use super::json::{list, word};
 use super::{Input, Reading, json};
 use crate::model::{
     Communicator, CommunicatorRank, Event, EventPayload, MissingRank, NcclError, NcclWarning, Place, RankProcess,
@@ -255,18 +256,6 @@ fn time(text: &str) -> Option<String> {
 /// `0x00ae94` as RAS writes it in words: `00ae94`.
 fn plain(hash: &str) -> String {
     hash.replace("0x", "")
-}
-
-fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
-    value
-        .get(name)
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
-}
-
-fn word(value: &Value, name: &str) -> Option<String> {
-    value.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
 fn number(value: &Value, name: &str) -> Option<u32> {
