@@ -119,7 +119,12 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         // kubectl logs --prefix: `[pod/train-0/main] `.
         prefix(r"^\[pod/[^\s\]]+\] ", stream_tag, |line, _| line.starts_with(b"[pod/")),
         prefix(GLOG, glog, |line, _| {
-            in_bracket(line, |byte| b"IWEF".contains(&byte)) || is_level(line) && byte(line, 1).is_ascii_digit()
+            let line = line.strip_prefix(b"[").unwrap_or(line);
+            is_level(line) && byte(line, 1).is_ascii_digit()
+        }),
+        // c10 before torch 2.4: no time.
+        prefix(r"^\[[IWEF] [^\s\]:]+:\d+\] ?", glog, |line, _| {
+            in_bracket(line, |byte| b"IWEF".contains(&byte)) && byte(line, 2) == b' '
         }),
         prefix(DATED, dated, |line, _| {
             byte(line.strip_prefix(b"[").unwrap_or(line), 4) == b'-'
@@ -201,9 +206,10 @@ fn is_numbered(line: &[u8], then: u8) -> bool {
     digits > 0 && byte(line, digits) == then
 }
 
-/// `[E1003 18:37:01.832146912 File.cpp:607] `, `W1121 09:53:46.407000 29074 path/api.py:1028] `. c10 does not pad the
-/// month: `[E626 …` is of June. Before torch 2.4 it left the time out: `[E File.cpp:607] `.
-const GLOG: &str = r"^(?:\[?[IWEF](?P<month>\d{1,2})(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{1,9})\s+(?:(?P<pid>\d+)\s+)?|\[[IWEF] )(?P<file>[^\s\]]+:\d+)\] ?";
+/// `[E1003 18:37:01.832146912 File.cpp:607] `, `W1121 09:53:46.407000 29074 path/api.py:1028] `. Written so that each
+/// byte tells which part it belongs to: then one pass finds the parts, several times faster.
+const GLOG: &str = r"(?x-u) ^ \[? [IWEF] (?P<date>\d{3,4}) [\ ] (?P<clock>\d\d:\d\d:\d\d\.\d{1,9}) [\ \t]+
+    (?: (?P<pid>\d+) [\ \t]+ )? [A-Za-z_./<-] [!-9;-\\^-~]* : \d+ \] [\ ]?";
 /// `[Sat Nov 21 09:53:46 2026] `.
 const CTIME: &str =
     r"^\[[A-Z][a-z]{2} (?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d) (?P<year>\d{4})\] ?";
@@ -245,8 +251,9 @@ fn worker_tag(found: &Captures, origin: &mut Origin) {
 
 fn glog(found: &Captures, origin: &mut Origin) {
     origin.pid = number(found, "pid").or(origin.pid);
-    if found.name("clock").is_some() {
-        origin.stamp = Stamp::without_year(number(found, "month"), number(found, "day"), text(found, "clock"));
+    if let Some(date) = number(found, "date") {
+        // c10 does not pad the month: `[E626 …` is of June.
+        origin.stamp = Stamp::without_year(Some(date / 100), Some(date % 100), text(found, "clock"));
     }
     // A line of its own: it never continues what the same rank printed before it.
     tag(origin, "glog");

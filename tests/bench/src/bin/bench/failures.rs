@@ -21,7 +21,7 @@ pub struct Flood {
 }
 
 /// All of them.
-pub const FLOODS: [Flood; 6] = [
+pub const FLOODS: [Flood; 7] = [
     Flood {
         row: "log of one CUDA error, ripgrep",
         file: "one-cuda-error",
@@ -59,6 +59,19 @@ pub const FLOODS: [Flood; 6] = [
                 "[{n:>6}.000001] NVRM: Xid (PCI:0000:{gpu:02x}:00): {code}, pid={}, name=python, Ch {:08x}",
                 4000 + n % 64,
                 n % 4096
+            );
+        },
+    },
+    Flood {
+        row: "log of watchdogs' lines, ripgrep",
+        file: "watchdogs",
+        write: |log, n| {
+            let (rank, sequence) = (n % 8, 4000 + n / 8);
+            let _ = writeln!(
+                log,
+                "[rank{rank}]:[E1121 09:53:46.{n:09} ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective \
+                 operation timeout: WorkNCCL(SeqNum={sequence}, OpType=ALLREDUCE, NumelIn=1024, NumelOut=1024, \
+                 Timeout(ms)=600000) ran for 600083 milliseconds before timing out."
             );
         },
     },
