@@ -1,4 +1,4 @@
-//! Evidence as it is stored: a few files, each compressed by itself.
+//! Evidence as it is stored: a few parts, each compressed by itself.
 //!
 //! `evidence` holds what a page about the report begins with. A list that is long has a part of its own, in full, and
 //! `evidence` only its first entries; each text has a part. So what is bulky is read only by who asks for it. Parts are
@@ -43,6 +43,9 @@ const WHOLE_BYTES: usize = 32 << 10;
 const SHOWN_BYTES: usize = 16 << 10;
 /// Bytes that a part other than a text may unpack to. What is written has been bounded before; a damaged disk has not.
 const JSON_BYTES: u64 = 1 << 30;
+/// Bytes up to which a part stays in memory, and those of all that do.
+const SHORT_BYTES: usize = 64 << 10;
+const MEMORY_BYTES: usize = 1 << 20;
 /// Zstandard's own default: a log becomes a tenth of its size at some 300 MB/s.
 const LEVEL: i32 = 3;
 
@@ -113,24 +116,24 @@ pub struct Part {
 }
 
 impl Report {
-    /// Writes the report into an empty folder, a file for each part.
+    /// Stores the report. Short parts stay in memory, up to a MiB of them; the others become files in the folder, which
+    /// is made for the first of them.
     ///
     /// # Errors
     /// When a file can not be written, or a text not be read any more.
-    pub fn store(mut self, folder: &Path) -> io::Result<()> {
-        let mut parts = BTreeMap::new();
+    pub fn store(mut self, folder: &Path) -> io::Result<Parts> {
+        let mut store = Store::in_folder(folder);
+        let mut lists = BTreeMap::new();
         let evidence = &mut self.evidence;
-        split(folder, &mut parts, "threads", &mut evidence.threads)?;
-        split(folder, &mut parts, "modules", &mut evidence.modules)?;
-        split(folder, &mut parts, "memory_snapshots", &mut evidence.memory_snapshots)?;
-        split(folder, &mut parts, "memory_curves", &mut evidence.memory_curves)?;
-        split(folder, &mut parts, "gpu_cores", &mut evidence.gpu_cores)?;
-        split(folder, &mut parts, "timeline", &mut evidence.timeline)?;
-        split(folder, &mut parts, "communicators", &mut evidence.communicators)?;
+        store.split(&mut lists, "threads", &mut evidence.threads)?;
+        store.split(&mut lists, "modules", &mut evidence.modules)?;
+        store.split(&mut lists, "memory_snapshots", &mut evidence.memory_snapshots)?;
+        store.split(&mut lists, "memory_curves", &mut evidence.memory_curves)?;
+        store.split(&mut lists, "gpu_cores", &mut evidence.gpu_cores)?;
+        store.split(&mut lists, "timeline", &mut evidence.timeline)?;
+        store.split(&mut lists, "communicators", &mut evidence.communicators)?;
         if !evidence.recorders.is_empty() {
-            write(folder, RECORDERS, &[], |to| {
-                Ok(serde_json::to_writer(to, &evidence.recorders)?)
-            })?;
+            store.write(RECORDERS, &[], |to| Ok(serde_json::to_writer(to, &evidence.recorders)?))?;
         }
         let texts = self.texts.iter().map(|text| StoredText {
             artifact: text.artifact().to_owned(),
@@ -141,18 +144,18 @@ impl Report {
             reader: READER_VERSION,
             texts: texts.collect(),
             report: self.head,
-            parts,
+            parts: lists,
             evidence: self.evidence,
         };
         let head = serde_json::to_vec(&head)?;
-        write(folder, HEAD, SPECIMEN, |to| to.write_all(&head))?;
+        store.write(HEAD, SPECIMEN, |to| to.write_all(&head))?;
         for (number, text) in self.texts.iter().enumerate() {
             let mut from = text.lines()?.reader();
-            write(folder, &text_part(number), dictionary(&head), |to| {
+            store.write(&text_part(number), dictionary(&head), |to| {
                 io::copy(&mut from, to).map(drop)
             })?;
         }
-        Ok(())
+        Ok(store.parts)
     }
 
     /// The report that was stored, but for its flight recorders ([`Parts::recorders`]).
@@ -190,18 +193,6 @@ impl Report {
 }
 
 impl Parts {
-    /// The parts in a folder that [`Report::store`] has filled.
-    ///
-    /// # Errors
-    /// When the folder can not be listed.
-    pub fn of_folder(folder: &Path) -> io::Result<Self> {
-        let files = std::fs::read_dir(folder)?.map(|file| {
-            let file = file?;
-            Ok((file.file_name().to_string_lossy().into_owned(), Body::File(file.path())))
-        });
-        files.collect::<io::Result<_>>().map(Self)
-    }
-
     /// What a page about the report begins with.
     ///
     /// # Errors
@@ -314,43 +305,115 @@ pub fn text_part(number: usize) -> String {
     format!("text-{number}")
 }
 
-/// Writes a list that is long as a part of its own, and leaves its first entries.
-fn split<T: Serialize>(
-    folder: &Path,
-    parts: &mut BTreeMap<String, Part>,
-    name: &str,
-    list: &mut Vec<T>,
-) -> io::Result<()> {
-    let mut size = 0;
-    let mut shown = 0;
-    for entry in list.iter() {
-        size += serde_json::to_vec(entry)?.len();
-        shown += usize::from(size <= SHOWN_BYTES);
-        if size > WHOLE_BYTES {
-            break;
-        }
-    }
-    if size > WHOLE_BYTES {
-        write(folder, name, &[], |to| Ok(serde_json::to_writer(to, &list)?))?;
-        let entries = list.len();
-        parts.insert(name.to_owned(), Part { entries, shown });
-        list.truncate(shown);
-    }
-    Ok(())
+/// Where the parts of a report go.
+struct Store<'a> {
+    folder: &'a Path,
+    /// Bytes that may still be kept in memory.
+    room: usize,
+    parts: Parts,
 }
 
-fn write(
-    folder: &Path,
-    name: &str,
-    dictionary: &[u8],
-    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let file = File::create_new(folder.join(name))?;
-    let mut encoder = zstd::Encoder::with_dictionary(file, LEVEL, dictionary)?;
-    encoder.include_checksum(true)?;
-    let mut buffered = io::BufWriter::with_capacity(64 << 10, encoder);
-    content(&mut buffered)?;
-    buffered.into_inner()?.finish().map(drop)
+impl<'a> Store<'a> {
+    fn in_folder(folder: &'a Path) -> Self {
+        Self {
+            folder,
+            room: MEMORY_BYTES,
+            parts: Parts::default(),
+        }
+    }
+
+    /// Writes a list that is long as a part of its own, and leaves its first entries.
+    fn split<T: Serialize>(
+        &mut self,
+        lists: &mut BTreeMap<String, Part>,
+        name: &str,
+        list: &mut Vec<T>,
+    ) -> io::Result<()> {
+        let mut size = 0;
+        let mut shown = 0;
+        for entry in list.iter() {
+            size += serde_json::to_vec(entry)?.len();
+            shown += usize::from(size <= SHOWN_BYTES);
+            if size > WHOLE_BYTES {
+                break;
+            }
+        }
+        if size > WHOLE_BYTES {
+            self.write(name, &[], |to| Ok(serde_json::to_writer(to, &list)?))?;
+            let entries = list.len();
+            lists.insert(name.to_owned(), Part { entries, shown });
+            list.truncate(shown);
+        }
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        name: &str,
+        dictionary: &[u8],
+        content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let packed = Packed {
+            path: self.folder.join(name),
+            room: self.room.min(SHORT_BYTES),
+            memory: Vec::new(),
+            file: None,
+        };
+        let mut encoder = zstd::Encoder::with_dictionary(packed, LEVEL, dictionary)?;
+        encoder.include_checksum(true)?;
+        let mut buffered = io::BufWriter::with_capacity(64 << 10, encoder);
+        content(&mut buffered)?;
+        let packed = buffered.into_inner()?.finish()?;
+        self.room -= packed.memory.len();
+        self.parts.0.insert(name.to_owned(), packed.body());
+        Ok(())
+    }
+}
+
+/// The bytes of a part as they are stored: in memory while there is room, else in a file.
+struct Packed {
+    path: PathBuf,
+    room: usize,
+    memory: Vec<u8>,
+    file: Option<File>,
+}
+
+impl Packed {
+    fn body(self) -> Body {
+        match self.file {
+            None => Body::Memory(self.memory),
+            Some(_) => Body::File(self.path),
+        }
+    }
+
+    /// The file, with what came before it was there.
+    fn file(&mut self) -> io::Result<&mut File> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => {
+                if let Some(folder) = self.path.parent() {
+                    std::fs::create_dir_all(folder)?;
+                }
+                let mut file = File::create_new(&self.path)?;
+                file.write_all(&std::mem::take(&mut self.memory))?;
+                file
+            }
+        };
+        Ok(self.file.insert(file))
+    }
+}
+
+impl Write for Packed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.file.is_none() && self.memory.len() + bytes.len() <= self.room {
+            return self.memory.write(bytes);
+        }
+        self.file()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn damaged<E: ToString>(part: &str) -> impl FnOnce(E) -> LoadError + use<'_, E> {

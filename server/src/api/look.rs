@@ -6,19 +6,21 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use whycrash_evidence::Artifact;
 use whycrash_plugin_host::{Finding, Input, Report};
-use whycrash_reading::stored::Parts;
 
 use super::prelude::*;
-use crate::background::give_way;
 use crate::documents::conclusion;
+use crate::reading::Scratch;
 use crate::store::ReportRecord;
+use crate::threads::Priority;
 
 /// What is known about the report: from its diagnosis, or from a quick look at what is here if that is small.
 ///
 /// Nothing depends on it: whatever takes too long, fails, or finds another look going on or other reports waiting is
 /// left to the workers.
 pub async fn findings(services: &Data<Services>, report: &ReportRecord) -> Vec<Finding> {
-    if let Ok(Some(record)) = services.stores.outcomes.diagnosis(&report.id, None).await {
+    if report.version > 0
+        && let Ok(Some(record)) = services.stores.outcomes.diagnosis(&report.id, None).await
+    {
         let claims = conclusion(&record).unwrap_or_default().findings;
         return services.documents().findings(claims);
     }
@@ -62,12 +64,12 @@ async fn look(services: &Data<Services>, report: &ReportRecord) -> Option<Vec<Fi
     let work = services.stores.work.clone();
     let (sender, findings) = oneshot::channel();
     let look = move || {
-        give_way();
+        Priority::Background.take();
         let found = || {
-            let folder = tempfile::tempdir_in(work).ok()?;
+            let scratch = Scratch::below(&work);
             // What can not be read fails the job later, where it is shown.
-            reader.read(&input, folder.path()).ok()?;
-            let report = Report::load(&Parts::of_folder(folder.path()).ok()?).ok()?;
+            let parts = reader.read(&input, scratch.path()).ok()?;
+            let report = Report::load(&parts).ok()?;
             Some(diagnoser.first_look(&Arc::new(report)).findings)
         };
         let found = found();

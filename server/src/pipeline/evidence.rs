@@ -40,33 +40,36 @@ pub async fn load(blobs: &dyn Blobs, evidence: StoredEvidence) -> Result<Loaded>
     Ok(loaded)
 }
 
-/// Takes over what a reader has written to a folder. Large parts become blobs, and their files are gone then.
-pub async fn take_over(blobs: &dyn Blobs, folder: &Path, head: &Head, key: String) -> Result<StoredEvidence> {
-    let mut parts = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let bytes = entry.metadata()?.len();
-        let body = if bytes <= INLINE_BYTES {
-            PartBody::Inline(fs::read(entry.path())?)
-        } else {
-            let digest = digest_of(&entry.path())?;
-            blobs.put(&digest, &entry.path()).await?;
-            PartBody::Blob(digest)
+/// Takes over what a reader has stored. Long parts become blobs, and their files are gone then.
+pub async fn take_over(blobs: &dyn Blobs, parts: Parts, head: &Head, key: String) -> Result<StoredEvidence> {
+    let mut stored = Vec::new();
+    for (name, body) in parts.0 {
+        let (bytes, body) = match body {
+            Body::Memory(bytes) => (bytes.len() as u64, PartBody::Inline(bytes)),
+            Body::File(path) => take_file(blobs, &path).await?,
         };
-        parts.push(StoredPart {
+        stored.push(StoredPart {
             artifact: artifact_of(head, &name),
             name,
             bytes,
             body,
         });
     }
-    parts.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(StoredEvidence {
         key,
         reader: head.reader,
-        parts,
+        parts: stored,
     })
+}
+
+async fn take_file(blobs: &dyn Blobs, path: &Path) -> Result<(u64, PartBody)> {
+    let bytes = fs::metadata(path)?.len();
+    if bytes <= INLINE_BYTES {
+        return Ok((bytes, PartBody::Inline(fs::read(path)?)));
+    }
+    let digest = digest_of(path)?;
+    blobs.put(&digest, path).await?;
+    Ok((bytes, PartBody::Blob(digest)))
 }
 
 /// Whose text a part is.

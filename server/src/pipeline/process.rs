@@ -17,7 +17,7 @@ use whycrash_reading::stored::{LoadError, Parts};
 use super::{Diagnose, Stores, digest, evidence, reopen};
 use crate::public_text::without_paths;
 use crate::reading::child::words;
-use crate::reading::{ReadError, ReadReports};
+use crate::reading::{ReadError, ReadReports, Scratch};
 use crate::store::{Job, LocalBlob, MadeWith, ModuleUse, Outcome, ReportRecord, StoreError, StoredEvidence, Work};
 
 /// Why a report was not processed.
@@ -111,35 +111,29 @@ impl Processor {
     }
 
     fn from_artifacts(&self, report: &ReportRecord) -> Result<Outcome, Trouble> {
-        let folder = tempfile::tempdir_in(&self.stores.work).map_err(StoreError::from)?;
+        let scratch = Scratch::below(&self.stores.work);
         let symbols = self.wait(self.stores.outcomes.symbol_generation())?;
-        self.read(report, folder.path())?;
-        let parts = Parts::of_folder(folder.path()).map_err(StoreError::from)?;
+        let parts = self.read(report, scratch.path())?;
         let head = parts.head()?;
         let mut outcome = self.conclude(report, &parts, |report| Some(reopen::modules_of(&report.evidence)))?;
         let key = evidence::key(report, READER_VERSION, symbols);
-        let stored = self.wait(evidence::take_over(
-            self.stores.blobs.as_ref(),
-            folder.path(),
-            &head,
-            key,
-        ))?;
+        let stored = self.wait(evidence::take_over(self.stores.blobs.as_ref(), parts, &head, key))?;
         if let Some((evidence, _)) = &mut outcome.evidence {
             *evidence = stored;
         }
         Ok(outcome)
     }
 
-    /// Reads the artifacts, and writes what they say to the folder.
-    fn read(&self, report: &ReportRecord, folder: &Path) -> Result<(), Trouble> {
+    /// Reads the artifacts, and stores what they say.
+    fn read(&self, report: &ReportRecord, folder: &Path) -> Result<Parts, Trouble> {
         let (input, blobs) = self.wait(self.input(report))?;
         // A reader takes a file that can not be opened for one that can not be read, and says so for good: a machine
         // that is short of file descriptors must not become part of what is known about a crash.
         open_all(&input)?;
-        self.reader.read(&input, folder)?;
+        let parts = self.reader.read(&input, folder)?;
         open_all(&input)?;
         drop(blobs);
-        Ok(())
+        Ok(parts)
     }
 
     fn conclude(

@@ -10,6 +10,7 @@ use anyhow::Context;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use whycrash_evidence::Limits;
 use whycrash_evidence::readers::NO_MEMORY;
+use whycrash_reading::stored::Parts;
 use whycrash_reading::{Reader, Report, ReportLimits};
 
 use super::{Answer, Request};
@@ -78,7 +79,7 @@ fn answer(reader: &Reader, request: &str) -> Answer {
         Err(panic) => Answer::Panicked(words(panic.as_ref())),
         Ok(report) if lacked_memory(&report) => Answer::NoMemory,
         Ok(report) => match report.store(Path::new(&folder)) {
-            Ok(()) => Answer::Read,
+            Ok(Parts(parts)) => Answer::Read(parts.into_iter().map(|(name, body)| (name, body.into())).collect()),
             Err(error) => Answer::Failed(error.raw_os_error(), error.to_string()),
         },
     }

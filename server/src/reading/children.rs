@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use whycrash_plugin_host::Input;
+use whycrash_reading::stored::Parts;
 
 use super::{Answer, ReadError, ReadReports, Request};
 use crate::config::Config;
@@ -90,7 +91,7 @@ impl Children {
 }
 
 impl ReadReports for Children {
-    fn read(&self, input: &Input, folder: &Path) -> Result<(), ReadError> {
+    fn read(&self, input: &Input, folder: &Path) -> Result<Parts, ReadError> {
         let request = serde_json::to_string(&Request::new(input, folder)).map_err(io::Error::from)?;
         let mut process = match self.living() {
             Some(process) => process,
@@ -102,7 +103,10 @@ impl ReadReports for Children {
             self.idle().push(process);
         }
         match answer {
-            Answer::Read => Ok(()),
+            Answer::Read(parts) => {
+                let parts = parts.into_iter().map(|(name, sent)| Ok((name, sent.body()?)));
+                parts.collect::<Result<_, _>>().map(Parts)
+            }
             Answer::NoMemory => Err(ReadError::Died(
                 "the process that read it got no more memory".to_owned(),
             )),

@@ -6,15 +6,21 @@
 
 pub mod child;
 mod children;
+mod scratch;
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use whycrash_evidence::Artifact;
 use whycrash_plugin_host::Input;
+use whycrash_reading::stored::{Body, Parts};
 
 pub use children::Children;
+pub use scratch::Scratch;
 
 /// Why a report was not read.
 #[derive(Debug, thiserror::Error)]
@@ -33,9 +39,9 @@ pub enum ReadError {
 
 /// Reads the artifacts of a report.
 pub trait ReadReports: Send + Sync + std::fmt::Debug {
-    /// Reads them, and writes what they say into the empty folder, as
-    /// [`Report::store`](whycrash_plugin_host::Report::store) does.
-    fn read(&self, input: &Input, folder: &Path) -> Result<(), ReadError>;
+    /// Reads them, and stores what they say as [`Report::store`](whycrash_plugin_host::Report::store) does, long parts
+    /// in this folder.
+    fn read(&self, input: &Input, folder: &Path) -> Result<Parts, ReadError>;
 }
 
 /// What a child is asked: a line of JSON.
@@ -57,14 +63,42 @@ struct RequestArtifact {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Answer {
-    /// The folder has it all.
-    Read,
+    /// What is stored now, by the names of the parts.
+    Read(BTreeMap<String, Sent>),
     /// The reader panicked.
     Panicked(String),
     /// It got no memory where a reader can go on without. What it found depends on this machine, and is no evidence.
     NoMemory,
-    /// The folder could not be filled: the error's number where the system gave one, and what it was in words.
+    /// It could not be stored: the error's number where the system gave one, and what it was in words.
     Failed(Option<i32>, String),
+}
+
+/// A part of what was read.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Sent {
+    /// A short one, in base64.
+    Bytes(String),
+    /// A longer one, in the folder.
+    File(PathBuf),
+}
+
+impl From<Body> for Sent {
+    fn from(body: Body) -> Self {
+        match body {
+            Body::Memory(bytes) => Self::Bytes(STANDARD.encode(bytes)),
+            Body::File(path) => Self::File(path),
+        }
+    }
+}
+
+impl Sent {
+    fn body(self) -> Result<Body, ReadError> {
+        Ok(match self {
+            Self::Bytes(text) => Body::Memory(STANDARD.decode(text).map_err(std::io::Error::other)?),
+            Self::File(path) => Body::File(path),
+        })
+    }
 }
 
 impl Request {

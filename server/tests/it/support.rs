@@ -9,6 +9,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use whycrash_plugin_host::Input;
+use whycrash_reading::stored::Parts;
 use whycrash_server::config::Config;
 use whycrash_server::reading::{ReadError, ReadReports};
 use whycrash_server::serve::{self, Running};
@@ -283,7 +284,7 @@ impl Hooked {
 }
 
 impl ReadReports for Hooked {
-    fn read(&self, input: &Input, folder: &Path) -> Result<(), ReadError> {
+    fn read(&self, input: &Input, folder: &Path) -> Result<Parts, ReadError> {
         let before = catch_unwind(AssertUnwindSafe(|| (self.before)(input)));
         if let Err(panic) = before {
             let words = panic.downcast_ref::<String>().cloned();

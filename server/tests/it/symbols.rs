@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use whycrash_evidence::model::{Frame, Module, Thread, ThreadId};
 use whycrash_plugin_host::{Input, Report};
+use whycrash_reading::stored::Parts;
 use whycrash_server::pipeline::reopen::modules_of;
 use whycrash_server::reading::{ReadError, ReadReports};
 use whycrash_server::services::Services;
@@ -244,7 +245,7 @@ impl OneStack {
 }
 
 impl ReadReports for OneStack {
-    fn read(&self, input: &Input, folder: &Path) -> Result<(), ReadError> {
+    fn read(&self, input: &Input, folder: &Path) -> Result<Parts, ReadError> {
         self.read.fetch_add(1, Ordering::SeqCst);
         self.names.lock().unwrap().insert(input.metadata["name"].to_string());
         Ok(Self::report().store(folder)?)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use whycrash_evidence::{Artifact, Limits};
-use whycrash_reading::stored::{Body, Parts};
+use whycrash_reading::stored::Body;
 use whycrash_reading::{Input, Reader, Report, ReportLimits};
 use whycrash_symbols::Sources;
 
@@ -55,6 +55,13 @@ fn all_lines(report: &Report) -> Vec<(String, Vec<String>)> {
 /// Bytes of a report below which its evidence is mostly the record of it, whatever it says.
 const SMALL: u64 = 4096;
 
+fn bytes_of(body: &Body) -> Vec<u8> {
+    match body {
+        Body::Memory(bytes) => bytes.clone(),
+        Body::File(path) => fs::read(path).unwrap(),
+    }
+}
+
 #[test]
 fn every_report_of_the_corpus_is_loaded_as_it_was_read() {
     let reader = reader();
@@ -67,11 +74,9 @@ fn every_report_of_the_corpus_is_loaded_as_it_was_read() {
         let counts = bytes >= SMALL;
         artifacts += if counts { bytes } else { 0 };
         let folder = tempfile::tempdir().unwrap();
-        report.store(folder.path()).unwrap();
-        let stored = fs::read_dir(folder.path()).unwrap();
-        let size: u64 = stored.map(|part| part.unwrap().metadata().unwrap().len()).sum();
+        let parts = report.store(folder.path()).unwrap();
+        let size: u64 = parts.0.values().map(|part| bytes_of(part).len() as u64).sum();
         evidence += if counts { size } else { 0 };
-        let parts = Parts::of_folder(folder.path()).unwrap();
         let loaded = Report::load(&parts).unwrap();
         assert_eq!(json(&loaded.head), expected.0, "{case}");
         assert!(json(&loaded.evidence) == expected.1, "the evidence of {case} changed");
@@ -99,8 +104,7 @@ fn what_ranks_sent_apart_is_judged_together_from_what_is_stored() {
         let report = reader.read(&input(vec![file]));
         let alone = report.evidence.collectives.as_ref();
         assert_ne!(alone, Some(&together), "one rank alone does not know");
-        report.store(folder.path()).unwrap();
-        Parts::of_folder(folder.path()).unwrap().recorders().unwrap()
+        report.store(folder.path()).unwrap().recorders().unwrap()
     });
     let recorders: Vec<_> = apart.flatten().collect();
     assert_eq!(recorders.len(), together.ranks.len());
@@ -122,8 +126,7 @@ fn long_lists_are_parts_of_their_own_and_begin_in_the_head() {
     let events = report.evidence.timeline.len();
     assert!(events > 100, "{events} events");
     let stored = tempfile::tempdir().unwrap();
-    report.store(stored.path()).unwrap();
-    let parts = Parts::of_folder(stored.path()).unwrap();
+    let parts = report.store(stored.path()).unwrap();
     let head = parts.head().unwrap();
     let timeline = head.parts["timeline"];
     assert_eq!(
@@ -136,22 +139,62 @@ fn long_lists_are_parts_of_their_own_and_begin_in_the_head() {
 }
 
 #[test]
-fn parts_in_memory_are_as_good_as_files() {
+fn parts_in_files_are_as_good_as_in_memory() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("train.log");
     fs::write(&log, "one\ntwo\nMemoryError\n").unwrap();
     let report = reader().read(&input(vec![log]));
-    let stored = tempfile::tempdir().unwrap();
-    report.store(stored.path()).unwrap();
-    let mut parts = Parts::of_folder(stored.path()).unwrap();
-    for body in parts.0.values_mut() {
-        if let Body::File(path) = body {
-            *body = Body::Memory(fs::read(path).unwrap());
-        }
+    let unused = folder.path().join("no folder is needed");
+    let mut parts = report.store(&unused).unwrap();
+    assert!(!unused.exists());
+    for (name, body) in &mut parts.0 {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes_of(body)).unwrap();
+        *body = Body::File(path);
     }
     let text = &Report::load(&parts).unwrap().texts[0];
     assert_eq!(text.count(), 3);
     assert_eq!(text.range(2, 2).unwrap(), ["two"]);
+}
+
+#[test]
+fn long_parts_are_files_and_so_are_short_ones_that_are_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let noise = |seed: u64| {
+        let next = |state: &mut u64| {
+            *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            Some(format!("{:016x}\n", *state))
+        };
+        std::iter::successors(Some(seed), |state| Some(state.wrapping_add(1)))
+            .scan(seed, |state, _| next(state))
+            .take(4000)
+            .collect::<String>()
+    };
+    let logs: Vec<_> = (0..40)
+        .map(|number| {
+            let log = folder.path().join(format!("{number}.log"));
+            // The last one does not fit into memory by itself.
+            let text = if number == 39 {
+                noise(number).repeat(3) + &noise(77) + &noise(78)
+            } else {
+                noise(number)
+            };
+            fs::write(&log, text).unwrap();
+            log
+        })
+        .collect();
+    let report = reader().read(&input(logs));
+    let lines = all_lines(&report);
+    let parts = report.store(&folder.path().join("parts")).unwrap();
+    let (memory, files): (Vec<_>, Vec<_>) = parts.0.values().partition(|body| matches!(body, Body::Memory(_)));
+    assert!(
+        !memory.is_empty() && files.len() > 5,
+        "{} and {}",
+        memory.len(),
+        files.len()
+    );
+    assert!(memory.iter().map(|body| bytes_of(body).len()).sum::<usize>() <= 1 << 20);
+    assert!(all_lines(&Report::load(&parts).unwrap()) == lines);
 }
 
 #[test]
@@ -161,22 +204,22 @@ fn a_part_that_is_gone_or_torn_is_an_error_that_names_it() {
     fs::write(&log, "MemoryError\n").unwrap();
     let report = reader().read(&input(vec![log]));
     let stored = tempfile::tempdir().unwrap();
-    report.store(stored.path()).unwrap();
-    let head = stored.path().join("evidence");
-    let bytes = fs::read(&head).unwrap();
+    let mut parts = report.store(stored.path()).unwrap();
+    let bytes = bytes_of(&parts.0["evidence"]);
     proptest!(|(at in 0..bytes.len(), flip in 1..=255_u8, cut in 0..bytes.len())| {
         let mut damaged = bytes.clone();
         damaged[at] ^= flip;
         for content in [&damaged[..], &bytes[..cut]] {
-            fs::write(&head, content).unwrap();
+            let mut parts = parts.clone();
+            parts.0.insert("evidence".to_owned(), Body::Memory(content.to_vec()));
             // The frame's header has bits that mean nothing to who unpacks it; the content is under a checksum.
-            match Report::load(&Parts::of_folder(stored.path()).unwrap()) {
+            match Report::load(&parts) {
                 Ok(report) => prop_assert_eq!(report.head.artifacts.len(), 1),
                 Err(error) => prop_assert!(error.to_string().contains("\"evidence\""), "{}", error),
             }
         }
     });
-    fs::remove_file(&head).unwrap();
-    let error = Report::load(&Parts::of_folder(stored.path()).unwrap()).unwrap_err();
+    parts.0.remove("evidence");
+    let error = Report::load(&parts).unwrap_err();
     assert_eq!(error.to_string(), "the part \"evidence\" of the evidence is not there");
 }

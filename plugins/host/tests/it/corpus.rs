@@ -8,7 +8,6 @@ use serde::Deserialize;
 use whycrash_catalog::Catalog;
 use whycrash_evidence::Artifact;
 use whycrash_plugin_host::{Diagnoser, Diagnosis, Document, Input, Outcome, Report, Settings};
-use whycrash_reading::stored::Parts;
 use whycrash_symbols::Sources;
 
 use crate::support::cache;
@@ -135,8 +134,8 @@ fn stored_evidence_gives_the_same_diagnosis_as_the_artifacts() {
         let read = Arc::new(diagnoser.read(&input));
         let expected = without_times(diagnoser.conclude(&read));
         let stored = tempfile::tempdir().unwrap();
-        Arc::into_inner(read).unwrap().store(stored.path()).unwrap();
-        let loaded = Report::load(&Parts::of_folder(stored.path()).unwrap()).unwrap();
+        let parts = Arc::into_inner(read).unwrap().store(stored.path()).unwrap();
+        let loaded = Report::load(&parts).unwrap();
         let again = without_times(diagnoser.conclude(&Arc::new(loaded)));
         assert_eq!(again, expected, "{}", folder.display());
         found += expected.findings.len();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, json};
 use whycrash_evidence::Artifact;
 use whycrash_plugin_host::{Diagnosis, Input, Outcome, PluginLimits, PluginRun, Report};
-use whycrash_reading::stored::{Parts, text_part};
+use whycrash_reading::stored::{Body, text_part};
 
 use crate::support::{LOG, component, diagnoser, plugin_folder};
 
@@ -21,9 +21,9 @@ fn diagnosed_without_its_text(misbehave: &str) -> Diagnosis {
         artifacts: vec![Artifact::new("train.log", log)],
         metadata,
     });
-    read.store(stored.path()).unwrap();
-    let loaded = Report::load(&Parts::of_folder(stored.path()).unwrap()).unwrap();
-    std::fs::remove_file(stored.path().join(text_part(0))).unwrap();
+    let mut parts = read.store(stored.path()).unwrap();
+    parts.0.insert(text_part(0), Body::File(stored.path().join("gone")));
+    let loaded = Report::load(&parts).unwrap();
     diagnoser.conclude(&Arc::new(loaded))
 }
 
