@@ -46,6 +46,8 @@ mirror=${MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' | sed -n 's|^\(.*
 [ -n "$mirror" ] || { say "name a Debian mirror: MIRROR=http://… tests/fresh.sh"; exit 1; }
 
 bare_debian() {
+  # It was made for its owner alone, and in there it is the root: users of the machine must get through it.
+  chmod 755 "$house"
   debootstrap --variant=minbase --include=make,ca-certificates "$suite" "$house" "$mirror" >"$house/log" ||
     { tail -n 20 "$house/log" >&2; return 1; }
   # The lists are from before these were added: they know no update.

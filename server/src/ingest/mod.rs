@@ -265,13 +265,16 @@ impl Ingest {
                 digest,
                 staged,
             } = artifact;
-            if let Some(path) = staged {
-                self.blobs.put(&digest, &path).await?;
-                // The store has taken the file over, so there is nothing left to remove.
-                let _ = path.keep();
-            }
-            // Claimed, so that nobody collects the bytes before the report refers to them.
-            let stored = self.blobs.claim(&digest).await?;
+            let stored = match staged {
+                Some(path) => {
+                    self.blobs.put(&digest, &path).await?;
+                    // The store has taken the file over, so there is nothing left to remove.
+                    let _ = path.keep();
+                    Some(bytes)
+                }
+                // Claimed, so that nobody collects the bytes before the report refers to them.
+                None => self.blobs.claim(&digest).await?,
+            };
             records.push(ArtifactRecord {
                 name,
                 bytes: stored.unwrap_or(bytes),
@@ -296,7 +299,8 @@ impl Ingest {
         artifact: &ArtifactRecord,
         offset: Option<u64>,
     ) -> Result<OwnedMutexGuard<Part>, IngestError> {
-        let mut part = self.part(report, artifact)?;
+        let part = self.staging.part_soon(report, &artifact.digest).await;
+        let mut part = part.ok_or_else(|| Refusal::InProgress(artifact.name.clone()))?;
         if offset.is_some() {
             part = load(part).await?;
         }

@@ -11,6 +11,7 @@ use std::io;
 use std::ops::DerefMut;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
@@ -23,6 +24,8 @@ use crate::store::{Digest, ReportId, StoreError};
 const BATCH: usize = 128 << 10;
 /// Parts whose hash is kept although nobody sends to them; others are hashed again when their upload goes on.
 const KEPT: usize = 256;
+/// How long somebody who only looks at a part may hold it, by far.
+const A_LOOK: Duration = Duration::from_millis(200);
 
 type Slot = Arc<tokio::sync::Mutex<Part>>;
 
@@ -76,6 +79,16 @@ impl Staging {
     /// The part of an artifact that came so far, for one upload at a time; none if another upload of it is going on.
     /// What an earlier process left is not read yet: see [`Part::load`].
     pub fn part(&self, report: &ReportId, digest: &Digest) -> Option<OwnedMutexGuard<Part>> {
+        self.slot(report, digest).try_lock_owned().ok()
+    }
+
+    /// The same for who is about to send: who only looks how far it has come holds it for a moment, which is waited for.
+    pub async fn part_soon(&self, report: &ReportId, digest: &Digest) -> Option<OwnedMutexGuard<Part>> {
+        let part = self.slot(report, digest).lock_owned();
+        tokio::time::timeout(A_LOOK, part).await.ok()
+    }
+
+    fn slot(&self, report: &ReportId, digest: &Digest) -> Slot {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         if parts.len() >= KEPT {
             // Who holds a part holds its slot too.
@@ -85,7 +98,7 @@ impl Staging {
             let path = self.folder.join(format!("{report}-{digest}.part"));
             Arc::new(tokio::sync::Mutex::new(Part::at(path)))
         });
-        Arc::clone(slot).try_lock_owned().ok()
+        Arc::clone(slot)
     }
 
     /// A writer that goes on with a part, up to `limit` bytes in all.

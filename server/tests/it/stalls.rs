@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Map, json};
+use whycrash_server::ingest::Staging;
+use whycrash_server::store::{Digest, ReportId};
 
 use crate::raw::{Raw, eventually};
 use crate::support::{Server, declared, noise, ok};
@@ -73,6 +75,24 @@ async fn what_comes_for_a_report_that_is_deleted_meanwhile_does_not_stay() {
     let (status, problem) = raw.answer().await;
     assert_eq!((status, &problem["code"]), (404, &json!("no-such-report")), "{problem}");
     assert!(server.files("staging").is_empty(), "{:?}", server.files("staging"));
+}
+
+#[tokio::test]
+async fn who_looks_at_a_part_for_a_moment_does_not_turn_its_sender_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let staging = Staging::open(folder.path(), 0).unwrap();
+    let report = ReportId::derive(&Map::new(), &[]);
+    let digest = Digest::of(b"core");
+    let looked_at = staging.part(&report, &digest).unwrap();
+    let (sender, ()) = tokio::join!(staging.part_soon(&report, &digest), async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        drop(looked_at);
+    });
+    assert!(sender.is_some());
+    assert!(
+        staging.part_soon(&report, &digest).await.is_none(),
+        "two send at one time"
+    );
 }
 
 #[tokio::test]
