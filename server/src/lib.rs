@@ -4,7 +4,6 @@
 //! evidence and diagnosis, and the index follows. [`api::configure`] is what both the binary and the tests serve.
 
 pub mod api;
-pub mod background;
 pub mod config;
 pub mod connections;
 pub mod documents;
@@ -23,4 +22,5 @@ mod shelf;
 pub mod store;
 pub mod symbols;
 pub mod telemetry;
+pub mod threads;
 pub mod ui;

@@ -11,13 +11,13 @@ use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
-use crate::background::Background;
 use crate::config::{Cli, Command, Config, TokenCommand};
 use crate::connections::Connections;
 use crate::pipeline::indexer::{self, IndexState};
 use crate::pipeline::{self, Pipeline};
 use crate::services::{self, Services};
 use crate::store::{Scope, Token, TokenRecord, Tokens};
+use crate::threads::{Priority, Threads};
 use crate::{api, maintenance, previews, reading, telemetry};
 
 /// Seconds that requests and jobs get to end when the server stops.
@@ -55,8 +55,8 @@ pub struct Running {
     indexer: indexer::Running,
     maintenance: JoinHandle<()>,
     previews: JoinHandle<()>,
-    /// Ends with this.
-    _background: Background,
+    /// End with this.
+    _threads: [Threads; 2],
 }
 
 impl Running {
@@ -86,8 +86,10 @@ pub async fn start(mut services: Services) -> anyhow::Result<Running> {
     let listener = TcpListener::bind(listen).with_context(|| format!("can not listen on {listen}"))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
-    let background = Background::start().context("can not start threads")?;
+    let background = start_threads("background", Priority::Background)?;
+    let intake = start_threads("intake", Priority::Intake)?;
     services.background = Some(background.handle().clone());
+    services.intake = Some(intake.handle().clone());
     let services = web::Data::new(services);
     if !services.config.is_loopback() && services.tokens.tokens().await?.is_empty() {
         bail!(
@@ -145,8 +147,12 @@ pub async fn start(mut services: Services) -> anyhow::Result<Running> {
         indexer,
         maintenance,
         previews,
-        _background: background,
+        _threads: [background, intake],
     })
+}
+
+fn start_threads(name: &str, priority: Priority) -> anyhow::Result<Threads> {
+    Threads::start(name, priority).context("can not start threads")
 }
 
 /// Has reports diagnosed again that were diagnosed with what this program, or its plugins, knew before.
@@ -197,7 +203,7 @@ async fn reindex(config: Config) -> anyhow::Result<()> {
     tracing::info!(reports = count, "reading all reports again");
     let indexer = services.indexer();
     indexer.rebuild().await?;
-    let background = Background::start().context("can not start threads")?;
+    let background = start_threads("background", Priority::Background)?;
     let indexer = indexer.start(background.handle());
     let pipeline = services.start_workers(background.handle())?;
     loop {

@@ -60,8 +60,10 @@ pub struct Services {
     pub tried: Tried,
     /// What is measured.
     pub metrics: PrometheusHandle,
-    /// Threads for work that gives way to requests, while a server runs.
+    /// Threads for what no client waits for, while a server runs.
     pub background: Option<Handle>,
+    /// Threads for taking in what clients send, while a server runs.
+    pub intake: Option<Handle>,
     /// Wakes workers.
     pub wake: Arc<Notify>,
     /// Bodies that are being received.
@@ -145,6 +147,7 @@ impl Services {
             diagnoser,
             metrics: telemetry::metrics(),
             background: None,
+            intake: None,
             wake,
             uploads: Arc::new(Uploads::new(&config.limits)),
             parses: Semaphore::new(PARSES),
@@ -174,6 +177,21 @@ impl Services {
     /// The indexer, which is not started yet.
     pub fn indexer(&self) -> Indexer {
         Indexer::new(&self.stores, &self.diagnoser, &self.indexer)
+    }
+
+    /// Takes in what a client sent on the threads for that, so that searches do not wait behind a crowd of senders. It
+    /// goes on to its end when the client is gone.
+    pub async fn take_in<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        match &self.intake {
+            Some(threads) => threads
+                .spawn(work)
+                .await
+                .map_err(|error| StoreError::Failed(error.to_string())),
+            None => Ok(work.await),
+        }
     }
 
     /// Runs work that is long, off the async threads, on those that give way to requests.

@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::body::{append_error, says_more_than, too_long, unpacked, whole};
+use super::body::{Whole, append_error, says_more_than, too_long, unpacked, whole};
 use super::prelude::*;
 use crate::config::Limits;
 use crate::ingest::metadata::{Budget, Object};
@@ -45,12 +45,8 @@ pub struct NewArtifact {
     pub data: Option<String>,
 }
 
-/// Receives a report as JSON: its metadata and its artifacts.
-pub async fn receive(
-    services: &Services,
-    request: &HttpRequest,
-    payload: Payload,
-) -> ApiResult<(Map<String, Value>, Vec<Declared>)> {
+/// Receives a report as JSON.
+pub async fn receive(services: &Services, request: &HttpRequest, payload: Payload) -> ApiResult<Whole> {
     if !is_json(request) {
         return Err(ApiError::new(
             Code::UnsupportedType,
@@ -61,7 +57,11 @@ pub async fn receive(
     if says_more_than(request, most) {
         return Err(too_long(most, SETTING));
     }
-    let body = whole(services, unpacked(services, request, payload)?, most, SETTING).await?;
+    whole(services, unpacked(services, request, payload)?, most, SETTING).await
+}
+
+/// Its metadata and its artifacts, the bytes of those that came with it in files.
+pub async fn read(services: &Services, body: Whole) -> ApiResult<(Map<String, Value>, Vec<Declared>)> {
     // Reading takes several times the memory of the body, so only some are read at one time.
     let permit = services.parses.acquire().await;
     let (limits, is_long) = (services.config.limits.clone(), body.is_long());

@@ -4,6 +4,7 @@ use actix_web::{HttpRequest, HttpResponse};
 
 use super::multipart::{self, Form};
 use super::prelude::*;
+use super::reports;
 
 /// Takes a minidump as crash clients send it: a form with the file part `upload_file_minidump`, further files, and
 /// annotations as fields, possibly gzip-encoded. Answers with the report's id as plain text, as they expect.
@@ -19,9 +20,11 @@ pub async fn create(
     let Form {
         metadata, artifacts, ..
     } = multipart::receive(&services, &request, body.into_inner()).await?;
-    let (report, new) = services.ingest.declare(metadata, artifacts).await?;
-    metrics::counter!("whycrash_reports_total", "seen" => if new { "new" } else { "before" }).increment(1);
-    let report = services.ingest.complete(&report.id).await?;
+    let shared = services.clone();
+    let taken = services
+        .take_in(async move { reports::add(&shared, metadata, artifacts).await })
+        .await?;
+    let (report, _) = taken?;
     Ok(HttpResponse::Ok()
         .content_type("text/plain; charset=utf-8")
         .body(report.id.to_string()))

@@ -4,15 +4,17 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, LOCATION};
 use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 use whycrash_plugin_host::Finding;
 
 use super::conditional::{self, Tag};
 use super::json::{self, NewReport};
 use super::look;
-use super::multipart::{self, Form};
+use super::multipart;
 use super::prelude::*;
 use crate::documents::Extent;
+use crate::ingest::Declared;
 use crate::store::{ArtifactRecord, Digest, Page, ReportId, ReportRecord, ReportState, Summary};
 
 /// The answer to a report that was sent.
@@ -64,38 +66,64 @@ pub async fn create(
         .get(CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok())
         .unwrap_or_default();
-    let (metadata, artifacts) = if kind
+    let is_form = kind
         .trim_start()
         .to_ascii_lowercase()
-        .starts_with("multipart/form-data")
-    {
-        let Form {
-            metadata, artifacts, ..
-        } = multipart::receive(&services, &request, payload).await?;
-        (metadata, artifacts)
+        .starts_with("multipart/form-data");
+    let shared = services.clone();
+    let taken = if is_form {
+        let form = multipart::receive(&services, &request, payload).await?;
+        services
+            .take_in(async move { take_in(&shared, form.metadata, form.artifacts).await })
+            .await??
     } else {
-        json::receive(&services, &request, payload).await?
+        let body = json::receive(&services, &request, payload).await?;
+        let read_and_taken = async move {
+            let (metadata, artifacts) = json::read(&shared, body).await?;
+            take_in(&shared, metadata, artifacts).await
+        };
+        services.take_in(read_and_taken).await??
     };
-    let (report, new) = services.ingest.declare(metadata, artifacts).await?;
-    answer(&services, &request, report, new).await
+    Ok(answer(&services, &request, taken))
 }
 
-/// Queues a report that wants nothing more, and answers with what is known by now.
-pub async fn answer(
-    services: &Data<Services>,
-    request: &HttpRequest,
+/// What became of what was sent.
+struct Taken {
     report: ReportRecord,
     new: bool,
-) -> ApiResult<HttpResponse> {
-    metrics::counter!("whycrash_reports_total", "seen" => if new { "new" } else { "before" }).increment(1);
-    let whole = report.artifacts.iter().all(|artifact| artifact.stored);
-    let report = if whole {
-        services.ingest.complete(&report.id).await?
-    } else {
-        report
-    };
+    /// What the artifacts that are here tell by now.
+    findings: Vec<Finding>,
+}
+
+async fn take_in(
+    services: &Data<Services>,
+    metadata: Map<String, Value>,
+    artifacts: Vec<Declared>,
+) -> ApiResult<Taken> {
+    let (report, new) = add(services, metadata, artifacts).await?;
     // After the job: whatever becomes of the look, the report is taken in and will be read.
     let findings = look::findings(services, &report).await;
+    Ok(Taken { report, new, findings })
+}
+
+/// Adds a report, or finds the one there is: its record, and whether it is new. Queued if it wants nothing more.
+pub async fn add(
+    services: &Services,
+    metadata: Map<String, Value>,
+    artifacts: Vec<Declared>,
+) -> ApiResult<(ReportRecord, bool)> {
+    let (report, new) = services.ingest.declare(metadata, artifacts).await?;
+    metrics::counter!("whycrash_reports_total", "seen" => if new { "new" } else { "before" }).increment(1);
+    let is_whole = report.artifacts.iter().all(|artifact| artifact.stored);
+    let is_queued = matches!(report.state, ReportState::Processing | ReportState::Done);
+    if is_whole && !is_queued {
+        return Ok((services.ingest.complete(&report.id).await?, new));
+    }
+    Ok((report, new))
+}
+
+fn answer(services: &Services, request: &HttpRequest, taken: Taken) -> HttpResponse {
+    let Taken { report, new, findings } = taken;
     let url = report_url(services, request, &report.id);
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     let wants = report.artifacts.into_iter().filter(ArtifactRecord::is_wanted);
@@ -112,9 +140,9 @@ pub async fn answer(
         wants: wants.collect(),
         findings,
     };
-    Ok(HttpResponse::build(status)
+    HttpResponse::build(status)
         .insert_header((LOCATION, location))
-        .json(accepted))
+        .json(accepted)
 }
 
 /// Where people look at a report.

@@ -29,7 +29,6 @@ use whycrash_plugin_host::{
 };
 use whycrash_reading::READER_VERSION;
 
-use crate::background::give_way;
 use crate::config;
 use crate::reading::ReadReports;
 use crate::search::Search;
@@ -37,6 +36,7 @@ use crate::store::{
     Blobs, Jobs, Lane, MadeWith, Modules, Outbox, Outcomes, Previews, Records, ReportId, ReportRecord, ReportState,
     Result, Upkeep, Work,
 };
+use crate::threads::Priority;
 use arrivals::Arrivals;
 use process::Processor;
 use worker::Worker;
@@ -200,7 +200,7 @@ impl Pipeline {
                 };
                 let worker = Worker { lane, ..worker.clone() };
                 thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
-                    give_way();
+                    Priority::Background.take();
                     worker.run();
                 })
             })

@@ -108,9 +108,13 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T>
         .map_err(|error| StoreError::Failed(error.to_string()))?
 }
 
+/// Statements that a connection keeps prepared: more than there are. Else it parses them anew each time.
+const STATEMENTS: usize = 256;
+
 /// Settings of every connection.
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(Duration::from_secs(10))?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "foreign_keys", "ON")
 }
 

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::blocking;
 use crate::store::{Result, StoreError};
+use crate::threads::Priority;
 
 /// Writes that may wait for the thread; more make their callers wait.
 const QUEUE: usize = 256;
@@ -40,9 +41,10 @@ impl Writer {
     /// Starts the thread, which has the connection from then on.
     pub fn start(connection: Connection) -> Result<Self> {
         let (writes, waiting) = mpsc::sync_channel(QUEUE);
-        thread::Builder::new()
-            .name("sqlite-writer".into())
-            .spawn(move || run(&connection, &waiting))?;
+        thread::Builder::new().name("sqlite-writer".into()).spawn(move || {
+            Priority::Intake.take();
+            run(&connection, &waiting);
+        })?;
         Ok(Self { writes })
     }
 
@@ -148,5 +150,6 @@ fn settle(connection: &Connection, good: bool) -> Result<()> {
 }
 
 fn execute(connection: &Connection, statement: &str) -> Result<()> {
-    Ok(connection.execute_batch(statement)?)
+    connection.prepare_cached(statement)?.execute([])?;
+    Ok(())
 }

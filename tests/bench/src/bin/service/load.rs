@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::json;
 
-use crate::server::Server;
+use crate::server::{Server, client};
 
 /// Between searches, so that they measure the server and do not load it.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -87,15 +87,18 @@ pub struct Search {
 impl Search {
     /// Seconds that each of so many searches took.
     pub fn times(server: &Server, count: usize) -> Result<Vec<f64>> {
-        let once = |number| search(&server.client, &server.url, number);
+        let client = client()?;
+        let once = |number| search(&client, &server.url, number);
         (0..count).map(once).collect()
     }
 
     /// Begins to search.
     pub fn start(server: &Server) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let (is_over, client, url) = (Arc::clone(&stop), server.client.clone(), server.url.clone());
+        let (is_over, url) = (Arc::clone(&stop), server.url.clone());
         let thread = std::thread::spawn(move || {
+            // Not the senders': a client's requests share one thread, and its queue is not the server's.
+            let client = client()?;
             let mut times = Vec::new();
             while !is_over.load(Ordering::Relaxed) {
                 times.push(search(&client, &url, times.len())?);

@@ -9,6 +9,11 @@ use anyhow::{Context as _, Result, bail, ensure};
 use reqwest::blocking::Client;
 use serde_json::Value;
 
+/// Speaks to servers, by a thread of its own.
+pub fn client() -> Result<Client> {
+    Ok(Client::builder().timeout(Duration::from_secs(60)).build()?)
+}
+
 /// A running server.
 pub struct Server {
     child: Child,
@@ -41,8 +46,11 @@ impl Server {
         };
         // The pipe must not fill up.
         std::thread::spawn(move || log.for_each(drop));
-        let client = Client::builder().timeout(Duration::from_secs(60)).build()?;
-        Ok(Self { child, url, client })
+        Ok(Self {
+            child,
+            url,
+            client: client()?,
+        })
     }
 
     /// What it answers at a path, as JSON.
