@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::Home;
+use crate::support::{Home, interpreters};
 
 /// Three ranks of a job. The second one waits elsewhere than the others, until a file is there; then all end well.
 const JOB: &str = "
@@ -161,6 +161,64 @@ fn a_snapshot_tells_what_each_process_waits_in_and_which_is_stopped() {
     assert_eq!(document["evidence"]["crash"]["rank"], 1);
     assert_eq!(document["findings"][0]["cause"], "hang-stopped");
     home.file("go-on", "");
+}
+
+/// A thread that waits in C code with the interpreter's lock, which the main thread wants.
+const KEEPS_THE_LOCK: &str = "
+import ctypes, threading, time
+def prefetch():
+    ctypes.PyDLL(None).sleep(60)
+threading.Thread(target=prefetch, daemon=True).start()
+while True:
+    time.sleep(0.01)
+";
+
+#[test]
+fn who_keeps_the_lock_of_python_is_read_from_its_memory_and_named_with_the_call() {
+    for interpreter in interpreters() {
+        let home = Home::new();
+        let mut command = home.isolated(&interpreter);
+        command.args(["-c", KEEPS_THE_LOCK]);
+        let job = start(command);
+        let pid = job.0.id().to_string();
+        let mut number = 0;
+        // It may have only just started.
+        let (report, holder) = loop {
+            number += 1;
+            let name = format!("look{number}");
+            let taken = home
+                .whycrash(&["snapshot", "--output", &name, &pid])
+                .output()
+                .expect("it runs");
+            assert!(taken.status.success(), "{}", String::from_utf8_lossy(&taken.stderr));
+            let told = context(&home.work().join(&name)).expect("a context");
+            let process = told["stall"]["processes"][0].clone();
+            if process["lock_waiters"].as_u64().is_some_and(|waiters| waiters > 0) {
+                break (name, process["lock_holder"].clone());
+            }
+            assert!(number < 50, "{interpreter}: nobody is seen to wait: {process:#}");
+            std::thread::sleep(Duration::from_millis(100));
+        };
+        assert_eq!(holder["frame"]["function"], "prefetch", "{interpreter}: {holder}");
+        assert_eq!(holder["frame"]["line"], 4, "{interpreter}: {holder}");
+        // With debug information, by the name that the C library has for itself.
+        let native = holder["native"]["function"].as_str().unwrap_or_default();
+        assert!(["sleep", "__sleep"].contains(&native), "{interpreter}: {holder}");
+        let mut diagnose = home.whycrash(&["diagnose", "--format", "json", &report]);
+        let document: Value = serde_json::from_slice(&diagnose.output().expect("it runs").stdout).expect("a document");
+        let threads = document["evidence"]["threads"].as_array().expect("threads");
+        let holders: Vec<&Value> = threads.iter().filter(|thread| thread["holds_gil"] == true).collect();
+        assert_eq!(holders.len(), 1, "{interpreter}: {threads:#?}");
+        assert_eq!(holders[0]["id"], holder["thread"]);
+        let finding = &document["findings"][0];
+        assert_eq!(finding["cause"], "dist-gil-hang", "{interpreter}: {finding:#}");
+        assert!(
+            finding["explanation"]
+                .as_str()
+                .is_some_and(|text| text.contains("sleep")),
+            "{finding:#}"
+        );
+    }
 }
 
 #[test]

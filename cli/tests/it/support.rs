@@ -87,6 +87,25 @@ pub fn python(program: &str) -> [&str; 3] {
     ["python3", "-c", program]
 }
 
+/// The interpreters of this machine, of each version that has one.
+pub fn interpreters() -> Vec<String> {
+    let names = (8..=14)
+        .map(|minor| format!("python3.{minor}"))
+        .chain(["python3".to_owned()]);
+    let found = names.filter_map(|name| {
+        let ask = ["-c", "import ctypes, sys; print(sys.executable)"];
+        let answer = Command::new(name)
+            .args(ask)
+            .output()
+            .ok()
+            .filter(|answer| answer.status.success())?;
+        Some(String::from_utf8_lossy(&answer.stdout).trim().to_owned())
+    });
+    let mut found: Vec<String> = found.collect();
+    found.dedup();
+    found
+}
+
 /// Standard error as text.
 pub fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()

@@ -152,6 +152,9 @@ impl ReportSymbols<'_> {
             let stack = namer.stack(thread, interpreter.as_ref(), limits.frames);
             found.frames = stack.frames;
             found.frames_omitted = stack.omitted;
+            found.holds_gil = interpreter
+                .as_ref()
+                .is_some_and(|interpreter| interpreter.holds_lock(thread));
         }
         if let Some((crash, thread)) = evidence.crash.as_mut().zip(evidence.threads.first()) {
             last_words::add(crash, &thread.frames, memory);

@@ -244,6 +244,7 @@ mod tests {
             artifact: "a.log".to_owned(),
             frames: vec![frame],
             frames_omitted: None,
+            holds_gil: false,
         };
         let crash = Crash {
             signal: Some("SIGSEGV".to_owned()),

@@ -179,6 +179,8 @@ pub struct Hang {
     pub file: Option<String>,
     /// The line in `file`.
     pub line: Option<u32>,
+    /// Of `gil`, the native function that was called there and waited with the lock.
+    pub native: Option<String>,
     /// The system call that it waited in.
     pub call: Option<String>,
     /// The function that the others waited in.

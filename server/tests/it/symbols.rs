@@ -239,6 +239,7 @@ impl OneStack {
             crashed: true,
             artifact: String::new(),
             frames_omitted: None,
+            holds_gil: false,
         });
         report
     }

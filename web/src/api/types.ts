@@ -212,6 +212,8 @@ export interface Thread {
   /** Innermost first; an inlined function is a frame of its own. */
   frames?: Frame[];
   frames_omitted?: number;
+  /** Whether it holds the lock of Python's interpreter. */
+  holds_gil?: boolean;
 }
 
 export interface Frame {

@@ -41,7 +41,7 @@ pub struct Summary {
     frames: Vec<Place>,
     /// Threads that wait for the interpreter's lock.
     lock_waiters: usize,
-    /// Where the thread is that seems to hold it.
+    /// Where the thread is that holds it.
     lock_holder: Option<Holder>,
 }
 
@@ -56,7 +56,10 @@ struct Place {
 #[derive(Debug, Serialize, Deserialize)]
 struct Holder {
     thread: u32,
+    /// Its innermost Python frame.
     frame: Place,
+    /// The native function that was called from there.
+    native: Option<Place>,
 }
 
 /// A thread as `py-spy dump --json` has it.
@@ -129,11 +132,9 @@ fn has_nccl(live: &LiveProcess) -> bool {
 
 fn found(process: &Process, threads: &[Thread]) -> Found {
     let main = threads.iter().find(|thread| thread.id == ThreadId::Os(process.pid));
-    let waits = |thread: &&Thread| is_waiting_for_lock(&thread.frames);
+    let waits = |thread: &&Thread| !thread.holds_gil && is_waiting_for_lock(&thread.frames);
     let lock_waiters = threads.iter().filter(waits).count();
-    let holder = threads
-        .iter()
-        .find(|thread| lock_waiters > 0 && may_hold_lock(&thread.frames));
+    let holder = threads.iter().find(|thread| thread.holds_gil);
     let call = process.threads.first().and_then(|(_, doing)| doing.call);
     Found {
         pid: process.pid,
@@ -149,10 +150,7 @@ fn found(process: &Process, threads: &[Thread]) -> Found {
             lock_waiters,
             lock_holder: holder.and_then(lock_holder),
         },
-        stacks: threads
-            .iter()
-            .filter_map(|thread| stack(process, thread, holder))
-            .collect(),
+        stacks: threads.iter().filter_map(|thread| stack(process, thread)).collect(),
     }
 }
 
@@ -169,10 +167,19 @@ fn function(frame: &Frame) -> &str {
     frame.function.as_deref().unwrap_or_default()
 }
 
-/// The interpreter waits for its lock on a condition with a time-out, which it uses for little else.
+/// Functions that the interpreter leaves when the thread has its lock. The first is not exported.
+const TAKES_LOCK: [&str; 4] = [
+    "take_gil",
+    "PyEval_RestoreThread",
+    "PyEval_AcquireThread",
+    "PyGILState_Ensure",
+];
+
+/// Where their names are gone: the interpreter waits for its lock on a condition with a time-out, which it uses for
+/// little else.
 fn is_waiting_for_lock(frames: &[Frame]) -> bool {
     let native: Vec<&Frame> = above_python(frames).collect();
-    let named = native.iter().any(|frame| function(frame) == "take_gil");
+    let named = native.iter().any(|frame| TAKES_LOCK.contains(&function(frame)));
     let on_condition = native.windows(2).any(|pair| {
         let waits = pair.first().is_some_and(|frame| {
             ["pthread_cond_timedwait", "pthread_cond_clockwait"]
@@ -181,21 +188,28 @@ fn is_waiting_for_lock(frames: &[Frame]) -> bool {
         });
         waits && pair.last().is_some_and(|frame| is_interpreter(frame))
     });
-    runs_python(frames) && (named || on_condition)
+    named || runs_python(frames) && on_condition
 }
 
-fn is_interpreter(frame: &Frame) -> bool {
+fn module_name(frame: &Frame) -> &str {
     let module = frame.module.as_deref().unwrap_or_default();
-    module.rsplit('/').next().unwrap_or(module).contains("python")
+    module.rsplit('/').next().unwrap_or(module)
 }
 
-/// A thread that runs Python, does not wait for the lock, and is in native code beyond the interpreter.
-fn may_hold_lock(frames: &[Frame]) -> bool {
-    let beyond = above_python(frames).any(|frame| {
-        let module = frame.module.as_deref().unwrap_or_default();
-        !is_interpreter(frame) && !module.contains("/libc.so") && !module.contains("/libpthread") && !module.is_empty()
-    });
-    runs_python(frames) && !is_waiting_for_lock(frames) && beyond
+/// Also `_ctypes.cpython-312-x86_64-linux-gnu.so`, which calls for others.
+fn is_interpreter(frame: &Frame) -> bool {
+    let name = module_name(frame);
+    ["python", "libpython", "_ctypes.", "_cffi_backend."]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
+/// The native function that Python code called: the outermost one that is not of the machinery which calls it.
+fn called(frames: &[Frame]) -> Option<&Frame> {
+    let native: Vec<&Frame> = above_python(frames).filter(|frame| frame.function.is_some()).collect();
+    let is_callee = |frame: &&&Frame| !is_interpreter(frame) && !module_name(frame).starts_with("libffi");
+    let callee = native.iter().rev().find(is_callee);
+    callee.or(native.first()).copied()
 }
 
 fn lock_holder(thread: &Thread) -> Option<Holder> {
@@ -204,6 +218,7 @@ fn lock_holder(thread: &Thread) -> Option<Holder> {
     Some(Holder {
         thread: id,
         frame: place(frame),
+        native: called(&thread.frames).map(place),
     })
 }
 
@@ -216,7 +231,7 @@ fn place(frame: &Frame) -> Place {
     }
 }
 
-fn stack(process: &Process, thread: &Thread, holder: Option<&Thread>) -> Option<Stack> {
+fn stack(process: &Process, thread: &Thread) -> Option<Stack> {
     let ThreadId::Os(id) = thread.id else { return None };
     let waits = process
         .threads
@@ -226,7 +241,7 @@ fn stack(process: &Process, thread: &Thread, holder: Option<&Thread>) -> Option<
         pid: process.pid,
         os_thread_id: id,
         active: !waits,
-        owns_gil: holder.is_some_and(|holder| holder.id == thread.id),
+        owns_gil: thread.holds_gil,
         frames: thread.frames.iter().map(stack_frame).collect(),
     })
 }

@@ -1,12 +1,16 @@
 //! A process that lives, as `/proc` shows it to whoever may trace it. It is not stopped, and nothing about it changes.
 
 use std::fs::File;
+use std::time::Duration;
 
 use whycrash_evidence::readers::elf_core::{CoreThread, LiveProcess, LiveRange, Machine, Registers};
 
 /// Threads of one process that are looked at, and ranges of its memory.
 const THREADS: usize = 1024;
 const RANGES: usize = 65_536;
+/// How often a thread that runs is looked at again, and after how long.
+const LOOKS: u32 = 8;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(3);
 /// DWARF numbers of the stack pointer.
 const STACK_POINTER: usize = if cfg!(target_arch = "x86_64") { 7 } else { 31 };
 
@@ -39,10 +43,28 @@ impl Process {
         let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let mut threads: Vec<u32> = ids.take(THREADS).collect();
         threads.sort_by_key(|id| (*id != pid, *id));
-        Self {
+        let mut process = Self {
             pid,
             state: super::super::tree::stat_field(pid, 3),
             threads: threads.into_iter().map(|id| (id, doing(pid, id))).collect(),
+        };
+        process.look_again();
+        process
+    }
+
+    /// A thread that was running may only have looked around, as one does every few milliseconds that wants the lock of
+    /// Python's interpreter: it is looked at until it waits.
+    fn look_again(&mut self) {
+        for _ in 0..LOOKS {
+            let runs = |(_, doing): &&mut (u32, Doing)| doing.at.is_none();
+            let mut running = self.threads.iter_mut().filter(runs).peekable();
+            if running.peek().is_none() {
+                return;
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+            for (id, doing) in running {
+                *doing = self::doing(self.pid, *id);
+            }
         }
     }
 

@@ -147,6 +147,10 @@ pub struct Hang {
     /// The line in `file`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    /// Of `gil`, the native function that was called there and waited with the lock, with its file and line where they
+    /// are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native: Option<String>,
     /// The system call that it waited in, by name or number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,

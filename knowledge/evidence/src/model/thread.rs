@@ -31,6 +31,9 @@ pub struct Thread {
     /// Frames that were left out in the middle of `frames` because the stack is deeper than the cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames_omitted: Option<u64>,
+    /// True where the interpreter's own memory, or who looked at it, says that this thread holds Python's lock.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub holds_gil: bool,
 }
 
 /// One call on a stack.

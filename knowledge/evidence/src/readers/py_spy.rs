@@ -13,6 +13,8 @@ struct DumpedThread {
     thread_id: Option<u64>,
     thread_name: Option<String>,
     #[serde(default)]
+    owns_gil: bool,
+    #[serde(default)]
     frames: Vec<DumpedFrame>,
 }
 
@@ -64,6 +66,7 @@ fn named_thread(thread: DumpedThread, artifact: &str, limits: &Limits) -> Thread
         artifact: artifact.to_owned(),
         frames: thread.frames.into_iter().take(limits.frames).map(named_frame).collect(),
         frames_omitted: (omitted > 0).then_some(omitted),
+        holds_gil: thread.owns_gil,
     }
 }
 

@@ -188,6 +188,7 @@ impl<'a> Reports<'a> {
             artifact: self.artifact.to_owned(),
             frames,
             frames_omitted: None,
+            holds_gil: false,
         });
         id
     }

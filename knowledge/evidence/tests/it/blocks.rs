@@ -444,10 +444,15 @@ fn py_spy_dumps_are_stacks() {
     assert_eq!(evidence.threads[0].name.as_deref(), Some("MainThread"));
     assert_eq!(evidence.threads[0].frames[1].kind, FrameKind::Native);
     assert_eq!(evidence.threads[1].frames[0].line, Some(320));
+    assert_eq!(
+        (evidence.threads[0].holds_gil, evidence.threads[1].holds_gil),
+        (true, false)
+    );
     let json = r#"[{"pid": 4711, "thread_id": 1, "thread_name": "MainThread", "os_thread_id": 4711, "active": true, "owns_gil": true, "frames": [{"name": "step", "filename": "/a/train.py", "module": null, "short_filename": "train.py", "line": 7, "locals": null}]}]"#;
     let evidence = self::evidence(json);
     assert_eq!(functions(&evidence.threads[0]), ["step"]);
     assert_eq!(evidence.threads[0].pid, Some(4711));
+    assert!(evidence.threads[0].holds_gil);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Jobs of many processes: which of them a report is about.
 
 use serde_json::{Map, Value, json};
-use whycrash_evidence::model::{Event, EventPayload, Hang};
+use whycrash_evidence::model::{Event, EventPayload, Hang, ThreadId};
 use whycrash_evidence::{Evidence, Limits, merge, read, title};
 
 use crate::support::artifact;
@@ -234,14 +234,51 @@ fn a_stopped_process_and_a_kept_lock_are_named_as_such() {
     );
     let mut locked = [standing(10, 0, "S", REDUCE), standing(11, 1, "S", REDUCE)];
     locked[0]["lock_waiters"] = json!(1);
-    locked[0]["lock_holder"] =
-        json!({"thread": 99, "frame": {"kind": "python", "function": "prefetch", "file": "p.py"}});
+    locked[0]["lock_holder"] = json!({"thread": 99, "frame": {"kind": "python", "function": "prefetch", "file": "p.py", "line": 12},
+            "native": {"kind": "native", "function": "wait_for_disk", "file": "disk.c", "line": 7}});
     let evidence = report(&job(&[], stall(&locked)), "");
+    let found = hang(&evidence);
+    assert_eq!((found.family.as_str(), found.rank), ("gil", Some(0)));
+    assert_eq!((found.function.as_deref(), found.line), (Some("prefetch"), Some(12)));
+    assert_eq!(found.native.as_deref(), Some("wait_for_disk (disk.c:7)"));
+    assert_eq!(found.thread, Some(ThreadId::Os(99)));
+}
+
+#[test]
+fn a_lock_that_is_kept_by_all_ranks_is_told_and_one_kept_in_a_collective_blames_nobody() {
+    let kept = |pid: u32, rank: u32, function: &str, file: &str| {
+        let mut process = standing(pid, rank, "S", REDUCE);
+        process["lock_waiters"] = json!(1);
+        process["lock_holder"] =
+            json!({"thread": pid, "frame": {"kind": "python", "function": function, "file": file}});
+        process
+    };
+    let all = [kept(10, 0, "prefetch", "p.py"), kept(11, 1, "prefetch", "p.py")];
+    let evidence = report(&job(&[], stall(&all)), "");
     assert_eq!(
-        (hang(&evidence).family.as_str(), hang(&evidence).rank),
-        ("gil", Some(0))
+        (hang(&evidence).family.as_str(), hang(&evidence).ranks.as_slice()),
+        ("gil", &[0, 1][..])
     );
-    assert_eq!(hang(&evidence).function.as_deref(), Some("prefetch"));
+    let (function, file) = REDUCE[0];
+    let victims = [
+        kept(10, 0, function, file),
+        kept(11, 1, function, file),
+        standing(12, 2, "S", &[("load", "train.py")]),
+    ];
+    let evidence = report(&job(&[], stall(&victims)), "");
+    assert_eq!(
+        (hang(&evidence).family.as_str(), hang(&evidence).ranks.as_slice()),
+        ("apart", &[2][..])
+    );
+}
+
+#[test]
+fn a_lock_that_nobody_has_is_not_kept() {
+    // Somebody waits for it and nobody has it: it is about to change hands.
+    let mut waits = [standing(10, 0, "S", REDUCE), standing(11, 1, "S", REDUCE)];
+    waits[0]["lock_waiters"] = json!(1);
+    let evidence = report(&job(&[], stall(&waits)), "");
+    assert_eq!(hang(&evidence).family, "together");
 }
 
 #[test]

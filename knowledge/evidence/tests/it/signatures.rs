@@ -41,6 +41,7 @@ fn of_core(signal: &str, functions: &[&str], base: u64) -> Evidence {
         artifact: "core".to_owned(),
         frames: frames.collect(),
         frames_omitted: None,
+        holds_gil: false,
     };
     let crash = Crash {
         signal: Some(signal.to_owned()),

@@ -1,9 +1,12 @@
 //! Where `CPython` keeps what a stack needs, per version.
 //!
 //! 3.13 and later say so themselves, in `_Py_DebugOffsets` at the start of `_PyRuntime`
-//! (`Include/internal/pycore_debug_offsets.h`). For 3.9 to 3.12 the offsets are those of the structures in
-//! `Include/cpython` and `Include/internal` on 64-bit Linux: `_PyRuntimeState`, `PyInterpreterState`, `PyThreadState`,
-//! `PyFrameObject` or `_PyInterpreterFrame`, `PyCodeObject`.
+//! (`Include/internal/pycore_debug_offsets.h`). For 3.8 to 3.12 the offsets are those of the structures in
+//! `Include/cpython` and `Include/internal` on 64-bit Linux: `_PyRuntimeState` (`pycore_runtime.h`, until 3.8
+//! `pycore_pystate.h`), `PyInterpreterState` (`pycore_interp.h`), `PyThreadState`, `PyFrameObject` or
+//! `_PyInterpreterFrame`, `PyCodeObject`, `struct _gil_runtime_state` (`pycore_gil.h`).
+//!
+//! Of builds without the lock (`--disable-gil`) nothing is read: their objects have another head.
 
 use crate::process::memory::{Bytes, Memory};
 
@@ -18,6 +21,7 @@ pub(super) struct Layout {
     pub(super) thread_id: u64,
     /// The kernel's thread id; since 3.11.
     pub(super) native_thread_id: Option<u64>,
+    pub(super) gil: Gil,
     pub(super) frame: FrameRoot,
     pub(super) frame_code: u64,
     pub(super) frame_previous: u64,
@@ -35,6 +39,36 @@ pub(super) struct Layout {
     pub(super) unicode_data: u64,
     /// Bit of `state` where the kind (3 bits) starts; `compact` and `ascii` follow.
     pub(super) unicode_kind_bit: u32,
+}
+
+/// Where the interpreter's lock is (`struct _gil_runtime_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Gil {
+    pub(super) root: GilRoot,
+    /// Whether somebody has it, 32 bits: 1, 0, or -1 where there has been one thread only (3.8).
+    pub(super) locked: u64,
+    /// The thread state that took it last.
+    pub(super) last_holder: u64,
+}
+
+/// Who has a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GilRoot {
+    /// All interpreters have one: it is in the runtime (until 3.11).
+    Runtime(u64),
+    /// An interpreter has one of its own or shares that of another: a pointer in its state (since 3.12).
+    Interpreter(u64),
+}
+
+impl Gil {
+    /// At this place, in the form that it has from 3.8 to 3.12.
+    const fn at(root: GilRoot) -> Self {
+        Self {
+            root,
+            locked: 16,
+            last_holder: 8,
+        }
+    }
 }
 
 /// How a thread leads to its innermost frame.
@@ -86,11 +120,11 @@ impl Layout {
             return Self::described(memory, runtime);
         }
         match minor? {
-            9 => Some(Self {
-                line_table: LineTable::Lnotab,
-                position: Position::Index { at: 104, unit: 1 },
-                ..V3_10
+            8 => Some(Self {
+                gil: Gil::at(GilRoot::Runtime(1152)),
+                ..V3_9
             }),
+            9 => Some(V3_9),
             10 => Some(V3_10),
             11 => Some(V3_11),
             12 => Some(V3_12),
@@ -109,8 +143,12 @@ impl Layout {
         let frame = thread + 9;
         let code = frame + 6 + added(2);
         let unicode = code + 10 + added(1) + 2 + 4 + 3 + 3 + added(4) + 3 + 2 + 3 + 3;
+        // That of 3.14 has `threads_main` before these.
+        let gil = interpreter + 8 + added(1);
+        let in_gil = |index| word(index)?.checked_sub(word(gil + 1)?);
         let ascii_data = word(unicode + 3)?;
-        // A layout that this does not understand shows in the sizes: a string's head has 40 or 48 bytes.
+        // A layout that this does not understand shows in the sizes: a string's head has 40 or 48 bytes (without the
+        // lock 56).
         if !matches!(ascii_data, 40 | 48) {
             return None;
         }
@@ -119,6 +157,11 @@ impl Layout {
             interpreter_next: word(interpreter + 2)?,
             threads_head: word(interpreter + 3)?,
             thread_next: word(thread + 2)?,
+            gil: Gil {
+                root: GilRoot::Interpreter(word(gil)?),
+                locked: in_gil(gil + 3)?,
+                last_holder: in_gil(gil + 4)?,
+            },
             frame: FrameRoot::Direct(word(thread + 4)?),
             thread_id: word(thread + 5)?,
             native_thread_id: Some(word(thread + 6)?),
@@ -141,6 +184,12 @@ impl Layout {
     }
 }
 
+const V3_9: Layout = Layout {
+    line_table: LineTable::Lnotab,
+    position: Position::Index { at: 104, unit: 1 },
+    ..V3_10
+};
+
 const V3_10: Layout = Layout {
     interpreters_head: 32,
     interpreter_next: 0,
@@ -148,6 +197,7 @@ const V3_10: Layout = Layout {
     thread_next: 8,
     thread_id: 176,
     native_thread_id: None,
+    gil: Gil::at(GilRoot::Runtime(352)),
     frame: FrameRoot::Direct(24),
     frame_code: 32,
     frame_previous: 24,
@@ -170,6 +220,7 @@ const V3_11: Layout = Layout {
     thread_next: 8,
     thread_id: 152,
     native_thread_id: Some(160),
+    gil: Gil::at(GilRoot::Runtime(360)),
     frame: FrameRoot::CFrame(56, 8),
     frame_code: 32,
     frame_previous: 48,
@@ -195,6 +246,7 @@ const V3_12: Layout = Layout {
     thread_next: 8,
     thread_id: 136,
     native_thread_id: Some(144),
+    gil: Gil::at(GilRoot::Interpreter(384)),
     frame: FrameRoot::CFrame(56, 0),
     frame_code: 0,
     frame_previous: 8,

@@ -1,14 +1,15 @@
-//! Python stacks out of a core: the interpreter's own frames, read from memory.
+//! Python stacks out of a core or of a process that lives: the interpreter's own frames, read from memory, and which
+//! thread has its lock.
 
 mod layout;
 mod lines;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use whycrash_evidence::model::{Frame, FrameKind, Trust};
-use whycrash_evidence::readers::elf_core::CoreThread;
+use whycrash_evidence::readers::elf_core::{CoreThread, Machine};
 
-use self::layout::{Entry, FrameRoot, Layout, Position};
+use self::layout::{Entry, FrameRoot, GilRoot, Layout, Position};
 use crate::costs::Cap;
 use crate::process::memory::{Bytes, Memory};
 
@@ -33,8 +34,10 @@ pub(crate) struct Interpreter<'a> {
     layout: Layout,
     /// Thread states.
     threads: Vec<u64>,
-    /// Thread states by the kernel's thread id, of a version that has it.
+    /// Thread states by the kernel's thread id, as far as it is known.
     by_id: HashMap<u64, u64>,
+    /// Of those the ones that hold a lock.
+    lock_holders: HashSet<u64>,
 }
 
 /// The Python frames that one call of the interpreting C function ran, innermost first.
@@ -53,18 +56,21 @@ impl<'a> Interpreter<'a> {
                 layout,
                 threads: Vec::new(),
                 by_id: HashMap::new(),
+                lock_holders: HashSet::new(),
             };
-            found.threads = found.thread_states(runtime);
-            let id = |state: &u64| Some((found.member(*state, found.layout.native_thread_id?)?, *state));
+            let head = runtime.wrapping_add(found.layout.interpreters_head);
+            let interpreters: Vec<u64> = found.list(head, found.layout.interpreter_next).collect();
+            found.threads = found.thread_states(&interpreters);
+            let id = |state: &u64| Some((found.kernel_id(*state)?, *state));
             found.by_id = found.threads.iter().rev().filter_map(id).collect();
+            found.lock_holders = found.lock_holders(runtime, &interpreters);
             Some(found)
         })
     }
 
-    fn thread_states(&self, runtime: u64) -> Vec<u64> {
+    fn thread_states(&self, interpreters: &[u64]) -> Vec<u64> {
         let mut states = Vec::new();
-        let interpreters = runtime.wrapping_add(self.layout.interpreters_head);
-        for interpreter in self.list(interpreters, self.layout.interpreter_next) {
+        for interpreter in interpreters {
             states.extend(self.list(
                 interpreter.wrapping_add(self.layout.threads_head),
                 self.layout.thread_next,
@@ -84,14 +90,59 @@ impl<'a> Interpreter<'a> {
         std::iter::successors(pointer(head), move |element| pointer(element.wrapping_add(next))).take(MAX_STATES)
     }
 
+    /// The kernel's id of a thread: since 3.11 in its state, else where the C library has it.
+    fn kernel_id(&self, state: u64) -> Option<u64> {
+        match self.layout.native_thread_id {
+            Some(offset) => self.member(state, offset),
+            None => {
+                let handle = self.member(state, self.layout.thread_id)?;
+                self.memory
+                    .number(handle.checked_add(glibc_thread_id(self.memory.core.machine))?, 4)
+            }
+        }
+    }
+
+    /// The thread states that hold the lock of these interpreters, which they may share.
+    fn lock_holders(&self, runtime: u64, interpreters: &[u64]) -> HashSet<u64> {
+        let gil = self.layout.gil;
+        let locks: Vec<u64> = match gil.root {
+            GilRoot::Runtime(offset) => Vec::from_iter(runtime.checked_add(offset)),
+            GilRoot::Interpreter(offset) => interpreters
+                .iter()
+                .filter_map(|interpreter| self.member(*interpreter, offset))
+                .collect(),
+        };
+        let holder = |lock: u64| {
+            let is_locked = self.memory.number(lock.checked_add(gil.locked)?, 4)? == 1;
+            self.member(lock, gil.last_holder).filter(|_| is_locked)
+        };
+        let states: HashSet<u64> = self.threads.iter().copied().collect();
+        let holders = locks.into_iter().filter_map(holder);
+        // Where no thread is named, this is no lock: the memory is damaged, or laid out otherwise.
+        holders.filter(|state| states.contains(state)).collect()
+    }
+
+    /// Whether a thread holds the interpreter's lock.
+    pub(crate) fn holds_lock(&self, thread: &CoreThread) -> bool {
+        self.state(thread)
+            .is_some_and(|state| self.lock_holders.contains(&state))
+    }
+
     /// The Python frames of a thread, by the calls of the interpreting function, innermost first.
     pub(crate) fn calls(&self, thread: &CoreThread) -> Vec<PythonCall> {
-        let by_handle = |state: &&u64| self.member(**state, self.layout.thread_id) == Some(thread.thread_pointer);
-        let state = match self.layout.native_thread_id {
-            Some(_) => self.by_id.get(&u64::from(thread.id)),
-            None => self.threads.iter().find(by_handle),
+        self.state(thread)
+            .and_then(|state| self.calls_of(state))
+            .unwrap_or_default()
+    }
+
+    /// The state of a thread. Where nothing names the kernel's id, the thread pointer is its handle.
+    fn state(&self, thread: &CoreThread) -> Option<u64> {
+        let by_id = self.by_id.get(&u64::from(thread.id)).copied();
+        let is_handle = |state: &&u64| {
+            thread.thread_pointer != 0 && self.member(**state, self.layout.thread_id) == Some(thread.thread_pointer)
         };
-        state.and_then(|state| self.calls_of(*state)).unwrap_or_default()
+        let is_old = self.layout.native_thread_id.is_none();
+        by_id.or_else(|| self.threads.iter().find(is_handle).copied().filter(|_| is_old))
     }
 
     /// A word of a structure.
@@ -218,6 +269,15 @@ pub(crate) fn interprets(frame: &Frame) -> bool {
         .as_deref()
         .is_some_and(|name| name.starts_with("_PyEval_EvalFrameDefault"));
     is_named && !frame.inline && frame.trust != Trust::CallSite
+}
+
+/// The kernel's thread id in what a pthread handle of glibc points to (`struct pthread`, `nptl/descr.h`): after the
+/// head, which differs, and the links of a list.
+fn glibc_thread_id(machine: Machine) -> u64 {
+    match machine {
+        Machine::X86_64 => 720,
+        Machine::Aarch64 => 208,
+    }
 }
 
 fn file_name(path: &str) -> &str {

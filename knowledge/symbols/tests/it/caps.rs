@@ -288,16 +288,25 @@ fn tail_calls_without_end() {
     assert_eq!(functions, ["f100", "start"]);
 }
 
-/// The memory of a `CPython` 3.12 from `_PyRuntime` on, whose only frame says to be called by itself.
+/// Where that memory has the interpreter's lock, and its only thread's state.
+const LOCK: u64 = 1792;
+const STATE: u64 = 512;
+
+/// The memory of a `CPython` 3.12 from `_PyRuntime` on, whose only frame says to be called by itself, and whose only
+/// thread has the lock.
 fn interpreter(base: u64) -> Vec<u8> {
     let mut memory = vec![0; 2048];
     let mut put = |at: u64, value: u64| {
         memory[at as usize..at as usize + 8].copy_from_slice(&value.to_le_bytes());
     };
-    let (state, thread, inner, frame, code, name) = (256, 512, 768, 1024, 1280, 1536);
+    // The pointer to the lock lies where the thread's state has nothing that is read.
+    let (state, thread, inner, frame, code, name) = (256, STATE, 768, 1024, 1280, 1536);
     for (at, value) in [
         (40, base + state),
         (state + 72, base + thread),
+        (state + 384, base + LOCK),
+        (LOCK + 8, base + thread),
+        (LOCK + 16, 1),
         (thread + 144, u64::from(THREAD_ID)),
         (thread + 56, base + inner),
         (inner, base + frame),
@@ -314,8 +323,8 @@ fn interpreter(base: u64) -> Vec<u8> {
     memory
 }
 
-#[test]
-fn python_frames_in_a_circle() {
+/// What is read of a core that has this much memory from `_PyRuntime` on, after it was changed.
+fn python(bytes: usize, change: impl FnOnce(u64, &mut Vec<u8>)) -> Reading {
     let library = Library::new(
         "runtime.c",
         "int f(void) { return 1; } long _PyRuntime[512] = {1};",
@@ -329,6 +338,9 @@ fn python_frames_in_a_circle() {
     };
     let runtime = BASE + library.address("_PyRuntime");
     let size = std::fs::metadata(&library.path).expect("the library").len();
+    let mut memory = interpreter(runtime);
+    change(runtime, &mut memory);
+    memory.truncate(bytes);
     // Anonymous memory where the library's variables are.
     let core = TinyCore::x86_64(BASE + library.address("f"))
         .map(
@@ -339,13 +351,41 @@ fn python_frames_in_a_circle() {
             "/gone/libpython3.12.so.1.0",
             Vec::new(),
         )
-        .segment(runtime, 2048, READ | WRITE, interpreter(runtime));
+        .segment(runtime, 2048, READ | WRITE, memory);
     assert!(size > 0x2000 && runtime >= BASE + 0x2000, "{runtime:#x}");
-    let reading = library.read(core);
+    library.read(core)
+}
+
+#[test]
+fn python_frames_in_a_circle() {
+    let reading = python(2048, |_, _| {});
     check(&reading, "limit-python");
     let thread = &reading.evidence.threads[0];
     assert_eq!(thread.frames.len(), Limits::default().frames);
     assert!(thread.frames_omitted.is_some_and(|omitted| omitted > 90_000));
+}
+
+#[test]
+fn who_has_the_lock_of_python_is_said_where_its_memory_says_so() {
+    fn put(memory: &mut [u8], at: u64, value: u64) {
+        memory[at as usize..at as usize + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    let holds = |bytes: usize, change: fn(u64, &mut Vec<u8>)| python(bytes, change).evidence.threads[0].holds_gil;
+    assert!(holds(2048, |_, _| {}));
+    assert!(!holds(2048, |_, memory| put(memory, LOCK + 16, 0)), "nobody has it");
+    assert!(
+        !holds(2048, |_, memory| put(memory, LOCK + 16, u64::from(u32::MAX))),
+        "there is none yet"
+    );
+    assert!(
+        !holds(2048, |base, memory| put(memory, LOCK + 8, base + STATE + 8)),
+        "what is no thread has it"
+    );
+    assert!(
+        !holds(2048, |_, memory| put(memory, 256 + 384, u64::MAX - 4)),
+        "it is nowhere"
+    );
+    assert!(!holds(LOCK as usize + 12, |_, _| {}), "its memory was cut off");
 }
 
 #[test]

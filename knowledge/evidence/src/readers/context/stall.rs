@@ -48,6 +48,8 @@ struct Process {
 struct Holder {
     thread: Option<u32>,
     frame: Frame,
+    /// The native function that was called from there.
+    native: Option<Frame>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -105,8 +107,8 @@ fn culprits<'p>(ranks: &[&'p Process]) -> (&'static str, Vec<&'p Process>) {
     if !stopped.is_empty() {
         return ("stopped", stopped);
     }
-    let locked = those(&|process| process.lock_waiters > 0);
-    if !locked.is_empty() && (locked.len() < ranks.len() || ranks.len() == 1) {
+    let locked = those(&Process::is_locked);
+    if !locked.is_empty() {
         return ("gil", locked);
     }
     if ranks.len() < 2 {
@@ -134,6 +136,7 @@ fn hang(family: &str, culprits: &[&Process], culprit: &Process, others: &[&Proce
         .map(|holder| holder.frame.clone())
         .or_else(|| culprit.innermost().cloned());
     let thread = holder.and_then(|holder| holder.thread).unwrap_or(culprit.pid);
+    let native = holder.map(|holder| holder.native.as_ref().map_or_else(|| "native code".to_owned(), label));
     let frame = frame.unwrap_or_default();
     let waiting = others.iter().find(|other| other.is_in_collective()).or(others.first());
     Hang {
@@ -144,11 +147,22 @@ fn hang(family: &str, culprits: &[&Process], culprit: &Process, others: &[&Proce
         function: frame.function,
         file: frame.file,
         line: frame.line,
+        native,
         call: culprit.call.clone(),
         others_in: waiting.and_then(|other| other.innermost()?.function.clone()),
         collective: others.iter().any(|other| other.is_in_collective()),
         thread: Some(ThreadId::Os(thread)),
         passed: false,
+    }
+}
+
+impl Frame {
+    fn is_of_collective(&self) -> bool {
+        let has = |text: &Option<String>, parts: &[&str]| {
+            text.as_deref()
+                .is_some_and(|text| parts.iter().any(|part| text.contains(part)))
+        };
+        has(&self.file, &COLLECTIVE_FILES) || self.kind == "native" && has(&self.function, &COLLECTIVE_FUNCTIONS)
     }
 }
 
@@ -160,14 +174,17 @@ impl Process {
         self.state.as_deref() == Some("T")
     }
 
-    fn is_in_collective(&self) -> bool {
-        self.frames.iter().any(|frame| {
-            let has = |text: &Option<String>, parts: &[&str]| {
-                text.as_deref()
-                    .is_some_and(|text| parts.iter().any(|part| text.contains(part)))
-            };
-            has(&frame.file, &COLLECTIVE_FILES) || frame.kind == "native" && has(&frame.function, &COLLECTIVE_FUNCTIONS)
+    /// Whether threads wait for the interpreter's lock, whose holder waits for something of its own and not for other
+    /// ranks.
+    fn is_locked(&self) -> bool {
+        let holder = self.lock_holder.as_ref().filter(|_| self.lock_waiters > 0);
+        holder.is_some_and(|holder| {
+            !holder.frame.is_of_collective() && !holder.native.iter().any(Frame::is_of_collective)
         })
+    }
+
+    fn is_in_collective(&self) -> bool {
+        self.frames.iter().any(Frame::is_of_collective)
     }
 
     /// Its innermost Python frame, or of what has none the innermost one with a name.
@@ -202,13 +219,15 @@ fn in_words(hang: &Hang, culprit: &Process, others: usize) -> String {
         None => format!("pid {}", culprit.pid),
     };
     let place = match (&hang.function, &hang.file, hang.line) {
-        (Some(function), Some(file), Some(line)) => format!("{function} ({file}:{line})"),
-        (Some(function), ..) => function.clone(),
+        (Some(function), file, line) => at(function, file.as_deref(), line),
         _ => hang.call.clone().unwrap_or_else(|| "an unknown place".to_owned()),
     };
+    let native = hang.native.as_deref().unwrap_or("native code");
     let what = match hang.family.as_str() {
         "stopped" => format!("{who} was stopped by a signal, in {place}"),
-        "gil" => format!("a thread of {who} kept the interpreter's lock while it waited in {place}"),
+        "gil" => {
+            format!("a thread of {who} kept the interpreter's lock while it waited in {native}, called from {place}")
+        }
         "together" => format!("all {} ranks waited in {place}", others + 1),
         _ => format!("{who} waited in {place}"),
     };
@@ -217,4 +236,17 @@ fn in_words(hang: &Hang, culprit: &Process, others: usize) -> String {
         _ => String::new(),
     };
     format!("no progress for {} s: {what}{rest}", hang.idle_s)
+}
+
+/// `function (file:line)`.
+fn at(function: &str, file: Option<&str>, line: Option<u32>) -> String {
+    match (file, line) {
+        (Some(file), Some(line)) => format!("{function} ({file}:{line})"),
+        _ => function.to_owned(),
+    }
+}
+
+fn label(frame: &Frame) -> String {
+    let function = frame.function.as_deref().unwrap_or("native code");
+    at(function, frame.file.as_deref(), frame.line)
 }

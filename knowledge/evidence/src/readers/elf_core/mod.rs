@@ -112,6 +112,7 @@ impl CoreDump {
             artifact: artifact.to_owned(),
             frames: vec![self.frame(thread.registers.pc, Trust::Context)],
             frames_omitted: None,
+            holds_gil: false,
         }
     }
 

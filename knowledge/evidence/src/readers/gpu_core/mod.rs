@@ -212,6 +212,7 @@ fn thread(core: &GpuCore, found: &Found, sections: &Sections, images: &Images, l
         artifact: core.artifact.clone(),
         frames: frames.collect(),
         frames_omitted: (omitted > 0).then_some(omitted),
+        holds_gil: false,
     }
 }
 

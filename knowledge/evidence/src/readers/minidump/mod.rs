@@ -298,6 +298,7 @@ impl<'a> Streams<'a> {
                 .into_iter()
                 .collect(),
             frames_omitted: None,
+            holds_gil: false,
         }
     }
 

@@ -443,6 +443,7 @@ pub fn new_thread(origin: &Origin) -> Thread {
         artifact: String::new(),
         frames: Vec::new(),
         frames_omitted: None,
+        holds_gil: false,
     }
 }
 
