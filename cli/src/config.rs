@@ -2,14 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
+
+use crate::arm::Switch;
 
 /// Where a server listens when nobody says otherwise.
 const DEFAULT_SERVER: &str = "http://127.0.0.1:7311";
 
+/// Room for a few cores of large jobs.
+const SPOOL_MEGABYTES: u64 = 50_000;
+
 /// `config.toml`. Every entry is optional.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Base URL of the server for `upload`, `search` and `show`, and where `run` uploads to when it is set here.
@@ -22,6 +27,14 @@ pub struct Config {
     pub plugins: Vec<PathBuf>,
     /// Folders of pages of causes beside the built-in ones.
     pub knowledge: Vec<PathBuf>,
+    /// Whether texts are sent without the secrets and names of people in them; they are unless this is false.
+    pub scrub: bool,
+    /// Evidence that `run` has a job leave beside what it does by default.
+    pub arm: Vec<Switch>,
+    /// Evidence that it does not have a job leave.
+    pub no_arm: Vec<Switch>,
+    /// How much room reports that wait for their server may take, in megabytes.
+    pub spool_megabytes: u64,
     /// How often `run` samples GPU memory, such as `100ms`.
     pub gpu_interval: Option<String>,
     /// How long after a crash `run` may wait before it ends as its job did, such as `10s`.
@@ -32,9 +45,40 @@ pub struct Config {
     pub hang_after: Option<String>,
 }
 
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            server: None,
+            token: None,
+            symbols: Vec::new(),
+            plugins: Vec::new(),
+            knowledge: Vec::new(),
+            scrub: true,
+            arm: Vec::new(),
+            no_arm: Vec::new(),
+            spool_megabytes: SPOOL_MEGABYTES,
+            gpu_interval: None,
+            wait: None,
+            server_wait: None,
+            hang_after: None,
+        }
+    }
+}
+
 impl Config {
-    /// Reads `path`, or the default place where a missing file means no settings.
+    /// Reads `path`, or the default place where a missing file means no settings. `WHYCRASH_SCRUB` wins over either.
     pub fn load(path: Option<&Path>) -> anyhow::Result<Self> {
+        let mut config = Self::from_file(path)?;
+        match std::env::var("WHYCRASH_SCRUB").as_deref() {
+            Ok("true") => config.scrub = true,
+            Ok("false") => config.scrub = false,
+            Ok(other) => bail!("WHYCRASH_SCRUB is {other:?}: say true or false"),
+            Err(_) => {}
+        }
+        Ok(config)
+    }
+
+    fn from_file(path: Option<&Path>) -> anyhow::Result<Self> {
         let (path, must_exist) = match path {
             Some(path) => (path.to_owned(), true),
             None => match config_home() {

@@ -4,6 +4,7 @@
 //! progress, warnings and errors go to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage; `run` ends the
 //! way the job did.
 
+mod arm;
 mod cli;
 mod client;
 mod collect;
@@ -15,6 +16,7 @@ mod output;
 mod render;
 mod report;
 mod run;
+mod scrub;
 mod spool;
 
 use std::process::ExitCode;

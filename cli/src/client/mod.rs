@@ -34,6 +34,8 @@ pub struct Client {
     http: reqwest::blocking::Client,
     server: String,
     token: Option<String>,
+    /// Whether what is sent is without the secrets in it.
+    scrubs: bool,
 }
 
 /// How a server lets this client in.
@@ -79,7 +81,12 @@ impl Client {
             .build();
         let http = http.context("can not set up HTTP")?;
         let token = std::env::var("WHYCRASH_TOKEN").ok().or_else(|| config.token.clone());
-        Ok(Self { http, server, token })
+        Ok(Self {
+            http,
+            server,
+            token,
+            scrubs: config.scrub,
+        })
     }
 
     /// The server's address, without a slash at its end.

@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use whycrash_evidence::Artifact;
 
 use super::{Client, Refused, encode};
+use crate::scrub;
 
 /// Artifacts up to this many bytes travel with the report itself.
 const SMALL: u64 = 64 << 10;
@@ -73,7 +74,8 @@ struct Hashed<'a> {
 }
 
 impl Client {
-    /// Uploads a report, and tells its address as soon as it has one. The same report twice is one report.
+    /// Uploads a report, without its secrets unless the settings say otherwise, and tells its address as soon as it has
+    /// one. The same report twice is one report.
     pub fn upload(
         &self,
         artifacts: &[Artifact],
@@ -81,6 +83,8 @@ impl Client {
         progress: &impl Progress,
         announce: &dyn Fn(&Uploaded) -> anyhow::Result<()>,
     ) -> anyhow::Result<Uploaded> {
+        let scrubbed = self.scrubs.then(|| scrub::outgoing(artifacts)).transpose()?;
+        let artifacts = scrubbed.as_ref().map_or(artifacts, |scrubbed| &scrubbed.artifacts);
         let hashed = artifacts
             .iter()
             .map(|artifact| hash(artifact, progress))

@@ -6,6 +6,8 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value};
 
+use crate::scrub::{self, REMOVED, is_secret_name};
+
 /// What the names of variables worth keeping begin with.
 const KEPT: &[&str] = &[
     "CUDA_",
@@ -76,44 +78,6 @@ const KEPT: &[&str] = &[
     "TSAN_",
     "WHYCRASH_",
 ];
-/// Words in the name of something nobody else should read.
-const SECRET: &[&str] = &[
-    "TOKEN",
-    "SECRET",
-    "PASSW",
-    "PASSPHRASE",
-    "CREDENTIAL",
-    "APIKEY",
-    "API_KEY",
-    "ACCESS_KEY",
-    "AUTH",
-    "PRIVATE",
-];
-/// How tokens of services begin that many jobs use.
-const TOKENS: &[&str] = &[
-    "hf_",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "github_pat_",
-    "glpat-",
-    "sk-",
-    "xoxb-",
-    "xoxp-",
-    "AKIA",
-    "ASIA",
-    "AIza",
-    "eyJ",
-    "ya29.",
-    "pypi-",
-    "npm_",
-    "whycrash_",
-    "wandb_",
-    "nvapi-",
-];
-/// Stands where a secret was.
-const REMOVED: &str = "[removed]";
-
 /// Variables by their names.
 pub type Variables = BTreeMap<String, String>;
 
@@ -154,90 +118,19 @@ pub fn command(words: &[String]) -> Vec<String> {
         let option = word.starts_with('-');
         clean_words.push(match secret_follows && !option {
             true => REMOVED.to_owned(),
-            false => text(word),
+            false => scrub::line(word),
         });
-        secret_follows = option && !word.contains('=') && is_secret(word);
+        secret_follows = option && !word.contains('=') && is_secret_name(word);
     }
     clean_words
 }
 
-/// Text such as a shell's, without the secrets in it: what stands around them stays.
-fn text(text: &str) -> String {
-    let ends = |c: char| c.is_whitespace() || ";&|'\"()".contains(c);
-    let mut secret_follows = false;
-    let mut clean_text = String::new();
-    for part in text.split_inclusive(ends) {
-        let token = part.trim_end_matches(ends);
-        // What stands before the first `=` of an address is no name.
-        let before_address = token.split("://").next().unwrap_or_default();
-        let named = token
-            .split_once('=')
-            .filter(|(name, _)| name.len() < before_address.len() || !token.contains("://"));
-        let (name, value) = named.map_or((token, None), |(name, value)| (name, Some(value)));
-        let option = token.starts_with('-');
-        match value {
-            _ if secret_follows && !option && !token.is_empty() => clean_text.push_str(REMOVED),
-            Some(value) => clean_text.push_str(&format!("{name}={}", clean(name, value))),
-            None => clean_text.push_str(&clean("", token)),
-        }
-        if !token.is_empty() {
-            let bearer = ["bearer", "basic"].contains(&token.to_lowercase().as_str());
-            secret_follows = bearer || (option && value.is_none() && is_secret(token));
-        }
-        clean_text.push_str(part.get(token.len()..).unwrap_or_default());
-    }
-    clean_text
-}
-
 fn clean(name: &str, value: &str) -> String {
-    if is_secret(name) || is_token(value) {
+    if is_secret_name(name) {
         REMOVED.to_owned()
     } else {
-        without_password(value)
+        scrub::line(value)
     }
-}
-
-fn is_secret(name: &str) -> bool {
-    let name = name.to_uppercase().replace('-', "_");
-    // `TOKENIZERS_PARALLELISM` is no secret, and a cause of hangs.
-    !name.starts_with("TOKENIZERS_") && SECRET.iter().any(|word| name.contains(word))
-}
-
-/// Whether a value looks like what services hand out as tokens, whatever it is called.
-fn is_token(value: &str) -> bool {
-    const LONG: usize = 16;
-    value.len() >= LONG
-        && TOKENS.iter().any(|start| value.starts_with(start))
-        && value
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-}
-
-/// `scheme://user:password@host/path?query` without user, password and the values of secret members of the query.
-fn without_password(value: &str) -> String {
-    let Some((scheme, rest)) = value.split_once("://") else {
-        return value.to_owned();
-    };
-    let host_part = rest.split(['/', '?']).next().unwrap_or_default();
-    let after = match host_part.rsplit_once('@') {
-        Some((user, _)) => format!("{REMOVED}{}", rest.get(user.len()..).unwrap_or_default()),
-        None => rest.to_owned(),
-    };
-    let Some((path, query)) = after.split_once('?') else {
-        return format!("{scheme}://{after}");
-    };
-    let members = query.split('&').map(|member| match member.split_once('=') {
-        Some((name, value)) => format!("{name}={}", clean_member(name, value)),
-        None => member.to_owned(),
-    });
-    format!("{scheme}://{path}?{}", members.collect::<Vec<_>>().join("&"))
-}
-
-/// In addresses, secrets have names of their own: signatures, and keys of any kind.
-fn clean_member<'v>(name: &str, value: &'v str) -> &'v str {
-    let name_of_address = name.to_uppercase();
-    let secret = is_secret(name) || ["SIG", "KEY"].iter().any(|word| name_of_address.contains(word));
-    if secret || is_token(value) { REMOVED } else { value }
 }
 
 #[cfg(test)]
@@ -259,33 +152,6 @@ mod tests {
         ];
         for (name, value, expected) in cases {
             assert_eq!(clean(name, value), expected, "{name}={value}");
-        }
-    }
-
-    #[test]
-    fn what_stands_around_a_secret_stays() {
-        let cases = [
-            (
-                "export API_TOKEN=x; python train.py --lr 3",
-                "export API_TOKEN=[removed]; python train.py --lr 3",
-            ),
-            (
-                "wget --password hunter2 https://a.b/c",
-                "wget --password [removed] https://a.b/c",
-            ),
-            (
-                "curl -H 'Authorization: Bearer abc.def' https://h/x?sig=1&n=2",
-                "curl -H 'Authorization: Bearer [removed]' https://h/x?sig=[removed]&n=2",
-            ),
-            (
-                "git clone https://me:pw@host/x.git",
-                "git clone https://[removed]@host/x.git",
-            ),
-            ("login hf_abcdefghijklmnopq now", "login [removed] now"),
-            ("a 'quoted  text' | b && c", "a 'quoted  text' | b && c"),
-        ];
-        for (before, after) in cases {
-            assert_eq!(super::text(before), after);
         }
     }
 

@@ -14,6 +14,7 @@ mod python;
 mod scheduler;
 mod stall;
 mod tree;
+mod whole;
 
 use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
@@ -28,7 +29,9 @@ pub use gpu::Gpus;
 pub use kernel_log::readable as kernel_log_readable;
 pub use missing::Missing;
 pub use stall::look_at;
+pub use whole::until_whole;
 
+use crate::arm::{Scratch, Yield};
 use crate::run::{Beside, Ending, Over, Printed};
 use environment::Variables;
 use host::ControlGroup;
@@ -62,6 +65,7 @@ pub struct Watch {
     tree: Tree,
     gpus: Option<Gpus>,
     stalls: Stalls,
+    armed: Yield,
     /// Whether the job hangs, and nobody has been told yet.
     hangs: bool,
 }
@@ -84,8 +88,10 @@ pub struct Seen {
     pub unavailable: Vec<Missing>,
     /// What the kernel said meanwhile.
     pub kernel_log: Option<String>,
-    /// What was seen when the job made no progress, by the names of the artifacts.
-    pub standstill: Vec<(String, Vec<u8>)>,
+    /// What was seen when the job made no progress, and what the CUDA driver said, by the names of the artifacts.
+    pub pieces: Vec<(String, Vec<u8>)>,
+    /// Where the job wrote what it was asked for.
+    pub scratch: Option<Scratch>,
     /// How to find the files.
     pub search: cores::Search,
 }
@@ -107,7 +113,7 @@ impl Marks {
 
 impl Watch {
     /// Starts watching a job that has just been started. To be called while there is no other thread.
-    pub fn over(command: &[OsString], pid: u32, core_is_ours: bool, marks: Marks, looks: Looks) -> Self {
+    pub fn over(command: &[OsString], pid: u32, core_is_ours: bool, marks: Marks, looks: Looks, armed: Yield) -> Self {
         Self {
             command: command.to_owned(),
             pid,
@@ -117,6 +123,7 @@ impl Watch {
             tree: Tree::of(pid),
             gpus: looks.gpus.map(Gpus::watch),
             stalls: Stalls::new(looks.hang),
+            armed,
             hangs: false,
         }
     }
@@ -143,6 +150,7 @@ impl Watch {
             stalls: Stalls::look_now(&tree, found.collect()),
             tree,
             gpus: None,
+            armed: Yield::default(),
             hangs: true,
         })
     }
@@ -150,6 +158,12 @@ impl Watch {
     /// Whether the job has begun to hang since this was asked last.
     pub fn hangs(&mut self) -> bool {
         std::mem::take(&mut self.hangs)
+    }
+
+    /// Takes away what a job that ended well left because of us.
+    pub fn clear_away(&self, ending: Ending) {
+        self.search(ending).clear_away();
+        self.armed.clear_away();
     }
 
     /// How to find core dumps that the job would not have left without us.
@@ -170,6 +184,12 @@ impl Watch {
 
     /// What was seen until the job's end.
     pub fn finish(mut self, over: &Over) -> Seen {
+        let scratch = self.armed.scratch.take();
+        let seen = self.seen_at_the_end(over);
+        Seen { scratch, ..seen }
+    }
+
+    fn seen_at_the_end(&mut self, over: &Over) -> Seen {
         /// For a driver that was asked only just now.
         const LAST_ANSWER: Duration = Duration::from_millis(100);
         self.tree.attend();
@@ -186,8 +206,10 @@ impl Watch {
 
     fn seen(&mut self, over: Option<&Over>) -> Seen {
         let search = self.search(over.map_or(Ending::Exited(0), |over| over.ending));
-        let mut unavailable = Vec::new();
+        let mut unavailable = self.armed.problems.clone();
         let context = self.context(over, &mut unavailable);
+        let mut pieces = self.stalls.files();
+        pieces.push(("cuda.log".to_owned(), self.armed.cuda_log()));
         let kernel_log = self
             .marks
             .kernel_log
@@ -198,7 +220,8 @@ impl Watch {
             context,
             unavailable,
             kernel_log: kernel_log.filter(|text| !text.is_empty()),
-            standstill: self.stalls.files(),
+            pieces,
+            scratch: None,
             search,
         }
     }
@@ -229,6 +252,7 @@ impl Watch {
         add("processes", json!(self.tree.pids().len()));
         add("failures", self.tree.failures());
         add("stall", json!(self.stalls.told()));
+        add("armed", json!(self.armed.switches));
         add("environment", Value::Object(environment::kept(&self.variables)));
         add("rank", json!(Place::in_environment(&self.variables).rank));
         add("world_size", self.number("WORLD_SIZE"));
@@ -311,6 +335,7 @@ impl Beside for Watch {
 
     fn attend(&mut self, printed: &mut Printed<'_>) {
         self.tree.attend();
+        self.armed.attend();
         self.hangs |= self.stalls.attend(&self.tree, || printed.mark());
         if let Some(gpus) = &mut self.gpus {
             gpus.attend();

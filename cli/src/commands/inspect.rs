@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use serde::Serialize;
 use whycrash_evidence::Evidence;
 use whycrash_plugin_host::ReportHead;
@@ -10,6 +11,7 @@ use crate::config::Config;
 use crate::inputs::{self, Knowledge, Paths};
 use crate::output::{self, Format};
 use crate::render;
+use crate::scrub::{self, Changed};
 
 /// Show what the files of a crash say, without diagnosing
 #[derive(Debug, clap::Args)]
@@ -18,6 +20,9 @@ pub struct Args {
     paths: Paths,
     #[command(flatten)]
     knowledge: Knowledge,
+    /// Show what would be sent to a server: the lines that are scrubbed first, and what the rest says without them
+    #[arg(long)]
+    scrubbed: bool,
     /// How to answer
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -27,20 +32,33 @@ pub struct Args {
 #[derive(Debug, Serialize)]
 struct Inspection {
     report: ReportHead,
+    /// What is different about texts that would be sent, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scrubbed: Option<Vec<Changed>>,
     #[serde(flatten)]
     evidence: Evidence,
 }
 
 /// Reads the artifacts and prints the evidence.
 pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
-    let input = inputs::from_paths(&args.paths.paths)?;
+    let mut input = inputs::from_paths(&args.paths.paths)?;
+    // Its files go with it.
+    let outgoing = args.scrubbed.then(|| scrub::outgoing(&input.artifacts)).transpose()?;
+    let changes = outgoing
+        .as_ref()
+        .map(|outgoing| outgoing.changes(&input.artifacts))
+        .transpose();
+    if let Some(outgoing) = &outgoing {
+        input.artifacts.clone_from(&outgoing.artifacts);
+    }
     let read = args.knowledge.diagnoser(config)?.read(&input);
     let inspection = Inspection {
         report: read.head,
+        scrubbed: changes.context("can not compare what would be sent")?,
         evidence: read.evidence,
     };
     output::answer(args.format, &inspection, |it| {
-        render::evidence(&it.report, &it.evidence, output::width())
+        render::evidence(&it.report, it.scrubbed.as_deref(), &it.evidence, output::width())
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use crate::arm::{self, Armed, Choice, Switch};
 use crate::collect::{Looks, Marks, Watch};
 use crate::config::Config;
 use crate::inputs::Knowledge;
@@ -38,6 +39,27 @@ pub struct Args {
     /// Leave the limit on core dumps alone: without this, a job that dumps none does
     #[arg(long, env = "WHYCRASH_NO_CORE", hide_env = true)]
     no_core: bool,
+    /// Have the job leave this evidence too, or again where the settings say that it shall not
+    #[arg(
+        long,
+        value_name = "EVIDENCE",
+        value_enum,
+        value_delimiter = ',',
+        env = "WHYCRASH_ARM",
+        hide_env = true
+    )]
+    arm: Vec<Switch>,
+    /// Leave the variables of this evidence alone (as of --arm)
+    #[arg(
+        long,
+        value_name = "EVIDENCE",
+        value_enum,
+        value_delimiter = ',',
+        env = "WHYCRASH_NO_ARM",
+        hide_env = true,
+        hide_possible_values = true
+    )]
+    no_arm: Vec<Switch>,
     /// Keep what a crash leaves, and say nothing about it
     #[arg(long, env = "WHYCRASH_NO_DIAGNOSIS", hide_env = true)]
     no_diagnosis: bool,
@@ -83,9 +105,19 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         core: !args.no_core,
     };
     let marks = Marks::take();
-    let job = match Job::start(&args.command, &variables(), arming) {
+    let choices = [
+        Choice::of(&config.arm, &config.no_arm),
+        Choice::of(&args.arm, &args.no_arm),
+    ];
+    let mut armed = Armed::new(&arm::chosen(&choices));
+    let variables = std::mem::take(&mut armed.variables);
+    let armed = armed.into_yield();
+    let job = match Job::start(&args.command, &variables, arming) {
         Ok(job) => job,
-        Err(error) => return Ok(not_started(&args.command, &error)),
+        Err(error) => {
+            armed.clear_away();
+            return Ok(not_started(&args.command, &error));
+        }
     };
     let options = Options {
         output: args.output.clone(),
@@ -100,7 +132,7 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         server_wait: server_wait.unwrap_or_default(),
     };
     let mut beside = Attendance {
-        watch: Watch::over(&args.command, job.pid(), job.core_is_ours, marks, looks),
+        watch: Watch::over(&args.command, job.pid(), job.core_is_ours, marks, looks, armed),
         options,
         config,
     };
@@ -140,11 +172,6 @@ impl Beside for Attendance<'_> {
             let _ = report::hang(self.watch.so_far(), printed.transcript(), &self.options, self.config);
         }
     }
-}
-
-/// What a job's environment gains, where it is not set.
-fn variables() -> Vec<(OsString, OsString)> {
-    vec![("PYTHONFAULTHANDLER".into(), "1".into())]
 }
 
 /// As a shell says it: 127 for a program that is not there, 126 for one that can not be run.

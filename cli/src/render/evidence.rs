@@ -9,16 +9,20 @@ use super::document::{artifacts, describe, head};
 use super::frames;
 use super::page::{Page, cut, style};
 use crate::output::Clean;
+use crate::scrub::Changed;
 
 /// Frames shown of the crashed thread, and of each other one.
 const FRAMES: (usize, usize) = (32, 6);
 /// Threads, events and modules shown; all of them are in the JSON.
 const ROWS: usize = 24;
 
-/// The evidence on a page of `width` columns.
-pub fn evidence(report: &ReportHead, evidence: &Evidence, width: usize) -> Clean {
+/// The evidence on a page of `width` columns, with what scrubbing changes about the texts where that was asked for.
+pub fn evidence(report: &ReportHead, scrubbed: Option<&[Changed]>, evidence: &Evidence, width: usize) -> Clean {
     let mut page = Page::new(width);
     head(&mut page, report, evidence);
+    if let Some(scrubbed) = scrubbed {
+        changes(&mut page, scrubbed);
+    }
     if let Some(crash) = &evidence.crash {
         page.section("Signal");
         page.paragraph(0, &describe(crash));
@@ -33,6 +37,26 @@ pub fn evidence(report: &ReportHead, evidence: &Evidence, width: usize) -> Clean
     page.finish()
 }
 
+/// All lines that are different: whoever looks wants to know what is left.
+fn changes(page: &mut Page, scrubbed: &[Changed]) {
+    page.section("Scrubbed");
+    if scrubbed.is_empty() {
+        page.line(0, "nothing: all of it would be sent as it is");
+    }
+    for changed in scrubbed {
+        page.line(
+            0,
+            format!("{}: {} lines would be sent otherwise", changed.artifact, changed.lines),
+        );
+        for line in &changed.shown {
+            page.line(
+                2,
+                cut(&format!("{}: {}", line.line, line.text), page.room().saturating_sub(2)),
+            );
+        }
+    }
+}
+
 fn threads(page: &mut Page, threads: &[Thread]) {
     for thread in threads.iter().take(ROWS) {
         page.section(if thread.crashed { "Crashed" } else { "Thread" });
@@ -42,7 +66,11 @@ fn threads(page: &mut Page, threads: &[Thread]) {
             .map(|name| format!(" \"{name}\""))
             .unwrap_or_default();
         let rank = thread.rank.map(|rank| format!(", rank {rank}")).unwrap_or_default();
-        page.line(0, format!("thread {}{name}{rank} in {}", thread.id, thread.artifact));
+        let lock = if thread.holds_gil { ", holds the GIL" } else { "" };
+        page.line(
+            0,
+            format!("thread {}{name}{rank}{lock} in {}", thread.id, thread.artifact),
+        );
         frames::stack(page, 2, thread, if thread.crashed { FRAMES.0 } else { FRAMES.1 });
     }
     more(page, threads.len(), "thread");

@@ -26,7 +26,7 @@ pub fn end(mut over: Over, watch: Watch, options: Options, config: &Config, boun
     if !over.is_crash() {
         over.drain();
         leave_by(over.signals, over.ending, deadline);
-        watch.search(over.ending).clear_away();
+        watch.clear_away(over.ending);
         return Ok(());
     }
     let output = pieces_of_output(&mut over);
@@ -35,9 +35,9 @@ pub fn end(mut over: Over, watch: Watch, options: Options, config: &Config, boun
     let mut unavailable = seen.unavailable;
     let mut pieces = Vec::new();
     let kernel_log = seen.kernel_log.as_deref().unwrap_or_default();
-    let stacks = seen.standstill.iter().map(|(name, stacks)| piece(name, stacks));
+    let files = seen.pieces.iter().map(|(name, bytes)| piece(name, bytes));
     let kernel_log = piece("kernel.log", kernel_log.as_bytes());
-    for piece in output.into_iter().chain([kernel_log]).chain(stacks) {
+    for piece in output.into_iter().chain([kernel_log]).chain(files) {
         match piece {
             Ok(piece) => pieces.extend(piece),
             Err(missing) => unavailable.push(missing),
@@ -47,6 +47,7 @@ pub fn end(mut over: Over, watch: Watch, options: Options, config: &Config, boun
         context: seen.context,
         unavailable,
         search: seen.search,
+        scratch: seen.scratch,
         ended: true,
         pieces,
         options,

@@ -11,7 +11,8 @@ use whycrash_plugin_host::{Document, Input};
 use super::artifacts::{Artifacts, Keep};
 use super::folder::{self, Folder};
 use super::handover::{Handover, Options};
-use crate::collect::{Missing, leftovers};
+use crate::arm::Scratch;
+use crate::collect::{Missing, leftovers, until_whole};
 use crate::config::{self, Config};
 use crate::inputs::Knowledge;
 use crate::output::{self, Clean};
@@ -23,6 +24,7 @@ pub fn finish(handover: Handover) -> anyhow::Result<()> {
         context,
         mut unavailable,
         search,
+        scratch: evidence,
         ended,
         pieces,
         options,
@@ -53,9 +55,14 @@ pub fn finish(handover: Handover) -> anyhow::Result<()> {
         };
         artifacts.take(&core.path, &name, if search.ours { Keep::Move } else { Keep::Copy });
     }
-    for file in leftovers::find(search.since, search.folders.iter()) {
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        artifacts.take(&file, &name, Keep::Copy);
+    let asked_for = evidence.as_ref().map(Scratch::files).unwrap_or_default();
+    let left = leftovers::find(search.since, search.folders.iter());
+    unavailable.extend(until_whole(left.iter().chain(&asked_for)));
+    for (files, how) in [(left, Keep::Copy), (asked_for, Keep::Move)] {
+        for file in files {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            artifacts.take(&file, &name, how);
+        }
     }
     unavailable.append(&mut artifacts.problems);
     artifacts.put("context.json", &context_text(context, &unavailable));
@@ -72,10 +79,14 @@ pub fn finish(handover: Handover) -> anyhow::Result<()> {
     if let Some(state) = config::state_folder() {
         folder::adopt(&state);
     }
-    match options.server.clone().or_else(|| config.server.clone()) {
+    let sent = match options.server.clone().or_else(|| config.server.clone()) {
         Some(server) => upload(server, &artifacts, kept.ok(), &options, &config),
         None => Ok(()),
+    };
+    if let Some(evidence) = evidence {
+        evidence.remove();
     }
+    sent
 }
 
 fn context_text(mut context: Map<String, Value>, unavailable: &[Missing]) -> Vec<u8> {

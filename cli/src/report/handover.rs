@@ -12,6 +12,7 @@ use rustix::io::FdFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::arm::Scratch;
 use crate::collect::{Missing, cores::Search};
 use crate::config::Config;
 
@@ -24,6 +25,8 @@ pub struct Handover {
     pub unavailable: Vec<Missing>,
     /// How to find the files that the job left.
     pub search: Search,
+    /// Where the job wrote what it was asked for.
+    pub scratch: Option<Scratch>,
     /// Whether the job has ended: else there is no core dump to look for.
     pub ended: bool,
     /// What is in open files.

@@ -31,7 +31,7 @@ pub fn handover(seen: Seen, output: anyhow::Result<Vec<u8>>, options: Options, c
         Err(missing) => unavailable.push(missing),
     };
     add("kernel.log", &kernel_log);
-    for (name, stacks) in &seen.standstill {
+    for (name, stacks) in &seen.pieces {
         add(name, stacks);
     }
     match output {
@@ -42,6 +42,7 @@ pub fn handover(seen: Seen, output: anyhow::Result<Vec<u8>>, options: Options, c
         context: seen.context,
         unavailable,
         search: seen.search,
+        scratch: None,
         ended: false,
         pieces,
         options,

@@ -14,5 +14,5 @@ mod hang;
 pub use end::end;
 pub use finish::finish;
 pub use folder::{temporary, unique_name};
-pub use handover::{Handover, Options};
+pub use handover::{Handover, Options, in_memory, path_of};
 pub use hang::{handover as of_running, hang};

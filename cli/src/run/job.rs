@@ -101,7 +101,7 @@ pub struct Over {
 }
 
 impl Job {
-    /// Starts a job, with these variables where they are not set. To be called while there is no other thread, and
+    /// Starts a job, with these variables. To be called while there is no other thread, and
     /// before files are opened that the job would inherit. Where the machine has no room for both the job and us, we
     /// become the job.
     pub fn start(command: &[OsString], variables: &[(OsString, OsString)], arming: Arming) -> anyhow::Result<Self> {
@@ -311,16 +311,12 @@ impl Start {
     }
 }
 
-/// The job's command, with variables that are not set yet.
+/// The job's command, with variables that it does not have yet.
 fn prepared(command: &[OsString], variables: &[(OsString, OsString)]) -> anyhow::Result<Command> {
     let (program, arguments) = command.split_first().context("no command to run")?;
     let mut prepared = Command::new(program);
     prepared.args(arguments);
-    for (name, value) in variables {
-        if std::env::var_os(name).is_none() {
-            prepared.env(name, value);
-        }
-    }
+    prepared.envs(variables.iter().map(|(name, value)| (name, value)));
     Ok(prepared)
 }
 

@@ -1,5 +1,6 @@
 //! The command line, tested through the real binary.
 
+mod armed;
 mod context;
 mod crash;
 mod hangs;
@@ -8,6 +9,7 @@ mod knowledge;
 mod output;
 mod paths;
 mod remote;
+mod scrubbed;
 mod signals;
 mod spool;
 mod status;

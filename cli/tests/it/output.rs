@@ -153,7 +153,7 @@ fn files_are_written_by_the_job_itself() {
 }
 
 #[test]
-fn the_environment_gains_faulthandler_and_nothing_else() {
+fn the_environment_gains_what_is_armed_and_nothing_else() {
     let home = Home::new();
     let with = home.whycrash(&["run", "--", "env"]).output().expect("it runs").stdout;
     let without = home.isolated("env").output().expect("it runs").stdout;
@@ -161,14 +161,38 @@ fn the_environment_gains_faulthandler_and_nothing_else() {
         String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect()
     };
     let gained: Vec<String> = lines(&with).difference(&lines(&without)).cloned().collect();
-    assert_eq!(gained, ["PYTHONFAULTHANDLER=1"]);
+    let [log, armed @ ..] = gained.as_slice() else {
+        panic!("nothing is armed")
+    };
+    assert!(log.starts_with("CUDA_LOG_FILE=/proc/"), "{log}");
+    assert_eq!(
+        armed,
+        [
+            "PYTHONFAULTHANDLER=1",
+            "TORCH_FR_BUFFER_SIZE=2000",
+            "TORCH_FR_DUMP_ON_TIMEOUT=1"
+        ]
+    );
     assert!(lines(&without).is_subset(&lines(&with)));
 
-    let own = home
-        .whycrash(&["run", "--", "env"])
-        .env("PYTHONFAULTHANDLER", "")
+    let own = [
+        "PYTHONFAULTHANDLER=",
+        "CUDA_LOG_FILE=stderr",
+        "TORCH_NCCL_TRACE_BUFFER_SIZE=0",
+        "TORCH_NCCL_DUMP_ON_TIMEOUT=0",
+    ];
+    let mut set = home.whycrash(&["run", "--", "env"]);
+    set.envs(own.iter().filter_map(|variable| variable.split_once('=')));
+    let set = lines(&set.output().expect("it runs").stdout);
+    let without = lines(&without);
+    let more: std::collections::BTreeSet<String> = set.difference(&without).cloned().collect();
+    assert_eq!(more, own.map(str::to_owned).into());
+
+    let all = "faulthandler,cuda-log,flight-recorder";
+    let off = home
+        .whycrash(&["run", "--no-arm", all, "--", "env"])
         .output()
         .expect("it runs")
         .stdout;
-    assert!(lines(&own).contains("PYTHONFAULTHANDLER="), "what the user set stays");
+    assert_eq!(lines(&off), without);
 }

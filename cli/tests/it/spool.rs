@@ -68,6 +68,58 @@ fn what_a_killed_upload_left_is_sent_by_a_flush() {
 }
 
 #[test]
+fn the_oldest_reports_that_wait_give_up_what_is_large_and_never_what_they_are_about() {
+    let home = Home::new();
+    let state = "../.local/state/whycrash";
+    let own = home.file("own/core", vec![7; 20_000_000]);
+    let folders = ["first", "second"].map(|name| {
+        home.file(&format!("{state}/{name}/core"), vec![7; 20_000_000]);
+        home.file(&format!("{state}/{name}/train.log"), "it failed\n");
+        let context = home.file(
+            &format!("{state}/{name}/context.json"),
+            "{\"pid\": 7, \"unavailable\": []}",
+        );
+        // As `run` writes it down.
+        context
+            .canonicalize()
+            .expect("it is there")
+            .parent()
+            .expect("a folder")
+            .to_owned()
+    });
+    let [first, second] = &folders;
+    for (day, folder) in [own.parent().expect("a folder"), first, second].into_iter().enumerate() {
+        let entry = json!({"folder": folder, "server": "http://127.0.0.1:1", "since": format!("2026-01-0{}T00:00:00Z", day + 1),
+            "attempts": 3, "error": "gone"});
+        home.file(&format!("{state}/spool/{day}.json"), entry.to_string());
+    }
+    let settings = home.file("config.toml", "spool_megabytes = 30\n");
+    let mut run = home.whycrash(&[
+        "run",
+        "--quiet",
+        "--no-diagnosis",
+        "--server",
+        "http://127.0.0.1:1",
+        "--",
+    ]);
+    run.env("WHYCRASH_CONFIG", settings).args(sh("exit 4"));
+    assert_eq!(run.status().expect("it runs").code(), Some(4));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while first.join("core").exists() {
+        assert!(Instant::now() < deadline, "it takes its room still");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(second.join("core").exists() && own.exists());
+    assert!(first.join("train.log").exists());
+    let context: Value =
+        serde_json::from_slice(&std::fs::read(first.join("context.json")).expect("it is there")).expect("JSON");
+    assert_eq!(
+        (&context["pid"], &context["unavailable"][0]["what"]),
+        (&json!(7), &json!("core"))
+    );
+}
+
+#[test]
 fn a_server_at_odds_about_an_artifact_is_asked_where_it_stands() {
     let home = Home::new();
     home.file("core", vec![7; 300_000]);

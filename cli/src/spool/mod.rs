@@ -3,6 +3,8 @@
 //! An entry is a small file that names a report's folder and a server. It is there before the first attempt and goes
 //! after the last one, so that nothing that happens in between loses a report; whoever works on it holds a lock.
 
+mod room;
+
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -70,6 +72,7 @@ pub fn send(
         return client.upload(artifacts, &Map::new(), &Silent, announce).map(drop);
     };
     let waiting = add(folder, server)?;
+    room::make(&list(), config.spool_megabytes.saturating_mul(1_000_000));
     let end = Instant::now() + PATIENCE;
     let mut pause = PAUSES.0;
     loop {
