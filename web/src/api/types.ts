@@ -480,8 +480,23 @@ export interface Plugin {
   problem?: string;
   /** Why it is not used at the moment. */
   notice?: string;
-  /** How its runs went since the server was started. */
+  /** How its runs went, as far as that is known. */
   runs?: PluginRuns;
+  /** SHA-256 of its file. */
+  sha256?: string;
+  /** Who signed it: the name of a trusted key, or an unknown one. */
+  signed_by?: string;
+  /** What was published under its name, oldest first. */
+  versions?: PublishedVersion[];
+}
+
+/** A version of a plugin that was published. */
+export interface PublishedVersion {
+  version?: string;
+  sha256?: string;
+  /** When (RFC 3339). */
+  published?: string;
+  signed_by?: string;
 }
 
 export interface PluginRuns {

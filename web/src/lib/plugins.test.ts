@@ -1,9 +1,15 @@
 import { expect, test } from 'vitest';
-import { runs } from './plugins';
+import { earlier, runs } from './plugins';
 
 test('runs are told with how they ended and what they cost', () => {
   expect(runs({})).toBe('not run yet');
   expect(runs({ skipped: 3 })).toBe('not run on any of 3 reports');
   const told = runs({ ok: 3, failed: 1, fuel: 4000, most_fuel: 1500, most_memory: 1 << 20 });
   expect(told).toContain('4 runs, 1 failed, 1,000 fuel each, 1,500 fuel and 1');
+});
+
+test('versions beside the present one are told, newest first', () => {
+  const versions = ['1.0.0', '1.1.0', '2.0.0'].map((version) => ({ version, sha256: version }));
+  expect(earlier({ sha256: '1.1.0', versions })).toEqual(['2.0.0', '1.0.0']);
+  expect(earlier({})).toEqual([]);
 });

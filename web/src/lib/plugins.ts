@@ -1,6 +1,6 @@
 /** What plugins did, in words. */
-import type { PluginRuns } from '../api/types';
-import { bytes, count, plural } from './format';
+import type { Plugin, PluginRuns } from '../api/types';
+import { bytes, count, plural, time } from './format';
 
 /** How a plugin's runs went, and what they cost, in a line. */
 export function runs({ ok = 0, failed = 0, skipped = 0, unavailable = 0, ...costs }: PluginRuns): string {
@@ -10,4 +10,10 @@ export function runs({ ok = 0, failed = 0, skipped = 0, unavailable = 0, ...cost
   const fuel = Math.round((costs.fuel ?? 0) / all);
   const most = `${count(costs.most_fuel ?? 0)} fuel and ${bytes(costs.most_memory ?? 0)} at most`;
   return [plural(all, 'run'), ...ends.filter((end) => end !== false), `${count(fuel)} fuel each`, most].join(', ');
+}
+
+/** The versions that were published under a plugin's name and are not the present one, newest first. */
+export function earlier({ versions = [], sha256 }: Plugin): string[] {
+  const others = versions.filter((version) => version.sha256 !== sha256).reverse();
+  return others.map(({ version = '', published = '' }) => (published ? `${version} of ${time(published)}` : version));
 }
