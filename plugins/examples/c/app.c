@@ -19,6 +19,7 @@ WC_EXPORT("diagnose") wc_result *diagnose(wc_report report) {
   static wc_result result;
   static wc_citation citation;
   static wc_finding finding;
+  result = (wc_result){0};
   wc_lines lines = wc_search(report, WC_TEXT("ERROR licence checkout failed: "), 1);
   if (lines.count > 0) {
     wc_line *line = &lines.at[0];

@@ -1,5 +1,5 @@
-// The plugin interface (wit/) as C structures: the component model's canonical ABI lays records, lists and variants out as C
-// does on 32-bit WebAssembly. There is no C library: what is needed stands here.
+// The plugin interface (wit/) as C structures: the component model's canonical ABI lays records, lists and variants
+// out as C does on 32-bit WebAssembly. There is no C library: what is needed stands here.
 #ifndef WHYCRASH_H
 #define WHYCRASH_H
 
@@ -40,6 +40,16 @@ typedef struct {
   wc_line *at;
   size_t count;
 } wc_lines;
+
+// A piece of software, the version of it that was there, and the fact that says so (`wit/evidence.wit`).
+typedef struct {
+  wc_text name, version, fact;
+} wc_software;
+
+typedef struct {
+  wc_software *at;
+  size_t count;
+} wc_softwares;
 
 enum { WC_LINES, WC_FRAME, WC_EVENT, WC_BYTES, WC_FACT };
 
@@ -93,9 +103,16 @@ typedef struct {
 typedef int32_t wc_report;
 
 #define WC_TEXT(literal) ((wc_text){(literal), sizeof(literal) - 1})
+#ifdef __wasm__
 #define WC_EXPORT(name) __attribute__((export_name(name)))
 #define WC_IMPORT(module, name) __attribute__((import_module(module), import_name(name)))
-#define WC_EVIDENCE "whycrash:plugin/evidence@1.0.0"
+#else
+// A plugin's tests are programs of this machine: test/report.h has what the host does elsewhere.
+#include <stdlib.h>
+#define WC_EXPORT(name)
+#define WC_IMPORT(module, name)
+#endif
+#define WC_EVIDENCE "whycrash:plugin/evidence@1.1.0"
 
 WC_IMPORT("$root", "log") void wc_log_raw(const char *at, size_t bytes);
 WC_IMPORT(WC_EVIDENCE, "[resource-drop]report") void wc_drop_report(wc_report report);
@@ -104,8 +121,17 @@ void wc_search_raw(wc_report report, int32_t in_one, const char *artifact, size_
                    size_t pattern_bytes, uint32_t limit, void *answer);
 WC_IMPORT(WC_EVIDENCE, "[method]report.fact")
 void wc_fact_raw(wc_report report, const char *path, size_t path_bytes, void *answer);
+WC_IMPORT(WC_EVIDENCE, "[method]report.software")
+void wc_software_raw(wc_report report, int32_t is_named, const char *name, size_t name_bytes, void *answer);
 
 // Memory that is never given back: a run is short, and everything of it ends with it.
+#ifndef __wasm__
+static char *wc_take(size_t bytes) {
+  char *at = malloc(bytes + 1);
+  if (!at) abort();
+  return at;
+}
+#else
 static char *wc_take(size_t bytes) {
   extern char __heap_base;
   static char *free_from = &__heap_base;
@@ -125,6 +151,7 @@ WC_EXPORT("cabi_realloc") void *wc_realloc(void *old, size_t old_bytes, size_t a
   for (size_t i = 0; i < old_bytes && i < bytes; i++) at[i] = ((char *)old)[i];
   return at;
 }
+#endif
 
 // Two texts as one.
 static wc_text wc_join(wc_text first, wc_text second) {
@@ -158,6 +185,13 @@ static inline wc_lines wc_search(wc_report report, wc_text pattern, uint32_t lim
 static inline wc_optional_text wc_fact(wc_report report, wc_text path) {
   wc_optional_text answer = {0};
   wc_fact_raw(report, path.at, path.bytes, &answer);
+  return answer;
+}
+
+// Software of this name, such as `nccl`, whose version the evidence tells; witnesses may contradict each other.
+static inline wc_softwares wc_software_called(wc_report report, wc_text name) {
+  wc_softwares answer = {0};
+  wc_software_raw(report, 1, name.at, name.bytes, &answer);
   return answer;
 }
 
