@@ -18,7 +18,7 @@ use crate::pipeline::{self, Pipeline};
 use crate::services::{self, Services};
 use crate::store::{Scope, Token, TokenRecord, Tokens};
 use crate::threads::{Priority, Threads};
-use crate::{api, maintenance, previews, reading, telemetry};
+use crate::{api, maintenance, plugins, previews, reading, telemetry};
 
 /// Seconds that requests and jobs get to end when the server stops.
 const DRAIN_SECONDS: u64 = 20;
@@ -55,6 +55,8 @@ pub struct Running {
     indexer: indexer::Running,
     maintenance: JoinHandle<()>,
     previews: JoinHandle<()>,
+    runs: JoinHandle<()>,
+    services: Arc<Services>,
     /// End with this.
     _threads: [Threads; 2],
 }
@@ -74,8 +76,10 @@ impl Running {
         // Each of its steps is whole by itself.
         self.maintenance.abort();
         self.previews.abort();
+        self.runs.abort();
         self.pipeline.stop(Duration::from_secs(DRAIN_SECONDS)).await;
         self.indexer.stop().await;
+        plugins::runs::keep(&self.services).await;
         Ok(self.server.await??)
     }
 }
@@ -111,6 +115,10 @@ pub async fn start(mut services: Services) -> anyhow::Result<Running> {
         .handle()
         .spawn(maintenance::run(services.clone().into_inner()));
     let previews = background.handle().spawn(previews::run(services.clone().into_inner()));
+    let runs = background
+        .handle()
+        .spawn(plugins::runs::run(services.clone().into_inner()));
+    let kept = services.clone().into_inner();
     let limits = services.config.limits.clone();
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
     let connections = Arc::new(Connections::new(limits.connections));
@@ -147,6 +155,8 @@ pub async fn start(mut services: Services) -> anyhow::Result<Running> {
         indexer,
         maintenance,
         previews,
+        runs,
+        services: kept,
         _threads: [background, intake],
     })
 }

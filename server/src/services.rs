@@ -20,7 +20,7 @@ use crate::lines::LineCache;
 use crate::pipeline::indexer::{self, Indexer};
 use crate::pipeline::reopen::Reopener;
 use crate::pipeline::{Diagnose, Pipeline, Stores};
-use crate::plugins::{self, Published};
+use crate::plugins::{self, History, Published};
 use crate::previews::Tried;
 use crate::reading::{Children, ReadReports};
 use crate::search::tantivy::TantivySearch;
@@ -122,6 +122,8 @@ impl Services {
         };
         let (shelved, pages) = (shelf("plugins", plugins::PLUGINS)?, shelf("knowledge", plugins::PAGES)?);
         let disabled = shelf("plugins-disabled", plugins::PLUGINS)?;
+        let versions = data.join("plugin-versions");
+        let history = History::open(versions.clone()).with_context(|| cannot_open(&versions))?;
         let tried = shelf("previews", &["zip", "wasm", "md"])?;
         let settings = Settings {
             symbols: symbol_sources(&config, &data),
@@ -130,11 +132,13 @@ impl Services {
             cache: Some(data.join("cache")),
             compiler: config.compiler.clone(),
             plugin_limits: (&config.plugin_limits).into(),
+            trust: (&config.plugin_trust).into(),
+            runs_before: plugins::runs::load(&data),
             ..Settings::default()
         };
         let diagnoser: Arc<dyn Diagnose> = Arc::new(Diagnoser::new(settings).context("can not set up the plugins")?);
         Ok(Self {
-            published: Published::new(shelved, disabled, pages, Arc::clone(&diagnoser)),
+            published: Published::new(shelved, disabled, pages, history, Arc::clone(&diagnoser)),
             tried: Tried::new(tried),
             stores,
             tokens: Arc::new(database),

@@ -92,7 +92,8 @@ impl Shelf {
     }
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether something can stand under this name.
+pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 

@@ -5,6 +5,7 @@ mod context;
 mod crash;
 mod hangs;
 mod hostile;
+mod interface;
 mod knowledge;
 mod output;
 mod paths;

@@ -7,6 +7,7 @@ use whycrash_evidence::model::Event;
 use whycrash_reading::Report;
 
 use crate::sandbox::Patterns;
+use crate::software::{Software, software};
 
 /// A report that was read. Shared by all plugins that run on it.
 #[derive(Debug, Default)]
@@ -14,6 +15,8 @@ pub(crate) struct Case {
     pub(crate) report: Arc<Report>,
     /// The kind of each event of the timeline, as it is written in the document.
     kinds: OnceLock<Vec<String>>,
+    /// What is known of versions.
+    software: OnceLock<Vec<Software>>,
     /// What plugins searched it for.
     pub(crate) patterns: Patterns,
 }
@@ -53,6 +56,26 @@ impl Case {
             .filter(move |(k, _)| kind.is_none_or(|kind| kind == *k))
     }
 
+    /// Software whose version the evidence tells.
+    pub(crate) fn software(&self) -> &[Software] {
+        self.software.get_or_init(|| software(&self.report.evidence))
+    }
+
+    /// How many entries a list of the evidence has.
+    pub(crate) fn count(&self, list: &str) -> usize {
+        let evidence = &self.report.evidence;
+        match list {
+            "threads" => evidence.threads.len(),
+            "modules" => evidence.modules.len(),
+            "memory_snapshots" => evidence.memory_snapshots.len(),
+            "gpu_cores" => evidence.gpu_cores.len(),
+            "timeline" => evidence.timeline.len(),
+            "communicators" => evidence.communicators.len(),
+            "processes" => evidence.processes.len(),
+            _ => 0,
+        }
+    }
+
     fn kinds(&self) -> &[String] {
         self.kinds
             .get_or_init(|| self.report.evidence.timeline.iter().map(kind).collect())
@@ -90,6 +113,8 @@ impl Case {
             "collectives" => Some((serde_json::to_value(evidence.collectives.as_ref()?).ok()?, rest)),
             "gpu_cores" => element(&evidence.gpu_cores, rest),
             "timeline" => element(&evidence.timeline, rest),
+            "communicators" => element(&evidence.communicators, rest),
+            "processes" => element(&evidence.processes, rest),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! The one way from artifacts to evidence, and from evidence to a diagnosis, shared by the command line and the server.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,9 +11,11 @@ use whycrash_symbols::Sources;
 
 use crate::diagnosis::Diagnosis;
 use crate::documented::Documented;
+use crate::health::Runs;
 use crate::panel::{Panel, Trial};
 use crate::registry::{Installed, Known, Loader, Offered, Registry};
 use crate::sandbox::{PluginLimits, Sandbox};
+use crate::signing::Trust;
 use crate::version::Version;
 use crate::{Document, PluginInfo};
 
@@ -36,6 +39,10 @@ pub struct Settings {
     pub compiler: Option<PathBuf>,
     /// What one run of one plugin may use; the built-in ones have the defaults.
     pub plugin_limits: PluginLimits,
+    /// Whose plugins are taken from those folders.
+    pub trust: Trust,
+    /// How runs of plugins went before this program was started, by the SHA-256 of their files.
+    pub runs_before: BTreeMap<String, Runs>,
 }
 
 /// Reads, symbolicates and diagnoses. Cheap to share between threads; make one and keep it.
@@ -65,6 +72,8 @@ impl Diagnoser {
                 sandbox: sandbox(&limits)?,
                 folders: settings.plugin_folders.clone(),
                 limits: Arc::clone(&limits),
+                trust: settings.trust.clone(),
+                runs_before: settings.runs_before.clone(),
             }))
         });
         let loader = loader.transpose()?;

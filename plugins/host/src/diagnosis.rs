@@ -4,6 +4,7 @@
 //! shown, so that a page that was mended is mended in every report.
 
 use serde::{Deserialize, Serialize};
+use whycrash_catalog::Retry;
 use whycrash_evidence::ArtifactKind;
 use whycrash_evidence::model::Place;
 
@@ -55,6 +56,12 @@ pub struct Claim {
     /// What to do first in this very case, before what the page advises.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_step: Option<String>,
+    /// Who owns the failure in this very case, in place of what the page says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// Whether a second try is worth it in this very case, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
 }
 
 /// A plugin by name and version.

@@ -119,8 +119,14 @@ impl Finding {
             // A page that was taken away since has left its name.
             title: title.unwrap_or_else(|| claim.cause.clone()),
             confidence: claim.confidence,
-            domain: cause.map(|cause| cause.domain.clone()).unwrap_or_default(),
-            retry: cause.map(|cause| cause.retry.clone()).unwrap_or_default(),
+            domain: claim
+                .domain
+                .or_else(|| cause.map(|cause| cause.domain.clone()))
+                .unwrap_or_default(),
+            retry: claim
+                .retry
+                .or_else(|| cause.map(|cause| cause.retry.clone()))
+                .unwrap_or_default(),
             plugin: claim.plugin,
             explanation: claim.explanation,
             citations: claim.citations,

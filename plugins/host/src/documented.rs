@@ -42,10 +42,15 @@ impl Documented {
 
     /// Those of this catalogue.
     pub(crate) fn of(catalog: Catalog) -> Self {
+        let catalog = Arc::new(catalog);
+        let told = Knowledge {
+            tables: tables(&catalog),
+            catalog: Arc::clone(&catalog),
+        };
         Self {
-            told: Arc::new(told(&catalog)),
+            told: Arc::new(told),
             version: version::of_knowledge(&catalog),
-            catalog: Arc::new(catalog),
+            catalog,
         }
     }
 
@@ -60,18 +65,6 @@ impl Documented {
         }
         let id = page.id.clone();
         Ok((Self::of(others.with(vec![page])), id))
-    }
-}
-
-/// What plugins are told about the documented causes.
-fn told(catalog: &Catalog) -> Knowledge {
-    let ids = |cause: &Cause| {
-        let also = cause.also.iter().cloned();
-        std::iter::once(cause.id.clone()).chain(also).collect::<Vec<_>>()
-    };
-    Knowledge {
-        tables: tables(catalog),
-        causes: catalog.causes().iter().flat_map(ids).collect(),
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnosis::{Outcome, PluginRun};
 
-/// How a plugin's runs went since this program started. Shared by all diagnoses, and kept when plugins are loaded again
+/// How a plugin's runs went. Shared by all diagnoses, and kept when plugins are loaded again
 /// from the same bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Health(Mutex<History>);
@@ -18,7 +18,7 @@ struct History {
     last_strike: String,
 }
 
-/// The runs of a plugin since the program that runs it was started, or the plugin replaced.
+/// The runs of a plugin since it was installed, as far as the program that runs it was told of earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Runs {
@@ -44,6 +44,14 @@ pub struct Runs {
 }
 
 impl Health {
+    /// That of a plugin whose runs went like this before.
+    pub(crate) fn after(runs: Runs) -> Self {
+        Self(Mutex::new(History {
+            runs,
+            ..History::default()
+        }))
+    }
+
     /// Notes how a run ended, and whether it cost most of what a run may, in words.
     pub(crate) fn note(&self, run: &PluginRun, costly: Option<String>) {
         let mut history = self.history();

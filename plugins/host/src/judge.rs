@@ -5,7 +5,7 @@ use whycrash_catalog::{Catalog, Cause};
 use crate::case::Case;
 use crate::citation::Flaw;
 use crate::diagnosis::{Citation, Claim, CollectNext, PluginName};
-use crate::sandbox::{PluginLimits, clean, cut, types};
+use crate::sandbox::{PluginLimits, Said, clean, cut, domain_name, knowledge, retry_advice, types};
 use crate::{PluginInfo, citation};
 
 /// Bytes of an id that are repeated when it is wrong.
@@ -43,7 +43,8 @@ pub(crate) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    pub(crate) fn judge(&self, plugin: &PluginInfo, diagnosis: types::Diagnosis) -> Verdict {
+    pub(crate) fn judge(&self, plugin: &PluginInfo, said: Said) -> Verdict {
+        let Said { diagnosis, advice } = said;
         let counts = [
             ("findings", diagnosis.findings.len()),
             ("things to collect", diagnosis.next.len()),
@@ -55,9 +56,16 @@ impl Judge<'_> {
             ));
         }
         let mut verdict = Verdict::default();
+        let is_found = |advice: &&knowledge::Advice| diagnosis.findings.iter().any(|claim| claim.cause == advice.cause);
+        if let Some(advice) = advice.iter().find(|advice| !is_found(advice)) {
+            let cause = cut(&advice.cause, TOLD);
+            verdict.failure = Some(format!(
+                "it gave advice about {cause:?}, which is not among its findings"
+            ));
+        }
         for claim in diagnosis.findings {
             match self.finding(plugin, claim) {
-                Ok(finding) => verdict.findings.push(finding),
+                Ok(finding) => verdict.findings.push(advised(finding, &advice)),
                 Err(Flaw::Wrong(failure)) => {
                     verdict.failure.get_or_insert(failure);
                 }
@@ -102,6 +110,8 @@ impl Judge<'_> {
             citations,
             contradictions,
             first_step: self.optional(&id, claim.first_step)?,
+            domain: None,
+            retry: None,
             cause: id,
         })
     }
@@ -174,5 +184,18 @@ impl Judge<'_> {
             ));
         }
         Ok(clean::lines(&text))
+    }
+}
+
+/// The finding with what the plugin says of it besides.
+fn advised(finding: Claim, advice: &[knowledge::Advice]) -> Claim {
+    let Some(advice) = advice.iter().find(|advice| advice.cause == finding.cause) else {
+        return finding;
+    };
+    let because = || clean::line(advice.because.as_deref().unwrap_or_default());
+    Claim {
+        domain: advice.domain.map(|domain| domain_name(domain).to_owned()),
+        retry: advice.retry.map(|retry| retry_advice(retry, because())),
+        ..finding
     }
 }

@@ -5,6 +5,7 @@
 //! causes it becomes the [`Document`] that the command line prints and the server serves. This crate alone knows
 //! wasmtime.
 
+mod archive;
 mod builtin;
 mod calibration;
 mod case;
@@ -22,9 +23,12 @@ mod health;
 mod judge;
 mod package;
 mod panel;
+mod pins;
 mod rank;
 mod registry;
 mod sandbox;
+mod signing;
+mod software;
 mod version;
 
 pub use diagnose::{Diagnoser, Settings};
@@ -35,8 +39,10 @@ pub use diff::{Changed, Diff, PluginChange, Ranked};
 pub use document::{Document, Finding, Fix, SCHEMA};
 pub use health::Runs;
 pub use panel::{Panel, Trial};
+pub use pins::PINS;
 pub use registry::{Offered, PluginInfo};
 pub use sandbox::{PluginLimits, THIS_PROGRAM, compile_if_asked, precompile};
+pub use signing::{KeyError, PublicKey, SigningKey, Trust};
 pub use version::Version;
 pub use whycrash_evidence::Signature;
 pub use whycrash_reading::{ArtifactHead, Exit, Input, Report, ReportHead, ReportLimits};

@@ -1,17 +1,18 @@
 //! Plugin packages: a component, and the pages of causes of its own.
 //!
-//! A package is a zip file with `plugin.toml` (`name = "…"`), `plugin.wasm`, and `causes/ID.md` for each cause that it
-//! brings. Nothing of it is ever written to disk: each file is asked for by its exact name and read up to a bound, so
-//! that what else is in there, and under which names, does not matter.
+//! A package is a zip file with `plugin.toml` (`name = "…"`), `plugin.wasm`, and `causes/ID.md` for each cause that
+//! it brings; it may be signed (`signing.rs`). Nothing of it is ever written to disk: each file is asked for by its
+//! exact name and read up to a bound, so that what else is in there, and under which names, does not matter.
 
-use std::collections::BTreeSet;
-use std::io::{Cursor, Read as _};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
 
 use serde::Deserialize;
 use whycrash_catalog::{Catalog, Cause};
-use zip::ZipArchive;
 
+use crate::archive::{self, Archive};
 use crate::sandbox::{PluginError, PluginLimits, clean, cut};
+use crate::signing::{self, PublicKey};
 
 /// How a zip file begins.
 const MAGIC: &[u8] = b"PK\x03\x04";
@@ -20,7 +21,11 @@ const ENTRIES: usize = 4096;
 /// Pages that a package may bring, and bytes of one.
 const PAGES: usize = 200;
 const PAGE_BYTES: u64 = 256 << 10;
-/// Bytes of `plugin.toml`.
+/// The files that every package has, and where its pages are.
+const MANIFEST: &str = "plugin.toml";
+const COMPONENT: &str = "plugin.wasm";
+const FOLDER: &str = "causes/";
+/// Bytes of `plugin.toml`, and of a signature.
 const MANIFEST_BYTES: u64 = 64 << 10;
 
 /// What a file of a plugin holds.
@@ -31,6 +36,8 @@ pub(crate) struct Package {
     pub(crate) component: Vec<u8>,
     /// The pages it brings.
     pub(crate) pages: Vec<Cause>,
+    /// The key that signed it.
+    pub(crate) signed_by: Option<PublicKey>,
 }
 
 #[derive(Deserialize)]
@@ -47,42 +54,79 @@ impl Package {
                 ..Self::default()
             });
         }
-        let mut zip = ZipArchive::new(Cursor::new(bytes))
-            .map_err(|error| refused(format!("it is no whole zip file: {error}")))?;
-        if zip.len() > ENTRIES {
-            return Err(refused(format!(
-                "it has {} files, more than the {ENTRIES} that are allowed",
-                zip.len()
-            )));
-        }
-        let manifest = text(&mut zip, "plugin.toml", MANIFEST_BYTES)?;
+        let mut zip = archive::open(bytes).map_err(refused)?;
+        let mut contents = contents_of(&mut zip, limits.component_bytes as u64)?;
+        let signed_by = signer(&mut zip, &contents)?;
+        let manifest = text(MANIFEST, contents.remove(MANIFEST).unwrap_or_default())?;
         let Manifest { name } =
             toml::from_str(&manifest).map_err(|error| refused(format!("its plugin.toml does not parse: {error}")))?;
-        let component = entry(&mut zip, "plugin.wasm", limits.component_bytes as u64)?;
-        let pages = pages(&mut zip, &name, catalog)?;
+        let component = contents.remove(COMPONENT).unwrap_or_default();
+        let pages = pages(contents, &name, catalog)?;
         Ok(Self {
             name: Some(name),
             component,
             pages,
+            signed_by,
         })
     }
 }
 
-type Zip = ZipArchive<Cursor<Vec<u8>>>;
+/// The files of a package that are used, by their names.
+type Contents = BTreeMap<String, Vec<u8>>;
 
-/// The pages of a package: each whole, under a name of the plugin's own, with links that lead somewhere.
-fn pages(zip: &mut Zip, plugin: &str, catalog: &Catalog) -> Result<Vec<Cause>, PluginError> {
-    let names: BTreeSet<String> = zip.file_names().filter_map(page_name).map(str::to_owned).collect();
-    if names.len() > PAGES {
+/// The files of a package that are used, whatever they hold.
+pub(crate) fn contents(zip: &mut Archive) -> Result<Contents, PluginError> {
+    contents_of(zip, PluginLimits::default().component_bytes as u64)
+}
+
+fn contents_of(zip: &mut Archive, component_bytes: u64) -> Result<Contents, PluginError> {
+    if zip.len() > ENTRIES {
         return Err(refused(format!(
-            "it brings {} pages, more than the {PAGES} that are allowed",
-            names.len()
+            "it has {} files, more than the {ENTRIES} that are allowed",
+            zip.len()
         )));
     }
+    let pages: BTreeSet<String> = zip
+        .file_names()
+        .filter(|path| is_page(path))
+        .map(str::to_owned)
+        .collect();
+    if pages.len() > PAGES {
+        return Err(refused(format!(
+            "it brings {} pages, more than the {PAGES} that are allowed",
+            pages.len()
+        )));
+    }
+    let fixed = [
+        (MANIFEST.to_owned(), MANIFEST_BYTES),
+        (COMPONENT.to_owned(), component_bytes),
+    ];
+    let wanted = fixed
+        .into_iter()
+        .chain(pages.into_iter().map(|page| (page, PAGE_BYTES)));
+    wanted
+        .map(|(name, most)| {
+            let bytes = entry(zip, &name, most)?;
+            Ok((name, bytes))
+        })
+        .collect()
+}
+
+/// Which key signed these contents; a signature that does not fit them is worse than none.
+fn signer(zip: &mut Archive, contents: &Contents) -> Result<Option<PublicKey>, PluginError> {
+    if zip.index_for_name(signing::FILE).is_none() {
+        return Ok(None);
+    }
+    let text = text(signing::FILE, entry(zip, signing::FILE, MANIFEST_BYTES)?)?;
+    signing::signed_by(&text, contents).map(Some).map_err(refused)
+}
+
+/// The pages of a package: each whole, under a name of the plugin's own, with links that lead somewhere.
+fn pages(contents: Contents, plugin: &str, catalog: &Catalog) -> Result<Vec<Cause>, PluginError> {
     let mut read = Vec::new();
-    for name in names {
-        let text = text(zip, &format!("causes/{name}"), PAGE_BYTES)?;
-        let page = whycrash_catalog::parse(&name, &text).map_err(|fault| {
+    for (path, bytes) in contents {
+        let text = text(&path, bytes)?;
+        let page = whycrash_catalog::parse(path.trim_start_matches(FOLDER), &text).map_err(|fault| {
             refused(format!(
                 "its page {}, line {}: {}",
                 fault.file, fault.line, fault.message
@@ -118,18 +162,18 @@ fn pages(zip: &mut Zip, plugin: &str, catalog: &Catalog) -> Result<Vec<Cause>, P
     Ok(read.into_iter().map(origin).collect())
 }
 
-/// The name of a page that stands directly in `causes/`.
-fn page_name(path: &str) -> Option<&str> {
-    let name = path.strip_prefix("causes/")?;
-    (name.ends_with(".md") && !name.contains(['/', '\\'])).then_some(name)
+/// Whether this is a page that stands directly in `causes/`.
+fn is_page(path: &str) -> bool {
+    let name = path.strip_prefix(FOLDER);
+    name.is_some_and(|name| name.ends_with(".md") && !name.contains(['/', '\\']))
 }
 
-fn text(zip: &mut Zip, name: &str, most: u64) -> Result<String, PluginError> {
-    String::from_utf8(entry(zip, name, most)?).map_err(|_| refused(format!("its {} is no text", clean::line(name))))
+fn text(name: &str, bytes: Vec<u8>) -> Result<String, PluginError> {
+    String::from_utf8(bytes).map_err(|_| refused(format!("its {} is no text", clean::line(name))))
 }
 
 /// One file of a package, however much it claims to hold.
-fn entry(zip: &mut Zip, name: &str, most: u64) -> Result<Vec<u8>, PluginError> {
+fn entry(zip: &mut Archive, name: &str, most: u64) -> Result<Vec<u8>, PluginError> {
     let shown = clean::line(&cut(name, 80));
     let file = zip
         .by_name(name)

@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::diagnosis::{self, Diagnosis, Echo, Outcome, PluginRun};
 use crate::judge::{Judge, Verdict};
 use crate::registry::{Installed, Known, Offered};
-use crate::sandbox::{Plugin, PluginError, PluginLimits, types};
+use crate::sandbox::{Plugin, PluginError, PluginLimits, Said};
 use crate::version::{self, Version};
 use crate::{calibration, coverage, first, fold, rank};
 
@@ -99,7 +99,7 @@ impl Panel {
         }
         let answer = plugin.run(case, &self.known.documented.told);
         let (outcome, verdict) = match answer.diagnosis {
-            Ok(diagnosis) => self.judge(installed, case, diagnosis),
+            Ok(said) => self.judge(installed, case, said),
             Err(error) => (failure(&error), Verdict::failed(error.to_string())),
         };
         let (usage, why) = (answer.usage, verdict.unreadable.as_ref().or(verdict.failure.as_ref()));
@@ -114,14 +114,14 @@ impl Panel {
     }
 
     /// Holds a plugin's claims against the report.
-    fn judge(&self, installed: &Installed, case: &Case, diagnosis: types::Diagnosis) -> (Outcome, Verdict) {
+    fn judge(&self, installed: &Installed, case: &Case, said: Said) -> (Outcome, Verdict) {
         let judge = Judge {
             case,
             catalog: &self.known.documented.catalog,
             own: &installed.pages,
             limits: &self.limits,
         };
-        let mut verdict = judge.judge(&installed.info, diagnosis);
+        let mut verdict = judge.judge(&installed.info, said);
         if installed.is_built_in() {
             for finding in &mut verdict.findings {
                 finding.confidence = calibration::calibrated(finding.confidence);

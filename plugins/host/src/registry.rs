@@ -1,5 +1,6 @@
 //! The installed plugins: those built in, and those of the plugin folders.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,9 @@ use crate::documented::Documented;
 use crate::files;
 use crate::health::{Health, Runs};
 use crate::package::Package;
+use crate::pins::Pins;
 use crate::sandbox::{Plugin, PluginError, PluginLimits, Sandbox, check_size, clean, cut, imports};
+use crate::signing::Trust;
 use crate::version;
 
 /// Where built-in plugins come from.
@@ -47,6 +50,9 @@ pub struct PluginInfo {
     /// What its component imports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<String>,
+    /// Who signed its package: the name of a trusted key, or an unknown one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
     /// Why it can not be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -168,7 +174,13 @@ pub(crate) struct Loader {
     pub(crate) sandbox: Sandbox,
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) limits: Arc<PluginLimits>,
+    pub(crate) trust: Trust,
+    /// How runs went before, by the SHA-256 of a plugin's file.
+    pub(crate) runs_before: BTreeMap<String, Runs>,
 }
+
+/// What a plugin's file holds, and who signed it.
+type Loaded = (Plugin, Package, Option<String>);
 
 impl Registry {
     /// The built-in plugins, and those that the loader brings from another thread.
@@ -180,7 +192,7 @@ impl Registry {
         let load = |Builtin { wasm, code }: &Builtin| {
             let (sha256, package) = (hex::encode(Sha256::digest(wasm)), Package::default());
             Arc::new(match sandbox.load_compiled(wasm, code, &documented.told) {
-                Ok(plugin) => usable(BUILT_IN, sha256, plugin, package, Arc::default()),
+                Ok(plugin) => usable(BUILT_IN, sha256, (plugin, package, None), Arc::default()),
                 Err(error) => unusable(BUILT_IN, BUILT_IN, sha256, &error),
             })
         };
@@ -256,12 +268,13 @@ impl Loader {
                 plugins.push(Arc::new(missing(folder, &error)));
                 Vec::new()
             });
+            let pins = Pins::of(folder);
             if files.len() > files::FILES {
                 let reason = format!("it has more than {} plugins; the others are left out", files::FILES);
                 plugins.push(Arc::new(missing(folder, &std::io::Error::other(reason))));
             }
             for file in files.iter().take(files::FILES) {
-                let mut plugin = self.load_file(file, known, documented);
+                let mut plugin = self.load_file(file, &pins, known, documented);
                 let taken = built_in.iter().chain(&plugins).find(|other| {
                     other.plugin.is_some() && plugin.plugin.is_some() && other.info.name == plugin.info.name
                 });
@@ -282,7 +295,7 @@ impl Loader {
         plugins
     }
 
-    fn load_file(&self, file: &Path, known: &[Arc<Installed>], documented: &Documented) -> Installed {
+    fn load_file(&self, file: &Path, pins: &Pins, known: &[Arc<Installed>], documented: &Documented) -> Installed {
         let (name, source) = (file_name(file), file.display().to_string());
         // A package has its pages besides.
         let most = self.limits.component_bytes.saturating_mul(2);
@@ -292,11 +305,19 @@ impl Loader {
             Err(error) => unusable(&name, &source, String::new(), &error),
             Ok(bytes) => {
                 let sha256 = hex::encode(Sha256::digest(&bytes));
+                if let Err(reason) = pins.check(file, &sha256) {
+                    return unusable(&name, &source, sha256, &PluginError::Refused(reason));
+                }
                 let before = known.iter().find(|known| known.info.sha256 == sha256);
-                let health = before.map(|before| Arc::clone(&before.health)).unwrap_or_default();
+                let earlier = || {
+                    Arc::new(Health::after(
+                        self.runs_before.get(&sha256).cloned().unwrap_or_default(),
+                    ))
+                };
+                let health = before.map_or_else(earlier, |before| Arc::clone(&before.health));
                 match self.load_bytes(bytes, documented) {
                     Err(error) => unusable(&name, &source, sha256, &error),
-                    Ok((plugin, package)) => usable(&source, sha256, plugin, package, health),
+                    Ok(loaded) => usable(&source, sha256, loaded, health),
                 }
             }
         }
@@ -310,11 +331,11 @@ impl Loader {
         documented: &Documented,
     ) -> Result<(Offered, Installed), String> {
         let (sha256, kept) = (hex::encode(Sha256::digest(&bytes)), bytes.clone());
-        let (plugin, package) = self
+        let loaded = self
             .load_bytes(bytes, documented)
             .map_err(|error| clean::line(&error.to_string()))?;
-        let extension = if package.name.is_some() { "zip" } else { "wasm" };
-        let offered = usable("offered", sha256, plugin, package, Arc::default());
+        let extension = if loaded.1.name.is_some() { "zip" } else { "wasm" };
+        let offered = usable("offered", sha256, loaded, Arc::default());
         if let Some(other) = built_in.iter().find(|other| other.info.name == offered.info.name) {
             let refused = refused_name("offered", offered, other);
             return Err(refused.info.problem.unwrap_or_default());
@@ -328,14 +349,15 @@ impl Loader {
     }
 
     /// Loads what a file holds. Whoever waits for plugins must not wait for ever, so a fault of ours is a refusal too.
-    fn load_bytes(&self, bytes: Vec<u8>, documented: &Documented) -> Result<(Plugin, Package), PluginError> {
+    fn load_bytes(&self, bytes: Vec<u8>, documented: &Documented) -> Result<Loaded, PluginError> {
         let loaded = catch_unwind(AssertUnwindSafe(|| self.load_package(bytes, documented)));
         loaded.unwrap_or_else(|_| Err(PluginError::Refused("this program falls over it".to_owned())))
     }
 
-    fn load_package(&self, bytes: Vec<u8>, documented: &Documented) -> Result<(Plugin, Package), PluginError> {
+    fn load_package(&self, bytes: Vec<u8>, documented: &Documented) -> Result<Loaded, PluginError> {
         let package = Package::open(bytes, &documented.catalog, &self.limits)?;
         check_size(package.component.len() as u64, &self.limits)?;
+        let signer = self.trust.signer(package.signed_by).map_err(PluginError::Refused)?;
         let plugin = self.load_component(&package.component, documented, &package.pages)?;
         match &package.name {
             Some(name) if *name != plugin.info.name => Err(PluginError::Refused(format!(
@@ -343,7 +365,7 @@ impl Loader {
                 plugin.info.name,
                 cut(name, 80)
             ))),
-            _ => Ok((plugin, package)),
+            _ => Ok((plugin, package, signer)),
         }
     }
 
@@ -364,7 +386,7 @@ fn file_name(file: &Path) -> String {
     clean::line(&file.file_stem().unwrap_or_default().to_string_lossy())
 }
 
-fn usable(source: &str, sha256: String, plugin: Plugin, package: Package, health: Arc<Health>) -> Installed {
+fn usable(source: &str, sha256: String, (plugin, package, signed_by): Loaded, health: Arc<Health>) -> Installed {
     let said = &plugin.info;
     let info = PluginInfo {
         name: said.name.clone(),
@@ -376,6 +398,7 @@ fn usable(source: &str, sha256: String, plugin: Plugin, package: Package, health
         sha256,
         pages: package.pages.iter().map(|page| page.id.clone()).collect(),
         imports: imports(&package.component),
+        signed_by,
         ..PluginInfo::default()
     };
     Installed {

@@ -15,7 +15,7 @@ pub struct Version {
     /// SHA-256 over the components of all plugins, lower-case hex.
     pub plugins: String,
     /// SHA-256 over what plugins and citation check take from the pages: the ids of causes, their recognise
-    /// tables, what they say of each other, and what a rule's confidence is worth.
+    /// tables, what they say of each other, what plugins are told of them, and what a rule's confidence is worth.
     pub knowledge: String,
 }
 
@@ -37,7 +37,8 @@ pub(crate) fn of_knowledge(catalog: &Catalog) -> String {
     for cause in catalog.causes() {
         let relevant = (&cause.id, &cause.also, &cause.recognise);
         let of_each_other = (&cause.leads_to, &cause.members, cause.last_resort);
-        hash.update(serde_json::to_vec(&(relevant, of_each_other)).unwrap_or_default());
+        let told = (&cause.severity, &cause.domain, &cause.retry.advice, &cause.tags);
+        hash.update(serde_json::to_vec(&(relevant, of_each_other, told)).unwrap_or_default());
     }
     hex::encode(hash.finalize())
 }

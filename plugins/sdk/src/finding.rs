@@ -2,20 +2,27 @@
 
 use crate::bindings;
 use crate::bindings::whycrash::plugin::types;
-use crate::{Citation, CollectNext};
+use crate::knowledge::Advice;
+use crate::{Citation, CollectNext, Domain, Retry};
 
 /// The claim that a documented cause explains the report.
 #[derive(Clone, Debug)]
-pub struct Finding(types::Finding);
+pub struct Finding {
+    claim: types::Finding,
+    advice: Option<Advice>,
+}
 
 /// What a plugin found, and what would tell it more.
 #[derive(Clone, Debug)]
-pub struct Diagnosis(types::Diagnosis);
+pub struct Diagnosis {
+    said: types::Diagnosis,
+    advice: Vec<Advice>,
+}
 
 impl Finding {
     /// The claim that this cause explains the report, with a confidence from 0 to 1. It needs at least one citation.
     pub fn new(cause: &str, confidence: f64) -> Self {
-        Self(types::Finding {
+        let claim = types::Finding {
             cause: cause.to_owned(),
             title: None,
             confidence,
@@ -23,20 +30,21 @@ impl Finding {
             citations: Vec::new(),
             contradictions: Vec::new(),
             first_step: None,
-        })
+        };
+        Self { claim, advice: None }
     }
 
     /// A title that is more exact than the cause's own.
     #[must_use]
     pub fn titled(mut self, title: impl Into<String>) -> Self {
-        self.0.title = Some(title.into());
+        self.claim.title = Some(title.into());
         self
     }
 
     /// Why, in a few sentences about this very report.
     #[must_use]
     pub fn because(mut self, explanation: impl Into<String>) -> Self {
-        self.0.explanation = explanation.into();
+        self.claim.explanation = explanation.into();
         self
     }
 
@@ -44,8 +52,8 @@ impl Finding {
     /// nothing and is left out.
     #[must_use]
     pub fn cite(mut self, citation: Citation) -> Self {
-        if !citation.quote.is_empty() && !self.0.citations.contains(&citation) {
-            self.0.citations.push(citation);
+        if !citation.quote.is_empty() && !self.claim.citations.contains(&citation) {
+            self.claim.citations.push(citation);
         }
         self
     }
@@ -59,37 +67,72 @@ impl Finding {
     /// A place that speaks against it.
     #[must_use]
     pub fn against(mut self, citation: Citation) -> Self {
-        self.0.contradictions.push(citation);
+        self.claim.contradictions.push(citation);
         self
     }
 
     /// What to do first in this very case; the documented fixes follow it.
     #[must_use]
     pub fn first_step(mut self, step: impl Into<String>) -> Self {
-        self.0.first_step = Some(step.into());
+        self.claim.first_step = Some(step.into());
         self
+    }
+
+    /// Who owns the failure in this very case, in place of what the cause's page says.
+    #[must_use]
+    pub fn owned_by(mut self, domain: Domain) -> Self {
+        self.advice().domain = Some(domain);
+        self
+    }
+
+    /// Whether a second try is worth it in this very case, and why, in place of what the cause's page says.
+    #[must_use]
+    pub fn retry(mut self, retry: Retry, because: impl Into<String>) -> Self {
+        let advice = self.advice();
+        advice.retry = Some(retry);
+        advice.because = Some(because.into());
+        self
+    }
+
+    fn advice(&mut self) -> &mut Advice {
+        self.advice.get_or_insert_with(|| Advice {
+            cause: self.claim.cause.clone(),
+            domain: None,
+            retry: None,
+            because: None,
+        })
     }
 }
 
 impl Diagnosis {
     /// Nothing fits: the right answer more often than not.
     pub fn nothing() -> Self {
-        Self(types::Diagnosis {
+        let said = types::Diagnosis {
             findings: Vec::new(),
             next: Vec::new(),
-        })
+        };
+        Self {
+            said,
+            advice: Vec::new(),
+        }
     }
 
     /// Adds a finding.
     #[must_use]
     pub fn with(mut self, finding: Finding) -> Self {
-        self.0.findings.push(finding.0);
+        self.said.findings.push(finding.claim);
+        self.advice.extend(finding.advice);
         self
     }
 
     /// What was found.
     pub fn findings(&self) -> &[types::Finding] {
-        &self.0.findings
+        &self.said.findings
+    }
+
+    /// What is said of some of the findings besides.
+    pub fn advice(&self) -> impl Iterator<Item = &Advice> {
+        self.advice.iter()
     }
 
     /// Adds an artifact that would decide between causes, and how to get it.
@@ -100,7 +143,7 @@ impl Diagnosis {
         how: &str,
         decides_between: impl IntoIterator<Item = &'a str>,
     ) -> Self {
-        self.0.next.push(CollectNext {
+        self.said.next.push(CollectNext {
             artifact: artifact.to_owned(),
             how: how.to_owned(),
             decides_between: decides_between.into_iter().map(str::to_owned).collect(),
@@ -117,6 +160,6 @@ impl From<Finding> for Diagnosis {
 
 impl From<Diagnosis> for bindings::Diagnosis {
     fn from(diagnosis: Diagnosis) -> Self {
-        diagnosis.0
+        diagnosis.said
     }
 }

@@ -50,8 +50,10 @@ mod report;
 
 #[cfg(target_family = "wasm")]
 pub use bindings::whycrash::plugin::evidence::Report;
-pub use bindings::whycrash::plugin::evidence::{Artifact, Event, Frame, Line, Thread};
+pub use bindings::whycrash::plugin::evidence::{Artifact, Code, Event, Frame, Line, Module, Software, Thread};
+pub use bindings::whycrash::plugin::knowledge::{Domain, Retry};
 pub use bindings::whycrash::plugin::types::{Citation, CollectNext, Place};
+pub use bindings::whycrash::plugin::{gpu, knowledge, memory, ranks};
 pub use finding::{Diagnosis, Finding};
 pub use info::{Info, Needs};
 #[cfg(not(target_family = "wasm"))]
@@ -136,6 +138,8 @@ impl<P: Plugin> bindings::Guest for Exported<P> {
 
     fn diagnose(report: &Report) -> Result<bindings::Diagnosis, String> {
         std::panic::set_hook(Box::new(|panic| log!("{panic}")));
-        P::diagnose(report).map(Into::into)
+        let diagnosis = P::diagnose(report)?;
+        diagnosis.advice().for_each(|advice| report.advise(advice));
+        Ok(diagnosis.into())
     }
 }

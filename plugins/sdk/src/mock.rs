@@ -5,6 +5,8 @@
 //! Nothing is bounded and nothing is checked here: whether citations hold, and what a run costs, `whycrash plugin test`
 //! says.
 
+mod particulars;
+
 use std::fs;
 use std::io;
 use std::path::Path;

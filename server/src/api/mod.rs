@@ -111,6 +111,7 @@ fn routes(app: &mut ServiceConfig) {
         .service(only("/plugins/{name}", "DELETE").delete(plugins::remove))
         .service(only("/plugins/{name}/disable", "POST").post(plugins::disable))
         .service(only("/plugins/{name}/enable", "POST").post(plugins::enable))
+        .service(only("/plugins/{name}/rollback", "POST").post(plugins::roll_back))
         .service(only("/previews", "GET, POST").get(previews::list).post(previews::begin))
         .service(only("/previews/{number}", "GET").get(previews::show))
         .service(only("/previews/{number}/reports", "GET").get(previews::reports))

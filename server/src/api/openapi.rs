@@ -51,6 +51,7 @@ use super::{
         plugins::remove,
         plugins::disable,
         plugins::enable,
+        plugins::roll_back,
         previews::list,
         previews::begin,
         previews::show,

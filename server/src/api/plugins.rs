@@ -8,7 +8,7 @@ use whycrash_plugin_host::PluginInfo;
 use super::access::Admin;
 use super::prelude::*;
 use super::symbols;
-use crate::plugins::PublishError;
+use crate::plugins::{PublishError, PublishedVersion};
 use crate::public_text::without_paths;
 
 /// The plugins.
@@ -16,7 +16,17 @@ use crate::public_text::without_paths;
 pub struct Plugins {
     /// By name.
     #[schema(value_type = Vec<Object>)]
-    pub plugins: Vec<PluginInfo>,
+    pub plugins: Vec<Listed>,
+}
+
+/// A plugin, and what was published under its name.
+#[derive(Debug, Serialize)]
+pub struct Listed {
+    #[serde(flatten)]
+    plugin: PluginInfo,
+    /// Its versions, oldest first; of one that was not published here there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    versions: Vec<PublishedVersion>,
 }
 
 /// A plugin that is gone.
@@ -26,7 +36,8 @@ pub struct Removed {
     pub name: String,
 }
 
-/// The plugins that every report is given to: name, version, causes they can name, evidence they need.
+/// The plugins that every report is given to: name, version, causes they can name, evidence they need, and the versions
+/// that were published.
 #[utoipa::path(get, path = "/api/v1/plugins", tag = "plugins",
     responses((status = 200, body = Plugins), (status = "default", body = super::problem::Problem)))]
 pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<Plugins>> {
@@ -37,9 +48,13 @@ pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<
         name,
         ..PluginInfo::default()
     });
-    let plugins = services.diagnoser.plugins().into_iter().map(public);
+    let plugins = services.diagnoser.plugins().into_iter().map(public).chain(disabled);
+    let listed = plugins.map(|plugin| {
+        let versions = services.published.versions(&plugin.name)?;
+        Ok(Listed { plugin, versions })
+    });
     Ok(Json(Plugins {
-        plugins: plugins.chain(disabled).collect(),
+        plugins: listed.collect::<std::io::Result<_>>()?,
     }))
 }
 
@@ -81,6 +96,16 @@ pub async fn remove(_: Allowed<Admin>, services: Data<Services>, path: Path<Stri
     Ok(Json(Removed { name }))
 }
 
+/// Puts the version of a plugin that was published before the present one in its place. What the present one found
+/// stays until reports are diagnosed again.
+#[utoipa::path(post, path = "/api/v1/plugins/{name}/rollback", tag = "plugins", params(("name" = String, Path)),
+    responses((status = 200, body = Object), (status = "default", body = super::problem::Problem)))]
+pub async fn roll_back(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {
+    let name = path.into_inner();
+    let before = blocking(move || services.published.step_back(&name)).await?;
+    Ok(Json(public(before)))
+}
+
 /// Keeps a published plugin from taking part, until it is enabled. What it found stays until reports are diagnosed
 /// again.
 #[utoipa::path(post, path = "/api/v1/plugins/{name}/disable", tag = "plugins", params(("name" = String, Path)),
@@ -110,6 +135,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, PublishErr
     let done = done.map_err(|error| ApiError::new(Code::Internal, error))?;
     done.map_err(|error| match error {
         PublishError::Refused(reason) => ApiError::new(Code::PluginRefused, reason),
+        error @ PublishError::First(_) => ApiError::new(Code::NoPlugin, error),
         PublishError::Unknown(name) => ApiError::new(Code::NoPlugin, format!("no plugin called {name} was published")),
         PublishError::Io(error) => error.into(),
     })

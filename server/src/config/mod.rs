@@ -5,13 +5,14 @@
 mod cli;
 mod names;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use whycrash_evidence::ArtifactKind;
+use whycrash_plugin_host::PublicKey;
 
 pub use cli::{Cli, Command, Serve, TokenCommand};
 
@@ -48,6 +49,8 @@ pub struct Config {
     pub retention: Retention,
     /// What one run of one plugin may use; the built-in ones have the defaults.
     pub plugin_limits: PluginLimits,
+    /// Whose plugins are taken.
+    pub plugin_trust: PluginTrust,
     /// The program that compiles plugins in a process of its own; not set by anybody, but by the program's `main`.
     #[serde(skip)]
     pub compiler: Option<PathBuf>,
@@ -193,6 +196,25 @@ impl From<&PluginLimits> for whycrash_plugin_host::PluginLimits {
     }
 }
 
+/// Whose plugins are taken, beside the built-in ones.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PluginTrust {
+    /// Whether only packages are taken that one of the keys has signed.
+    pub require_signature: bool,
+    /// Public keys by the names of those who have them.
+    pub trusted_keys: BTreeMap<String, PublicKey>,
+}
+
+impl From<&PluginTrust> for whycrash_plugin_host::Trust {
+    fn from(trust: &PluginTrust) -> Self {
+        Self {
+            keys: trust.trusted_keys.clone(),
+            required: trust.require_signature,
+        }
+    }
+}
+
 impl Default for Retention {
     fn default() -> Self {
         Self {
@@ -223,6 +245,7 @@ impl Default for Config {
             workers: Workers::default(),
             retention: Retention::default(),
             plugin_limits: PluginLimits::default(),
+            plugin_trust: PluginTrust::default(),
             compiler: None,
             reader: None,
         }

@@ -1,15 +1,17 @@
 //! Plugins and pages that were published: what they say of causes is shown, searched, and taken into account.
 
-use std::io::{Cursor, Write as _};
+use std::io::{Cursor, Read as _, Write as _};
+use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
 use reqwest::header::{ETAG, IF_NONE_MATCH};
 use serde_json::{Value, json};
 use whycrash_hostile_plugins::{Case, Claim, Info, Place, component};
+use whycrash_plugin_host::SigningKey;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::support::{Server, ok, problem};
+use crate::support::{PATIENCE, Server, ok, problem};
 
 /// A log in which a job gets no licence.
 pub const LICENCE: &str = "step 1 loss 2.9\nlicence checkout failed: nobody answers\n";
@@ -178,4 +180,156 @@ async fn a_plugin_that_is_disabled_takes_no_part_until_it_is_enabled() {
     let runs = listed().await["runs"].clone();
     assert_eq!((&runs["ok"], &runs["failed"]), (&json!(1), &json!(0)), "{runs}");
     assert!(runs["most_memory"].as_u64() > Some(0), "{runs}");
+}
+
+/// The plugin in the server's list; after a start it is not there at once.
+async fn listed(server: &Server) -> Value {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let plugins = server.json("/api/v1/plugins").await["plugins"].clone();
+        let found = plugins
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|plugin| plugin["name"] == "team");
+        if let Some(found) = found {
+            return found.clone();
+        }
+        assert!(Instant::now() < deadline, "{plugins}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn numbers(listed: &Value) -> Vec<&str> {
+    let versions = listed["versions"].as_array().unwrap().iter();
+    versions.map(|version| version["version"].as_str().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn versions_that_were_published_are_kept_and_one_steps_back_to_them() {
+    let server = Server::start().await;
+    for version in ["1.0.0", "1.1.0", "2.0.0"] {
+        publish(&server, licences(version, "No licence")).await;
+    }
+    let plugin = listed(&server).await;
+    assert_eq!(plugin["version"], "2.0.0");
+    assert_eq!(numbers(&plugin), ["1.0.0", "1.1.0", "2.0.0"]);
+    let back = async || server.post("/api/v1/plugins/team/rollback").send().await.unwrap();
+    assert_eq!(ok(back().await).await["version"], "1.1.0");
+    assert_eq!(ok(back().await).await["version"], "1.0.0");
+    problem(back().await, 404, "no-such-plugin").await;
+    let server = server.restart(|_| {}).await;
+    let plugin = listed(&server).await;
+    assert_eq!(plugin["version"], "1.0.0", "it stays so");
+    assert_eq!(numbers(&plugin).len(), 3);
+    publish(&server, licences("1.1.0", "No licence")).await;
+    assert_eq!(
+        numbers(&listed(&server).await),
+        ["1.0.0", "2.0.0", "1.1.0"],
+        "the newest is what was published last"
+    );
+    for patch in 0..12 {
+        publish(&server, licences(&format!("3.0.{patch}"), "No licence")).await;
+    }
+    assert_eq!(numbers(&listed(&server).await).len(), 10, "the oldest are forgotten");
+    ok(server
+        .request(reqwest::Method::DELETE, "/api/v1/plugins/team")
+        .send()
+        .await
+        .unwrap())
+    .await;
+    publish(&server, licences("4.0.0", "No licence")).await;
+    assert_eq!(numbers(&listed(&server).await), ["4.0.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_was_not_published_does_not_run() {
+    let server = Server::start().await;
+    publish(&server, licences("1.0.0", "No licence")).await;
+    let another = licences("6.6.6", "No licence");
+    let server = server
+        .restart(|data| std::fs::write(data.join("plugins/team.zip"), another).unwrap())
+        .await;
+    let plugin = listed(&server).await;
+    let problem = plugin["problem"].as_str().unwrap_or_default();
+    assert!(
+        problem.contains("its file is not the one that plugins.sha256 lists"),
+        "{plugin}"
+    );
+    publish(&server, licences("1.0.1", "No licence")).await;
+    assert_eq!(listed(&server).await["problem"], Value::Null, "publishing mends it");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_what_a_trusted_key_signed_is_taken_where_that_is_asked_for() {
+    let (ours, _) = SigningKey::generate().unwrap();
+    let (theirs, _) = SigningKey::generate().unwrap();
+    let key = ours.public();
+    let server = Server::with(|config| {
+        config.plugin_trust.require_signature = true;
+        config.plugin_trust.trusted_keys.insert("the team".to_owned(), key);
+    })
+    .await;
+    let package = licences("1.0.0", "No licence");
+    let refused = async |package: Vec<u8>| {
+        let answer = server.post("/api/v1/plugins").body(package).send().await.unwrap();
+        let problem = problem(answer, 422, "plugin-refused").await;
+        problem["detail"].as_str().unwrap().to_owned()
+    };
+    assert!(refused(package.clone()).await.contains("it is not signed"));
+    assert!(
+        refused(plugin("1.0.0")).await.contains("it is not signed"),
+        "a bare component"
+    );
+    assert!(
+        refused(theirs.sign(package.clone()).unwrap())
+            .await
+            .contains("no trusted key")
+    );
+    let signed = ours.sign(package.clone()).unwrap();
+    assert_eq!(publish(&server, signed.clone()).await["signed_by"], "the team");
+    assert_eq!(listed(&server).await["versions"][0]["signed_by"], "the team");
+    assert_eq!(ours.sign(package).unwrap(), signed, "the same every time");
+    assert_eq!(
+        ours.sign(theirs.sign(signed.clone()).unwrap()).unwrap(),
+        signed,
+        "one signature"
+    );
+    let changed = String::from_utf8_lossy(&unpacked(&signed, "signature.toml")).into_owned();
+    let forged = with_file(&licences("1.0.1", "No licence"), "signature.toml", changed.as_bytes());
+    assert!(refused(forged).await.contains("was changed after it was signed"));
+}
+
+fn unpacked(package: &[u8], name: &str) -> Vec<u8> {
+    let mut zip = zip::ZipArchive::new(Cursor::new(package)).unwrap();
+    let mut bytes = Vec::new();
+    zip.by_name(name).unwrap().read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+fn with_file(package: &[u8], name: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut zip = ZipWriter::new_append(Cursor::new(package.to_vec())).unwrap();
+    zip.start_file(name, SimpleFileOptions::default()).unwrap();
+    zip.write_all(bytes).unwrap();
+    zip.finish().unwrap().into_inner()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_known_of_runs_outlives_the_server() {
+    let server = Server::start().await;
+    publish(&server, licences("1.0.0", "No licence")).await;
+    let id = server.send(json!({}), &[("train.log", LICENCE.as_bytes())]).await;
+    server.processed(&id).await;
+    let before = listed(&server).await["runs"].clone();
+    assert!(before["ok"].as_u64() > Some(0), "{before}");
+    let server = server.restart(|_| {}).await;
+    assert_eq!(listed(&server).await["runs"], before);
+    let server = server
+        .restart(|data| std::fs::write(data.join("plugin-runs.json"), "{").unwrap())
+        .await;
+    assert_eq!(
+        listed(&server).await["runs"]["ok"],
+        0,
+        "figures that are damaged begin anew"
+    );
 }

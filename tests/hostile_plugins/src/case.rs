@@ -20,6 +20,8 @@ pub struct Case {
     pub outcome: Outcome,
     /// A piece of the reason that people are told.
     pub reason: String,
+    /// Version of the interface that it is made for; the newest one when empty.
+    pub interface: String,
     /// What it says about itself.
     pub info: Info,
     /// What its module does when it is instantiated: instructions in WebAssembly text.

@@ -10,22 +10,48 @@ use wit_parser::Resolve;
 use crate::Case;
 use crate::data::Data;
 
-/// Everything that a plugin may import, under names that instructions use.
+/// The version of the interface that plugins are made for, unless they say otherwise.
+const NEWEST: &str = "1.1.0";
+
+/// Everything that a plugin may import of any version, under names that instructions use.
 const IMPORTS: &str = r#"
   (import "$root" "log" (func $log (param i32 i32)))
   (import "$root" "recognise-tables" (func $tables (param i32)))
-  (import "whycrash:plugin/evidence@1.0.0" "[method]report.artifacts" (func $artifacts (param i32 i32)))
-  (import "whycrash:plugin/evidence@1.0.0" "[method]report.fact" (func $fact (param i32 i32 i32 i32)))
-  (import "whycrash:plugin/evidence@1.0.0" "[method]report.lines" (func $lines (param i32 i32 i32 i64 i32 i32)))
-  (import "whycrash:plugin/evidence@1.0.0" "[method]report.search"
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.artifacts" (func $artifacts (param i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.fact" (func $fact (param i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.lines" (func $lines (param i32 i32 i32 i64 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.search"
     (func $search (param i32 i32 i32 i32 i32 i32 i32 i32)))
-  (import "whycrash:plugin/evidence@1.0.0" "[method]report.threads" (func $threads (param i32 i32 i32 i32)))
-  (import "whycrash:plugin/evidence@1.0.0" "[method]report.frames" (func $frames (param i32 i32 i32 i32 i32)))
-  (import "whycrash:plugin/evidence@1.0.0" "[method]report.events" (func $events (param i32 i32 i32 i32 i32 i32 i32)))
-  (import "whycrash:plugin/evidence@1.0.0" "[method]report.memory-snapshots" (func $snapshots (param i32 i32)))
-  (import "whycrash:plugin/evidence@1.0.0" "[method]report.collectives" (func $collectives (param i32 i32 i32 i32)))
-  (import "whycrash:plugin/evidence@1.0.0" "[method]report.context" (func $context (param i32 i32 i32 i32)))
-  (import "whycrash:plugin/evidence@1.0.0" "[resource-drop]report" (func $drop (param i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.threads" (func $threads (param i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.frames" (func $frames (param i32 i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.events" (func $events (param i32 i32 i32 i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.memory-snapshots" (func $snapshots (param i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.collectives" (func $collectives (param i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.context" (func $context (param i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[resource-drop]report" (func $drop (param i32)))
+"#;
+
+/// What came with version 1.1.0.
+const LATER_IMPORTS: &str = r#"
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.count" (func $count (param i32 i32 i32) (result i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.codes" (func $codes (param i32 i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.modules" (func $modules (param i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.software" (func $software (param i32 i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.gpu-cores" (func $gpu-cores (param i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.gpu-faults" (func $gpu-faults (param i32 i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.gpu-warps" (func $gpu-warps (param i32 i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.memory-summaries" (func $summaries (param i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.failed-request" (func $failed-request (param i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.clusters"
+    (func $clusters (param i32 i32 i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.pools" (func $pools (param i32 i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.usage" (func $usage (param i32 i32 i64 i64 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.ranks" (func $ranks (param i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.rank-verdicts"
+    (func $verdicts (param i32 i32 i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.cause" (func $cause (param i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.advise"
+    (func $advise (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)))
 "#;
 
 /// Memory for what the host returns: taken from the end of what is in use. `$forget` gives all of it back.
@@ -48,15 +74,34 @@ const ALLOCATOR: &str = r#"
 pub fn component(case: &Case) -> anyhow::Result<Vec<u8>> {
     let mut module = wat::parse_str(module(case)).context("its module is no WebAssembly text")?;
     let mut resolve = Resolve::default();
-    let interface = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/wit/v1");
-    let (package, _) = resolve.push_dir(&interface)?;
+    let interfaces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/wit");
+    let folder = match version(case) {
+        NEWEST => interfaces.join("v1"),
+        earlier => interfaces.join("released").join(earlier),
+    };
+    let (package, _) = resolve.push_dir(&folder)?;
     let world = resolve.select_world(&[package], Some("plugin"))?;
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
     let component = ComponentEncoder::default().module(&module)?.validate(false).encode()?;
     case.more_modules.iter().try_fold(component, with_module)
 }
 
+fn version(case: &Case) -> &str {
+    if case.interface.is_empty() {
+        NEWEST
+    } else {
+        &case.interface
+    }
+}
+
+fn imports(case: &Case) -> String {
+    let version = version(case);
+    let later = if version == NEWEST { LATER_IMPORTS } else { "" };
+    [IMPORTS, later].concat().replace("VERSION", version)
+}
+
 fn module(case: &Case) -> String {
+    let imports = imports(case);
     let mut data = Data::default();
     let mut texts = String::new();
     for (number, text) in case.texts.iter().enumerate() {
@@ -85,7 +130,7 @@ fn module(case: &Case) -> String {
         ..
     } = case;
     format!(
-        r#"(module {IMPORTS}
+        r#"(module {imports}
   (memory (export "memory") {pages})
   (global $heap-start i32 (i32.const {heap})) (global $heap (mut i32) (i32.const {heap}))
 {texts}  (data (i32.const {at}) "{bytes}") {ALLOCATOR} {module} {start}

@@ -1,8 +1,9 @@
 //! A plugin, as somebody writes one who has nothing of this repository but the programs: made, built, tried, published.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use serde_json::Value;
@@ -57,7 +58,8 @@ fn test_in_its_language(language: &str, project: &Path) {
         "rust" => (env!("CARGO").into(), &["test", "--quiet"]),
         "js" => ("node".into(), &["--test"]),
         "python" => (project.join(".venv/bin/pytest"), &["--quiet"]),
-        _ => return,
+        "c" => ("make".into(), &["--silent", "test"]),
+        _ => panic!("there is no runner for {language}"),
     };
     let mut command = Command::new(&program);
     command.args(arguments).current_dir(project);
@@ -167,6 +169,28 @@ fn a_test_fails_when_the_plugin_finds_something_else() {
     );
     well(&whycrash(&project, &["plugin", "test", "--accept"]));
     well(&whycrash(&project, &["plugin", "test"]));
+}
+
+#[test]
+fn a_change_is_built_and_tried_by_itself_while_somebody_watches() {
+    let (_home, project) = project("rust");
+    let mut watching = Command::new(binary("whycrash"))
+        .args(["plugin", "test", "--watch"])
+        .current_dir(&project)
+        .env("CARGO_TARGET_DIR", builds().join("target"))
+        .env("XDG_CACHE_HOME", builds())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let said = BufReader::new(watching.stdout.take().expect("it has a standard output"));
+    let mut lines = said.lines().map(|line| line.expect("text"));
+    assert!(lines.any(|line| line.starts_with("ok") && line.contains("licence-server-down")));
+    let case = project.join("cases/healthy-log/case.toml");
+    fs::write(case, "cause = \"team-licences-licence\"\n").expect("a case");
+    assert!(lines.any(|line| line.starts_with("FAILED") && line.contains("healthy-log")));
+    watching.kill().expect("it was still there");
+    watching.wait().expect("it ends");
 }
 
 #[test]

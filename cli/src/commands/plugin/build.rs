@@ -25,9 +25,15 @@ pub struct Args {
     folder: PathBuf,
 }
 
-/// Builds `build/plugin.wasm`, and of it and the pages `build/NAME.zip`.
+/// Builds it.
 pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
-    let project = Project::open(&args.folder)?;
+    build(&args.folder)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds `build/plugin.wasm`, and of it and the pages `build/NAME.zip`.
+pub fn build(folder: &Path) -> anyhow::Result<()> {
+    let project = Project::open(folder)?;
     fs::create_dir_all(project.folder.join("build"))?;
     match project.language {
         Language::Rust => rust(&project)?,
@@ -38,7 +44,7 @@ pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
     let package = project.package();
     fs::write(&package, project.pack()?).with_context(|| format!("can not write {}", package.display()))?;
     output::tell(&Clean::from(format!("built {}", package.display())));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// With the toolchain that is here: its own target, or rustup's, or the compiler of Debian and Ubuntu, which builds the

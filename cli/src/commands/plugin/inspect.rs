@@ -73,6 +73,10 @@ fn text(inspected: &Inspected) -> Clean {
         ("needs all of", list(&plugin.needs_all_of)),
         ("imports", list(&plugin.imports)),
         (
+            "signed by",
+            plugin.signed_by.clone().unwrap_or_else(|| "nobody".to_owned()),
+        ),
+        (
             "may use",
             format!(
                 "{} fuel, {} ms, {} MiB in a run",

@@ -3,12 +3,15 @@
 mod build;
 mod inspect;
 mod installed;
+mod key;
 mod new;
 mod preview;
 mod project;
 mod publish;
+mod reference;
 mod scaffold;
 mod test;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -27,6 +30,7 @@ enum Command {
     Build(build::Args),
     Test(test::Args),
     Inspect(inspect::Args),
+    Reference(reference::Args),
     Preview(preview::PreviewArgs),
     /// Publish what a preview tried, and make what it would change true, of all its reports at once
     Apply(preview::ActArgs),
@@ -34,8 +38,13 @@ enum Command {
     Undo(preview::ActArgs),
     /// End a preview that is running or ready; nothing has changed
     Cancel(preview::ActArgs),
+    Key(key::KeyArgs),
+    Sign(key::SignArgs),
     Publish(publish::PublishArgs),
     List(publish::ListArgs),
+    /// Put the version of a plugin that was published before the present one in its place; needs a token with the scope
+    /// `admin`
+    Rollback(publish::NamedArgs),
     /// Keep a published plugin from taking part, until it is enabled; needs a token with the scope `admin`
     Disable(publish::NamedArgs),
     /// Let a plugin take part again that was disabled; needs a token with the scope `admin`
@@ -51,12 +60,16 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         Command::Build(args) => build::execute(args),
         Command::Test(args) => test::execute(args),
         Command::Inspect(args) => inspect::execute(args, config),
+        Command::Reference(args) => reference::execute(args),
         Command::Preview(args) => preview::preview(args, config),
         Command::Apply(args) => preview::act("apply", args, config),
         Command::Undo(args) => preview::act("undo", args, config),
         Command::Cancel(args) => preview::act("cancel", args, config),
+        Command::Key(args) => key::make(args),
+        Command::Sign(args) => key::sign(args),
         Command::Publish(args) => publish::publish(args, config),
         Command::List(args) => publish::list(args, config),
+        Command::Rollback(args) => publish::roll_back(args, config),
         Command::Disable(args) => publish::switch("disable", args, config),
         Command::Enable(args) => publish::switch("enable", args, config),
         Command::Remove(args) => publish::remove(args, config),

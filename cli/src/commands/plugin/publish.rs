@@ -1,4 +1,4 @@
-//! `whycrash plugin publish`, `list` and `remove`: the plugins of a server.
+//! `whycrash plugin publish`, `list`, `rollback` and `remove`: the plugins of a server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use whycrash_plugin_host::PluginInfo;
 
+use super::key;
 use super::project::Project;
 use crate::client::Client;
 use crate::config::Config;
@@ -19,6 +20,9 @@ pub struct PublishArgs {
     /// The plugin's folder, a package (*.zip) or a component (*.wasm)
     #[arg(default_value = ".", value_name = "PATH")]
     path: PathBuf,
+    /// Sign the package with the private key in this file (`whycrash plugin key`)
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -53,7 +57,28 @@ pub struct ServerArgs {
 /// The plugins of a server.
 #[derive(Debug, Serialize, Deserialize)]
 struct Plugins {
-    plugins: Vec<PluginInfo>,
+    plugins: Vec<Listed>,
+}
+
+/// A plugin, and what was published under its name.
+#[derive(Debug, Serialize, Deserialize)]
+struct Listed {
+    #[serde(flatten)]
+    plugin: PluginInfo,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    versions: Vec<Version>,
+}
+
+/// A version that was published.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Version {
+    version: String,
+    sha256: String,
+    extension: String,
+    published: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed_by: Option<String>,
 }
 
 /// The package of the project in a folder, or what a file has.
@@ -66,7 +91,10 @@ pub fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
 
 /// Sends a plugin to a server.
 pub fn publish(args: &PublishArgs, config: &Config) -> anyhow::Result<ExitCode> {
-    let bytes = bytes(&args.path)?;
+    let bytes = match &args.key {
+        Some(key) => key::signed(bytes(&args.path)?, key)?,
+        None => bytes(&args.path)?,
+    };
     let client = Client::new(args.server.server.as_deref(), config)?;
     let plugin: PluginInfo = client.publish_plugin(&bytes)?;
     output::answer(args.server.format, &plugin, |plugin| {
@@ -92,17 +120,39 @@ pub fn list(args: &ListArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let plugins: Plugins = client.get("plugins", &[])?;
     output::answer(args.server.format, &plugins, |plugins| {
         let mut text = Clean::default();
-        for plugin in &plugins.plugins {
-            text.push(format!("{} {}  {}", plugin.name, plugin.version, plugin.source));
-            text.end_line();
-            for said in plugin.problem.iter().chain(&plugin.notice) {
-                text.push(format!("    {said}"));
+        for listed in &plugins.plugins {
+            for line in lines(listed) {
+                text.push(line);
                 text.end_line();
             }
         }
         text
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is told of a plugin.
+fn lines(Listed { plugin, versions }: &Listed) -> Vec<String> {
+    let signed = |by: &Option<String>| by.as_ref().map(|by| format!(", signed by {by}")).unwrap_or_default();
+    let mut lines = vec![format!(
+        "{} {}  {}{}",
+        plugin.name,
+        plugin.version,
+        plugin.source,
+        signed(&plugin.signed_by)
+    )];
+    let said = plugin.problem.iter().chain(&plugin.notice);
+    lines.extend(said.map(|said| format!("    {said}")));
+    let others = versions.iter().rev().filter(|version| version.sha256 != plugin.sha256);
+    lines.extend(others.map(|version| {
+        let digest = version.sha256.get(..12).unwrap_or(&version.sha256);
+        let (number, when) = (&version.version, &version.published);
+        format!(
+            "    kept: {number} of {when}, sha256 {digest}…{}",
+            signed(&version.signed_by)
+        )
+    }));
+    lines
 }
 
 /// Removes a plugin from a server.
@@ -118,5 +168,18 @@ pub fn switch(action: &str, args: &NamedArgs, config: &Config) -> anyhow::Result
     let client = Client::new(args.server.server.as_deref(), config)?;
     client.switch_plugin(&args.name, action)?;
     output::tell(&Clean::from(format!("{action}d {} on {}", args.name, client.server())));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Puts the version before in the place of the present one.
+pub fn roll_back(args: &NamedArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    let client = Client::new(args.server.server.as_deref(), config)?;
+    let plugin = client.switch_plugin(&args.name, "rollback")?;
+    let version = plugin["version"].as_str().unwrap_or_default();
+    output::tell(&Clean::from(format!(
+        "{} is {version} again on {}",
+        args.name,
+        client.server()
+    )));
     Ok(ExitCode::SUCCESS)
 }

@@ -14,7 +14,8 @@ macro_rules! files {
     };
 }
 
-type Files = &'static [(&'static str, &'static str)];
+/// Files by their paths.
+pub type Files = &'static [(&'static str, &'static str)];
 
 const SHARED: Files = files!("plugins/examples/shared":
     "causes/example-plugin-licence.md",
@@ -30,11 +31,14 @@ const PYTHON: Files = files!("plugins/examples/python": "plugin.toml", "requirem
     "tests/test_app.py", "tests/conftest.py");
 const JS: Files = files!("plugins/examples/js": "plugin.toml", "package.json", "build.mjs", "app.js", "test/app.test.mjs",
     "mock/report.mjs");
-const C: Files = files!("plugins/examples/c": "plugin.toml", "requirements.txt", "whycrash.h", "app.c");
-const WIT: Files = files!("plugins/wit/v1": "plugin.wit", "types.wit", "evidence.wit");
+const C: Files = files!("plugins/examples/c": "plugin.toml", "requirements.txt", "whycrash.h", "app.c", "Makefile",
+    "test/app_test.c", "test/report.h");
+/// The interface.
+pub const WIT: Files = files!("plugins/wit/v1": "plugin.wit", "types.wit", "evidence.wit", "gpu.wit", "knowledge.wit",
+    "memory.wit", "ranks.wit");
 const SDK: Files = files!("plugins/sdk/src":
     "lib.rs", "bindings.rs", "cite.rs", "facts.rs", "finding.rs", "frames.rs", "info.rs", "mock.rs",
-    "report.rs",
+    "mock/particulars.rs", "report.rs",
 );
 const FRAMES: Files = files!("knowledge/frames/src": "lib.rs", "native.rs", "python.rs");
 

@@ -8,8 +8,8 @@ use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use whycrash_plugin_host::{Diagnoser, Document, Finding, Outcome, PluginInfo, PluginLimits, PluginRun};
 
-use super::installed;
 use super::project::Project;
+use super::{build, installed, watch};
 use crate::inputs;
 use crate::output::{self, Clean, Format};
 
@@ -25,6 +25,9 @@ pub struct Args {
     /// Keep what it finds now as what it must find
     #[arg(long)]
     accept: bool,
+    /// Build and test again whenever a file of the plugin changes, until it is interrupted
+    #[arg(long, conflicts_with = "accept")]
+    watch: bool,
     /// How to answer
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -63,6 +66,16 @@ struct Report {
 
 /// Tries the plugin on each case of `cases/`.
 pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
+    if args.watch {
+        watch::run(&args.folder, || {
+            build::build(&args.folder)?;
+            try_cases(args)
+        });
+    }
+    try_cases(args)
+}
+
+fn try_cases(args: &Args) -> anyhow::Result<ExitCode> {
     let project = Project::open(&args.folder)?;
     let cases = cases(&project.folder.join("cases"))?;
     let (diagnoser, plugin) = install(&project)?;

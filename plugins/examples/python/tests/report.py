@@ -72,6 +72,142 @@ class Report:
         verdicts = (self._evidence.get("collectives") or {}).get("verdicts", [])
         return [json.dumps(verdict) for verdict in verdicts if rank is None or rank in verdict.get("ranks", [])]
 
+    def count(self, of):
+        return len(self._evidence.get(of, []))
+
+    def codes(self, thread, first, count):
+        frames = self._of("threads", thread, "frames", first, count)
+        return [_record(frame, _CODE, lines=_lines(frame)) for frame in frames]
+
+    def modules(self, first, count):
+        modules = self._evidence.get("modules", [])[first : first + count]
+        return [_record(one, _MODULE, first=_hex(one.get("start")), end=_hex(one.get("end"))) for one in modules]
+
+    def software(self, name):
+        """In a plugin there is also what binaries, drivers and libraries tell."""
+        packages = (self._evidence.get("context") or {}).get("packages", {})
+        software = [
+            Record(name=key.lower().replace("_", "-"), version=version, fact=f"context.packages.{key}")
+            for key, version in packages.items()
+        ]
+        return [one for one in software if name in (None, one.name)]
+
+    def gpu_cores(self):
+        return [_record(core, _CORE) for core in self._evidence.get("gpu_cores", [])]
+
+    def gpu_faults(self, core, first, count):
+        return [_record(fault, _FAULT) for fault in self._of("gpu_cores", core, "faults", first, count)]
+
+    def gpu_warps(self, core, first, count):
+        return [_record(warps, _WARPS) for warps in self._of("gpu_cores", core, "warps", first, count)]
+
+    def memory_summaries(self):
+        snapshots = self._evidence.get("memory_snapshots", [])
+        return [_record(one, _SNAPSHOT, failed_requests=one.get("oom_events", 0)) for one in snapshots]
+
+    def failed_request(self, snapshot):
+        request = self._entry("memory_snapshots", snapshot).get("oom")
+        return _record(request, _REQUEST) if request else None
+
+    def clusters(self, snapshot, at, first, count):
+        of = self._entry("memory_snapshots", snapshot)
+        of = of.get("peak") or {} if getattr(at, "name", at) == "PEAK" else of
+        clusters = of.get("clusters", [])[first : first + count]
+        return [_record(one, _CLUSTER, blocks=one.get("count", 0)) for one in clusters]
+
+    def pools(self, snapshot, first, count):
+        return [_record(pool, _POOL) for pool in self._of("memory_snapshots", snapshot, "pools", first, count)]
+
+    def usage(self, snapshot, first, end, count):
+        usage = self._entry("memory_snapshots", snapshot).get("usage") or {"event": [], "min": [], "max": []}
+        times = usage.get("time_us") or [None] * len(usage["event"])
+        rows = zip(usage["event"], times, usage["min"], usage["max"])
+        stretches = [Record(event=event, time_us=time, least=least, most=most) for event, time, least, most in rows]
+        return [one for one in stretches if first <= one.event < end][:count]
+
+    def ranks(self):
+        told = self._evidence.get("collectives")
+        if told is None:
+            return None
+        return Record(
+            recorded=told.get("ranks", []),
+            unrecorded=told.get("ranks_without_recorder", []),
+            culprits=told.get("culprits", []),
+            circle=told.get("circle", []),
+            behind_once=told.get("behind_once", []),
+            verdicts=len(told.get("verdicts", [])),
+        )
+
+    def rank_verdicts(self, rank, first, count):
+        verdicts = enumerate((self._evidence.get("collectives") or {}).get("verdicts", []))
+        wanted = [(number, one) for number, one in verdicts if rank is None or rank in one.get("ranks", [])]
+        return [_record(one, _VERDICT, number=number) for number, one in wanted[first : first + count]]
+
+    def cause(self, id):
+        """In tests of a plugin nothing is documented."""
+        return None
+
+    def advise(self, advice):
+        """Nobody listens."""
+
+    def _entry(self, member, number):
+        entries = self._evidence.get(member, [])
+        return entries[number] if number < len(entries) else {}
+
+    def _of(self, member, number, of, first, count):
+        return self._entry(member, number).get(of, [])[first : first + count]
+
+
+# Members of records, each with what stands for it where it is absent.
+_CODE = {"build_id": None, "offset": None}
+_MODULE = {"path": "", "build_id": None, "symbols": None, "artifact": ""}
+_CORE = {
+    "artifact": "", "device": 0, "exception": None, "kernel": None, "offset": None, "file": None, "line": None,
+    "block": None, "thread": None, "grid_size": None, "block_size": None, "name": None, "architecture": None,
+}  # fmt: skip
+_FAULT = {
+    "exception": None, "sm": 0, "warp": 0, "lane": None, "block": None, "thread": None, "kernel": None, "offset": None,
+}  # fmt: skip
+_WARPS = {"kernel": None, "offset": None, "count": 0, "faulted": 0}
+_SNAPSHOT = {
+    "artifact": "", "device": 0, "reserved": 0, "allocated": 0, "active": 0, "requested": 0, "inactive": 0,
+    "largest_inactive": 0, "pending_free": 0, "private_pools": 0, "segments": 0, "blocks": 0, "events": 0,
+    "peak_allocated": 0, "peak_active": 0, "expandable_segments": None,
+}  # fmt: skip
+_REQUEST = {
+    "requested": 0, "device_free": 0, "allocated": 0, "reserved": 0, "stream": "0x0", "usable_inactive": 0,
+    "largest_usable": 0, "trace_event": 0, "frames": [],
+}  # fmt: skip
+_CLUSTER = {"bytes": 0, "growth": [], "frames": []}
+_POOL = {
+    "stream": "0x0", "private_pool": None, "size_class": "", "reserved": 0, "allocated": 0, "pending_free": 0,
+    "inactive": 0, "largest_inactive": 0,
+}  # fmt: skip
+_VERDICT = {
+    "group": "", "group_description": "", "sequence": 0, "kind": "", "ranks": [], "entered": [], "operation": "",
+    "detail": "", "time": None, "point_to_point": False, "frames": [],
+}  # fmt: skip
+
+
+def _record(value, members, **more):
+    """Of 64 bits is what evidence writes as hex, and of three numbers a place in a grid."""
+    read = {name: value.get(name, absent) for name, absent in members.items()}
+    for name, of in read.items():
+        if name in ("offset", "stream"):
+            read[name] = _hex(of)
+        elif name in ("block", "thread", "grid_size", "block_size", "private_pool") and of is not None:
+            read[name] = tuple(of)
+    return Record(**read, **more)
+
+
+def _hex(text):
+    return None if text is None else int(text, 16)
+
+
+def _lines(value):
+    lines = (value.get("at") or {}).get("line")
+    return tuple(lines) if lines else None
+
 
 def _thread(thread):
     return Record(
@@ -102,14 +238,13 @@ def _frame(frame):
 
 
 def _event(event):
-    lines = (event.get("at") or {}).get("line")
     return Record(
         number=event.get("event", 0),
         kind=event.get("kind", ""),
         detail=json.dumps(event["detail"]) if "detail" in event else "",
         text=event.get("text", ""),
         artifact=event.get("artifact", ""),
-        lines=tuple(lines) if lines else None,
+        lines=_lines(event),
         rank=event.get("rank"),
         pid=event.get("pid"),
         time=event.get("time"),

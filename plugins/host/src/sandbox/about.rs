@@ -41,7 +41,7 @@ pub(super) fn check(info: &PluginInfo, knowledge: &Knowledge, own: &[Cause]) -> 
             ));
         }
     }
-    let is_known = |id: &str| knowledge.causes.contains(id) || own.iter().any(|page| page.answers_for(id));
+    let is_known = |id: &str| knowledge.catalog.get(id).is_some() || own.iter().any(|page| page.answers_for(id));
     if let Some(cause) = info.causes.iter().find(|cause| !is_known(cause)) {
         return refuse(format!(
             "it says that it can name the cause {:?}, which is not documented",

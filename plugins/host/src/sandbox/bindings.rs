@@ -9,4 +9,4 @@ bindgen!({
     imports: { default: trappable },
 });
 
-pub(crate) use self::whycrash::plugin::{evidence, types};
+pub(crate) use self::whycrash::plugin::{evidence, gpu, knowledge, memory, ranks, types};

@@ -14,8 +14,9 @@ use wasmtime::component::Component;
 use super::{PluginError, compiler, engine, inspect};
 use crate::PluginLimits;
 
-/// Changes when what is refused changes: what was refused before is then looked at anew.
-const RULES: u32 = 1;
+/// Changes when what is refused changes, as the version of the interface does: what was refused before is then looked
+/// at anew.
+const RULES: u32 = 2;
 
 /// A folder of compiled components, each named by the hash of its source and of everything its code depends on.
 ///
@@ -42,7 +43,7 @@ impl CodeCache {
     pub(crate) fn new(folder: Option<PathBuf>, compiler: Option<PathBuf>, engine: &Engine) -> Self {
         let mut hasher = std::hash::DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut hasher);
-        RULES.hash(&mut hasher);
+        (RULES, inspect::VERSION).hash(&mut hasher);
         Self {
             folder,
             compiler,

@@ -9,8 +9,10 @@ use super::{PluginError, PluginLimits};
 
 /// The namespace of everything a component may import.
 const PACKAGE: &str = "whycrash:plugin/";
-/// The version of the interface that this host serves.
-const VERSION: &str = "1.0.0";
+/// The version of the interface that this host serves, and with it the earlier ones: it only grows.
+pub(super) const VERSION: (u64, u64, u64) = (1, 1, 0);
+/// Its parts that are interfaces.
+const INTERFACES: [&str; 6] = ["types", "evidence", "gpu", "knowledge", "memory", "ranks"];
 /// The functions it may import.
 const FUNCTIONS: [&str; 2] = ["log", "recognise-tables"];
 /// What it must export.
@@ -93,7 +95,8 @@ fn check_outermost(bytes: &[u8]) -> Result<(), PluginError> {
     match missing.first() {
         None => Ok(()),
         Some(name) => Err(PluginError::Refused(format!(
-            "it does not export `{name}`: a plugin exports `about` and `diagnose` of {PACKAGE}plugin@{VERSION}"
+            "it does not export `{name}`: a plugin exports `about` and `diagnose` of {PACKAGE}plugin@{}",
+            version()
         ))),
     }
 }
@@ -101,9 +104,7 @@ fn check_outermost(bytes: &[u8]) -> Result<(), PluginError> {
 fn check_import(name: &str, kind: ComponentTypeRef) -> Result<(), PluginError> {
     let allowed = match kind {
         ComponentTypeRef::Func(_) => FUNCTIONS.contains(&name),
-        ComponentTypeRef::Instance(_) => name
-            .strip_prefix(PACKAGE)
-            .is_some_and(|rest| rest == format!("types@{VERSION}") || rest == format!("evidence@{VERSION}")),
+        ComponentTypeRef::Instance(_) => name.strip_prefix(PACKAGE).is_some_and(is_served),
         // A type that the world itself names.
         ComponentTypeRef::Type(_) => true,
         _ => false,
@@ -112,13 +113,60 @@ fn check_import(name: &str, kind: ComponentTypeRef) -> Result<(), PluginError> {
         return Ok(());
     }
     let advice = if name.starts_with("wasi:") {
-        "plugins run without files, clock, network or environment: build for a target without WASI"
+        "plugins run without files, clock, network or environment: build for a target without WASI".to_owned()
     } else if name.starts_with(PACKAGE) {
-        "this host serves version 1.0.0 of the plugin interface"
+        let version = version();
+        format!(
+            "this host serves version {version} of the plugin interface, and those before it: build for one of them"
+        )
     } else {
-        "a plugin may import the plugin interface alone"
+        "a plugin may import the plugin interface alone".to_owned()
     };
     Err(PluginError::Refused(format!(
         "it imports `{name}`, which no plugin may have; {advice}"
     )))
+}
+
+/// Whether this is an interface of the package, of a version that is served: `memory@1.1.0`.
+fn is_served(interface: &str) -> bool {
+    let Some((name, version)) = interface.split_once('@') else {
+        return false;
+    };
+    let numbers: Option<Vec<u64>> = version.split('.').map(|part| part.parse().ok()).collect();
+    let (major, minor, patch) = VERSION;
+    let is_earlier = matches!(numbers.as_deref(), Some([of, rest @ ..]) if *of == major && *rest <= [minor, patch][..]);
+    INTERFACES.contains(&name) && is_earlier && version.split('.').count() == 3
+}
+
+fn version() -> String {
+    let (major, minor, patch) = VERSION;
+    format!("{major}.{minor}.{patch}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_version_that_was_released_is_served_and_none_that_was_not() {
+        for interface in ["types@1.0.0", "evidence@1.0.0", "evidence@1.1.0", "memory@1.1.0"] {
+            assert!(is_served(interface), "{interface}");
+        }
+        for interface in [
+            "evidence",
+            "evidence@",
+            "evidence@1",
+            "evidence@1.1",
+            "evidence@1.1.1",
+            "evidence@1.2.0",
+            "evidence@2.0.0",
+            "evidence@0.9.0",
+            "evidence@1.0.0-rc.1",
+            "evidence@1.0.0.0",
+            "files@1.0.0",
+            "evidence/x@1.0.0",
+        ] {
+            assert!(!is_served(interface), "{interface}");
+        }
+    }
 }

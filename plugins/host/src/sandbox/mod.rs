@@ -10,29 +10,30 @@ mod convert;
 mod engine;
 mod inspect;
 mod limits;
+mod particulars;
 mod pattern;
 mod run;
 mod slots;
 mod spending;
 mod view;
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use wasmtime::Engine;
 use wasmtime::component::{Component, HasSelf, Linker};
-use whycrash_catalog::Cause;
+use whycrash_catalog::{Catalog, Cause};
 
-pub(crate) use self::bindings::types;
+pub(crate) use self::bindings::{knowledge, types};
 pub(crate) use self::cache::CodeCache;
 pub(crate) use self::clean::cut;
 pub use self::compiler::{THIS_PROGRAM, compile_if_asked};
+pub(crate) use self::convert::knowledge::{domain_name, retry_advice};
 pub(crate) use self::inspect::{check_size, imports};
 pub use self::limits::PluginLimits;
 pub(crate) use self::pattern::Patterns;
-pub(crate) use self::run::Plugin;
 use self::run::Run;
+pub(crate) use self::run::{Plugin, Said};
 use self::slots::Slots;
 
 /// Why a plugin can not be used, or why its run does not count.
@@ -70,8 +71,8 @@ pub(crate) struct Sandbox {
 pub(crate) struct Knowledge {
     /// The recognise tables of all pages, as JSON.
     pub(crate) tables: Vec<String>,
-    /// Ids that pages answer for.
-    pub(crate) causes: BTreeSet<String>,
+    /// The pages.
+    pub(crate) catalog: Arc<Catalog>,
 }
 
 impl std::fmt::Debug for Sandbox {

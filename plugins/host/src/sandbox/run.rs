@@ -9,7 +9,7 @@ use wasmtime::component::Resource;
 use wasmtime::{Engine, PoolConcurrencyLimitError, Store, Trap, UpdateDeadline};
 use whycrash_catalog::Cause;
 
-use super::bindings::{self, types};
+use super::bindings::{self, knowledge, types};
 use super::limits::Meter;
 use super::slots::Slots;
 use super::spending::{Spending, Stopped};
@@ -50,8 +50,16 @@ pub(crate) struct Usage {
 /// How a run ended, and what it cost.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(crate) diagnosis: Result<types::Diagnosis, PluginError>,
+    pub(crate) diagnosis: Result<Said, PluginError>,
     pub(crate) usage: Usage,
+}
+
+/// What a plugin said of a report.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) diagnosis: types::Diagnosis,
+    /// Of its findings, besides; one for a cause at most.
+    pub(crate) advice: Vec<knowledge::Advice>,
 }
 
 /// The state of one run: what the plugin reads, and what is left of its allowances.
@@ -67,6 +75,7 @@ pub(crate) struct Run {
     pub(super) read_left: usize,
     pub(super) log: Vec<String>,
     pub(super) log_calls: usize,
+    pub(super) advice: Vec<knowledge::Advice>,
 }
 
 impl Plugin {
@@ -110,12 +119,7 @@ impl Plugin {
         Answer { diagnosis, usage }
     }
 
-    fn run_once(
-        &self,
-        case: &Arc<Case>,
-        knowledge: &Arc<Knowledge>,
-        usage: &mut Usage,
-    ) -> Result<types::Diagnosis, PluginError> {
+    fn run_once(&self, case: &Arc<Case>, knowledge: &Arc<Knowledge>, usage: &mut Usage) -> Result<Said, PluginError> {
         let _slot = self.slots.take();
         let mut store = store(self.ready.engine(), &self.limits, knowledge, case.clone())?;
         let result = self
@@ -123,7 +127,8 @@ impl Plugin {
             .instantiate(&mut store)
             .and_then(|plugin| plugin.call_diagnose(&mut store, Resource::new_own(0)));
         let fuel = self.limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
-        let run = store.into_data();
+        let mut run = store.into_data();
+        let advice = std::mem::take(&mut run.advice);
         *usage = Usage {
             fuel: fuel + run.spending.charged(),
             millis: run.spending.clock().spent().as_secs_f64() * 1e3,
@@ -131,7 +136,7 @@ impl Plugin {
             log: run.log,
         };
         match result {
-            Ok(Ok(diagnosis)) => Ok(diagnosis),
+            Ok(Ok(diagnosis)) => Ok(Said { diagnosis, advice }),
             Ok(Err(said)) => Err(PluginError::Reported(clean::lines(&cut(&said, self.limits.text_bytes)))),
             Err(error) => Err(stopped(&error, &self.limits)),
         }
@@ -190,6 +195,7 @@ fn store(
         read_left: limits.read_bytes,
         log: Vec::new(),
         log_calls: 0,
+        advice: Vec::new(),
     };
     let mut store = Store::new(engine, run);
     store.limiter(|run| &mut run.meter);

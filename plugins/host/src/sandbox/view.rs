@@ -6,14 +6,14 @@ use std::sync::Arc;
 use wasmtime::component::Resource;
 use whycrash_reading::Text;
 
-use super::bindings::{PluginImports, evidence, types};
+use super::bindings::{PluginImports, evidence, gpu, knowledge, memory, ranks, types};
 use super::pattern::{PATTERN_BYTES, Pattern, Searcher};
 use super::run::Run;
 use super::spending::{self, Stopped};
 use super::{ReportHandle, clean, convert, cut};
 
 /// Entries that one call returns at most, whatever it asks for.
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 
 impl PluginImports for Run {
     fn log(&mut self, line: String) -> wasmtime::Result<()> {
@@ -38,6 +38,10 @@ impl PluginImports for Run {
 
 impl types::Host for Run {}
 impl evidence::Host for Run {}
+impl gpu::Host for Run {}
+impl knowledge::Host for Run {}
+impl memory::Host for Run {}
+impl ranks::Host for Run {}
 
 impl evidence::HostReport for Run {
     fn artifacts(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<Vec<evidence::Artifact>> {
@@ -195,6 +199,143 @@ impl evidence::HostReport for Run {
         self.json(value)
     }
 
+    fn count(&mut self, _: Resource<ReportHandle>, of: String) -> wasmtime::Result<u32> {
+        self.call(of.len())?;
+        Ok(self.case.count(&of) as u32)
+    }
+
+    fn codes(
+        &mut self,
+        _: Resource<ReportHandle>,
+        thread: u32,
+        first: u32,
+        count: u32,
+    ) -> wasmtime::Result<Vec<evidence::Code>> {
+        self.call(0)?;
+        self.codes_of(thread, first, count)
+    }
+
+    fn modules(
+        &mut self,
+        _: Resource<ReportHandle>,
+        first: u32,
+        count: u32,
+    ) -> wasmtime::Result<Vec<evidence::Module>> {
+        self.call(0)?;
+        self.modules_of(first, count)
+    }
+
+    fn software(
+        &mut self,
+        _: Resource<ReportHandle>,
+        name: Option<String>,
+    ) -> wasmtime::Result<Vec<evidence::Software>> {
+        self.call(name.as_ref().map_or(0, String::len))?;
+        self.software_called(name)
+    }
+
+    fn gpu_cores(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<Vec<gpu::Core>> {
+        self.call(0)?;
+        self.cores()
+    }
+
+    fn gpu_faults(
+        &mut self,
+        _: Resource<ReportHandle>,
+        core: u32,
+        first: u32,
+        count: u32,
+    ) -> wasmtime::Result<Vec<gpu::Fault>> {
+        self.call(0)?;
+        self.faults(core, first, count)
+    }
+
+    fn gpu_warps(
+        &mut self,
+        _: Resource<ReportHandle>,
+        core: u32,
+        first: u32,
+        count: u32,
+    ) -> wasmtime::Result<Vec<gpu::Warps>> {
+        self.call(0)?;
+        self.warps_of(core, first, count)
+    }
+
+    fn memory_summaries(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<Vec<memory::Snapshot>> {
+        self.call(0)?;
+        self.snapshots_of()
+    }
+
+    fn failed_request(
+        &mut self,
+        _: Resource<ReportHandle>,
+        snapshot: u32,
+    ) -> wasmtime::Result<Option<memory::FailedRequest>> {
+        self.call(0)?;
+        self.failed(snapshot)
+    }
+
+    fn clusters(
+        &mut self,
+        _: Resource<ReportHandle>,
+        snapshot: u32,
+        at: memory::Moment,
+        first: u32,
+        count: u32,
+    ) -> wasmtime::Result<Vec<memory::Cluster>> {
+        self.call(0)?;
+        self.clusters_at(snapshot, at, first, count)
+    }
+
+    fn pools(
+        &mut self,
+        _: Resource<ReportHandle>,
+        snapshot: u32,
+        first: u32,
+        count: u32,
+    ) -> wasmtime::Result<Vec<memory::Pool>> {
+        self.call(0)?;
+        self.pools_of(snapshot, first, count)
+    }
+
+    fn usage(
+        &mut self,
+        _: Resource<ReportHandle>,
+        snapshot: u32,
+        first: u64,
+        end: u64,
+        count: u32,
+    ) -> wasmtime::Result<Vec<memory::Stretch>> {
+        self.call(0)?;
+        self.usage_of(snapshot, first, end, count)
+    }
+
+    fn ranks(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<Option<ranks::Overview>> {
+        self.call(0)?;
+        self.overview()
+    }
+
+    fn rank_verdicts(
+        &mut self,
+        _: Resource<ReportHandle>,
+        rank: Option<u32>,
+        first: u32,
+        count: u32,
+    ) -> wasmtime::Result<Vec<ranks::Verdict>> {
+        self.call(0)?;
+        self.verdicts_of(rank, first, count)
+    }
+
+    fn cause(&mut self, _: Resource<ReportHandle>, id: String) -> wasmtime::Result<Option<knowledge::Cause>> {
+        self.call(id.len())?;
+        self.documented(&id)
+    }
+
+    fn advise(&mut self, _: Resource<ReportHandle>, advice: knowledge::Advice) -> wasmtime::Result<()> {
+        self.call(advice.cause.len() + advice.because.as_ref().map_or(0, String::len))?;
+        self.advised(advice)
+    }
+
     fn drop(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<()> {
         Ok(())
     }
@@ -208,7 +349,7 @@ impl Run {
     }
 
     /// Takes what an answer weighs from the run's allowance.
-    fn pay(&mut self, bytes: usize) -> wasmtime::Result<()> {
+    pub(super) fn pay(&mut self, bytes: usize) -> wasmtime::Result<()> {
         self.spending.charge_bytes(bytes).map_err(stopped)?;
         pay(&mut self.read_left, self.limits.read_bytes, bytes).map_err(stopped)
     }
@@ -253,7 +394,7 @@ impl Run {
     }
 
     /// Collects at most a page of entries, paying for each before the next is made.
-    fn page<T>(
+    pub(super) fn page<T>(
         &mut self,
         entries: impl IntoIterator<Item = T>,
         weight: impl Fn(&T) -> usize,
@@ -278,7 +419,7 @@ fn line_bytes(line: &evidence::Line) -> usize {
     line.artifact.len() + line.text.len()
 }
 
-fn range<T>(list: &[T], first: u32, count: u32) -> &[T] {
+pub(super) fn range<T>(list: &[T], first: u32, count: u32) -> &[T] {
     let start = (first as usize).min(list.len());
     let end = start.saturating_add((count as usize).min(PAGE)).min(list.len());
     &list[start..end]
@@ -308,10 +449,10 @@ fn ended(artifact: &str, error: io::Error) -> wasmtime::Error {
 #[error("{0}")]
 pub(super) struct HostFailure(pub(super) String);
 
-fn stop(words: String) -> wasmtime::Error {
+pub(super) fn stop(words: String) -> wasmtime::Error {
     stopped(Stopped(words))
 }
 
-fn stopped(why: Stopped) -> wasmtime::Error {
+pub(super) fn stopped(why: Stopped) -> wasmtime::Error {
     wasmtime::Error::new(why)
 }

@@ -2,18 +2,31 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use wit_component::semver_check;
+use wit_parser::Resolve;
 
-/// The interface as it was released, by version: SHA-256 of its files, comments and white space aside. Whoever changes
-/// a file decides: what is added gets the next minor version of the package (the host serves every version it ever
-/// served), what is changed or taken away a folder of its own. Then the line here follows.
-const RELEASED: &[(&str, &str, &str)] = &[(
-    "v1",
-    "1.0.0",
-    "c6646be7cbd6e847ac021418bcafcc83a49e3e8e9bb150a3fe97ba5fcdea950b",
-)];
+/// The interface as it was released: version, folder, and SHA-256 of its files, comments and white space aside. Whoever
+/// changes the newest decides: what is added makes the next minor version, for which its files are copied to a folder
+/// in `released` first; what is changed or taken away makes another folder beside `v1`. Then a line here follows.
+const RELEASED: &[(&str, &str, &str)] = &[
+    (
+        "1.0.0",
+        "released/1.0.0",
+        "c6646be7cbd6e847ac021418bcafcc83a49e3e8e9bb150a3fe97ba5fcdea950b",
+    ),
+    (
+        "1.1.0",
+        "v1",
+        "632b2fc5980ba9307963793426c5e71d59f5ffb13456682227728ceaa8f3b2d8",
+    ),
+];
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit").join(name)
+}
 
 /// The declarations of an interface, without what only people read.
 fn declarations(folder: &Path) -> String {
@@ -30,12 +43,11 @@ fn declarations(folder: &Path) -> String {
 
 #[test]
 fn the_interface_is_as_it_was_released() {
-    for (folder, version, released) in RELEASED {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit").join(folder);
-        let declarations = declarations(&path);
+    for (version, name, released) in RELEASED {
+        let declarations = declarations(&folder(name));
         assert!(
             declarations.contains(&format!("package whycrash:plugin@{version};")),
-            "{folder}"
+            "{name}"
         );
         let digest = Sha256::digest(&declarations)
             .iter()
@@ -45,7 +57,23 @@ fn the_interface_is_as_it_was_released() {
             });
         assert_eq!(
             &digest, released,
-            "plugins/wit/{folder} changed: decide which version that makes, and note it here"
+            "plugins/wit/{name} changed: decide which version that makes, and note it here"
         );
+    }
+}
+
+#[test]
+fn every_version_has_all_of_the_one_before_as_it_was() {
+    for pair in RELEASED.windows(2) {
+        let mut resolve = Resolve::default();
+        let worlds: Vec<_> = pair
+            .iter()
+            .map(|(_, name, _)| {
+                let (package, _) = resolve.push_dir(folder(name)).unwrap();
+                resolve.select_world(&[package], Some("plugin")).unwrap()
+            })
+            .collect();
+        semver_check(resolve, worlds[0], worlds[1])
+            .unwrap_or_else(|error| panic!("{} does not grow out of {}: {error:#}", pair[1].0, pair[0].0));
     }
 }

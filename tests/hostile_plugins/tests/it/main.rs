@@ -3,6 +3,7 @@
 mod alone;
 mod command_line;
 mod crowd;
+mod earlier;
 mod packages;
 mod server;
 mod support;

@@ -204,3 +204,54 @@ fn a_folder_of_pages_adds_causes_and_stands_in_the_place_of_ours() {
         document.findings
     );
 }
+
+/// The record at the end of a zip file (APPNOTE.TXT 4.3.16): how many entries, and where their directory begins.
+fn end(entries: u16, directory: u32) -> Vec<u8> {
+    let mut record = b"PK\x05\x06\0\0\0\0".to_vec();
+    record.extend([entries, entries].iter().flat_map(|count| count.to_le_bytes()));
+    record.extend([0, directory].iter().flat_map(|of: &u32| of.to_le_bytes()));
+    record.extend([0, 0]);
+    record
+}
+
+#[test]
+fn a_package_that_claims_to_hold_millions_of_files_takes_no_memory_for_them() {
+    const ENTRIES: u64 = 60_000_000;
+    // Entries are believed as long as the file has as many bytes.
+    let mut bytes = b"PK\x03\x04".to_vec();
+    bytes.resize(ENTRIES as usize + 1, 0);
+    let at = bytes.len() as u64;
+    // ZIP64's own record, and where it is (APPNOTE.TXT 4.3.14 and 4.3.15).
+    bytes.extend(b"PK\x06\x06");
+    bytes.extend(44_u64.to_le_bytes());
+    bytes.extend([45, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    for number in [ENTRIES, ENTRIES, 0, ENTRIES] {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.extend(b"PK\x06\x07\0\0\0\0");
+    bytes.extend(at.to_le_bytes());
+    bytes.extend([1, 0, 0, 0]);
+    bytes.extend(end(u16::MAX, u32::MAX));
+    let (plugin, _) = install(&bytes);
+    let problem = plugin.problem.expect("it is refused");
+    assert!(problem.contains("ZIP64"), "{problem}");
+}
+
+#[test]
+fn a_package_with_many_directories_costs_no_more_than_its_size() {
+    const ENTRIES: u16 = 20_000;
+    let mut bytes = b"PK\x03\x04".to_vec();
+    let directory = bytes.len() as u32;
+    for _ in 0..ENTRIES {
+        // An entry without a name (APPNOTE.TXT 4.3.12).
+        bytes.extend(b"PK\x01\x02");
+        bytes.extend([0; 42]);
+    }
+    bytes.extend(b"what is no entry ends every attempt to read them all");
+    for _ in 0..100_000 {
+        bytes.extend(end(ENTRIES + 1, directory));
+    }
+    let (plugin, _) = install(&bytes);
+    let problem = plugin.problem.expect("it is refused");
+    assert!(problem.contains("no whole zip file"), "{problem}");
+}

@@ -6,7 +6,7 @@ wit_bindgen::generate!({
         package hostile:undeclared-import;
 
         world wants-a-clock {
-            include whycrash:plugin/plugin@1.0.0;
+            include whycrash:plugin/plugin@1.1.0;
             import whycrash-hostile: interface {
                 now: func() -> u64;
             }

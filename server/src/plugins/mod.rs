@@ -1,17 +1,22 @@
 //! The plugins and the pages that were published to this server.
 //!
 //! They are files in folders of the data, one for each name, which are among the diagnoser's folders. A plugin is
-//! looked at as if it were installed before it is kept, so that what is refused leaves nothing.
+//! looked at as if it were installed before it is kept, so that what is refused leaves nothing. Versions that were
+//! published before are kept beside (`history.rs`), and a file that is none of them does not run.
+
+pub mod history;
+pub mod runs;
 
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use whycrash_plugin_host::{Offered, PluginInfo, PluginLimits};
+use whycrash_plugin_host::{Offered, PINS, PluginInfo, PluginLimits};
 
 use crate::pipeline::Diagnose;
 use crate::shelf::{Shelf, Standing};
+pub use history::{History, PublishedVersion};
 
 /// What files of plugins are called at their end.
 pub const PLUGINS: &[&str] = &["zip", "wasm"];
@@ -25,6 +30,7 @@ pub struct Published {
     /// Plugins that are kept and do not take part.
     disabled: Shelf,
     pages: Shelf,
+    history: History,
     diagnoser: Arc<dyn Diagnose>,
     /// Held while something changes.
     changing: Mutex<()>,
@@ -39,6 +45,9 @@ pub enum PublishError {
     /// There is none of this name.
     #[error("no plugin called {0} was published")]
     Unknown(String),
+    /// There is none before it.
+    #[error("no version of {0} that was published before this one is kept")]
+    First(String),
     /// The folder can not be written.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -46,11 +55,12 @@ pub enum PublishError {
 
 impl Published {
     /// What stands in two folders of the diagnoser's, and in one for plugins that are disabled.
-    pub fn new(plugins: Shelf, disabled: Shelf, pages: Shelf, diagnoser: Arc<dyn Diagnose>) -> Self {
+    pub fn new(plugins: Shelf, disabled: Shelf, pages: Shelf, history: History, diagnoser: Arc<dyn Diagnose>) -> Self {
         Self {
             plugins,
             disabled,
             pages,
+            history,
             diagnoser,
             changing: Mutex::default(),
         }
@@ -72,6 +82,9 @@ impl Published {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let (shelf, name) = (self.shelf(offered.extension), &offered.info.name);
         let before = shelf.get(name)?;
+        if !PAGES.contains(&offered.extension) {
+            self.remember(offered)?;
+        }
         shelf.put(name, offered.extension, &offered.bytes)?;
         self.diagnoser.reload();
         match self.problem(offered) {
@@ -86,6 +99,45 @@ impl Published {
                 Ok(offered.info.clone())
             }
         }
+    }
+
+    /// Puts the version that was published before the present one in its place.
+    pub fn step_back(&self, name: &str) -> Result<PluginInfo, PublishError> {
+        let standing = self.plugins.get(name)?;
+        let standing = standing.ok_or_else(|| PublishError::Unknown(name.to_owned()))?;
+        let before = self.history.before(name, &standing)?;
+        let (_, bytes) = before.ok_or_else(|| PublishError::First(name.to_owned()))?;
+        let offered = self.diagnoser.look_at(bytes).map_err(PublishError::Refused)?;
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.plugins.put(name, offered.extension, &offered.bytes)?;
+        self.diagnoser.reload();
+        Ok(offered.info)
+    }
+
+    /// The versions of a plugin that were published, oldest first.
+    pub fn versions(&self, name: &str) -> io::Result<Vec<PublishedVersion>> {
+        if self.plugins.get(name)?.is_none() && self.disabled.get(name)?.is_none() {
+            return Ok(Vec::new());
+        }
+        self.history.of(name)
+    }
+
+    /// Adds a plugin to those that may run. What stood there before there was a history of it becomes a part of it.
+    fn remember(&self, offered: &Offered) -> io::Result<()> {
+        for name in self.plugins.names()? {
+            if let (true, Some((extension, bytes))) = (self.history.of(&name)?.is_empty(), self.plugins.get(&name)?) {
+                let standing = self.diagnoser.plugins().into_iter().find(|plugin| plugin.name == name);
+                self.history
+                    .add(&name, &standing.unwrap_or_default(), &extension, &bytes)?;
+            }
+        }
+        self.history
+            .add(&offered.info.name, &offered.info, offered.extension, &offered.bytes)?;
+        self.pin()
+    }
+
+    fn pin(&self) -> io::Result<()> {
+        history::write(self.plugins.folder(), PINS, self.history.pins()?.as_bytes())
     }
 
     /// Keeps a plugin that was published from taking part, until it is enabled.
@@ -132,6 +184,8 @@ impl Published {
         if !taking_part && !kept {
             return Err(PublishError::Unknown(name.to_owned()));
         }
+        self.history.remove(name)?;
+        self.pin()?;
         self.diagnoser.reload();
         Ok(())
     }

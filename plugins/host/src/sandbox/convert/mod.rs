@@ -1,10 +1,16 @@
 //! From the evidence model to the plugin interface.
 
+pub(super) mod gpu;
+pub(crate) mod knowledge;
+pub(super) mod memory;
+pub(super) mod ranks;
+
 use serde::Serialize;
 use whycrash_evidence::model::{self, Place};
 use whycrash_reading::{ArtifactHead, Report, Text};
 
 use super::bindings::evidence;
+use crate::software::Software;
 
 /// The name that an enum's value has in the report document.
 fn name(value: impl Serialize) -> String {
@@ -62,6 +68,40 @@ pub(super) fn frame(frame: &model::Frame) -> evidence::Frame {
     }
 }
 
+fn lines(at: Option<&Place>) -> Option<(u64, u64)> {
+    match at {
+        Some(Place::Line([first, last])) => Some((*first, *last)),
+        _ => None,
+    }
+}
+
+pub(super) fn code(frame: &model::Frame) -> evidence::Code {
+    evidence::Code {
+        build_id: frame.build_id.clone(),
+        offset: frame.offset.map(|offset| offset.0),
+        lines: lines(frame.at.as_ref()),
+    }
+}
+
+pub(super) fn module(module: &model::Module) -> evidence::Module {
+    evidence::Module {
+        path: module.path.clone(),
+        build_id: module.build_id.clone(),
+        first: module.start.0,
+        end: module.end.0,
+        symbols: module.symbols.clone(),
+        artifact: module.artifact.clone(),
+    }
+}
+
+pub(super) fn software(software: &Software) -> evidence::Software {
+    evidence::Software {
+        name: software.name.clone(),
+        version: software.version.clone(),
+        fact: software.fact.clone(),
+    }
+}
+
 pub(super) fn event(kind: &str, event: &model::Event) -> evidence::Event {
     let what = serde_json::to_value(&event.what).unwrap_or_default();
     evidence::Event {
@@ -70,10 +110,7 @@ pub(super) fn event(kind: &str, event: &model::Event) -> evidence::Event {
         detail: what.get("detail").map(ToString::to_string).unwrap_or_default(),
         text: event.text.clone(),
         artifact: event.artifact.clone(),
-        lines: match event.at {
-            Some(Place::Line([first, last])) => Some((first, last)),
-            _ => None,
-        },
+        lines: lines(event.at.as_ref()),
         rank: event.rank,
         pid: event.pid,
         time: event.time.clone(),

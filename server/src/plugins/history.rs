@@ -1,0 +1,146 @@
+//! The versions of plugins that were published, the present one among them.
+//!
+//! Each plugin has a folder of the files that were published under its name, called by their SHA-256, and a list of
+//! them, oldest first. A file is there before the list names it, and the list forgets it before it goes.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
+use utoipa::ToSchema;
+use whycrash_plugin_host::PluginInfo;
+
+use crate::shelf::{Standing, is_name};
+
+/// Versions of one plugin that are kept.
+const KEPT: usize = 10;
+/// The list in a plugin's folder.
+const LIST: &str = "versions.json";
+
+/// A version that was published.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct PublishedVersion {
+    /// As the plugin says it; empty where it was never asked.
+    pub version: String,
+    /// SHA-256 of its file, lower-case hex.
+    pub sha256: String,
+    /// `zip` of a package, `wasm` of a component.
+    pub extension: String,
+    /// When it was published (RFC 3339); the last time, where that was done more than once.
+    pub published: String,
+    /// Who signed it, as [`PluginInfo::signed_by`] has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
+}
+
+/// The folder of those folders.
+#[derive(Clone, Debug)]
+pub struct History(PathBuf);
+
+impl History {
+    /// The folder, which is made where it is not there.
+    pub fn open(folder: PathBuf) -> io::Result<Self> {
+        fs::create_dir_all(&folder)?;
+        Ok(Self(folder))
+    }
+
+    /// The versions of a plugin, oldest first.
+    pub fn of(&self, name: &str) -> io::Result<Vec<PublishedVersion>> {
+        match fs::read(self.folder(name)?.join(LIST)) {
+            Ok(list) => Ok(serde_json::from_slice(&list)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds a version as the newest; one that was there before becomes the newest again. The oldest goes when there are
+    /// too many.
+    pub fn add(&self, name: &str, info: &PluginInfo, extension: &str, bytes: &[u8]) -> io::Result<()> {
+        let added = PublishedVersion {
+            version: info.version.clone(),
+            sha256: hex::encode(Sha256::digest(bytes)),
+            extension: extension.to_owned(),
+            published: Timestamp::now().to_string(),
+            signed_by: info.signed_by.clone(),
+        };
+        let folder = self.folder(name)?;
+        fs::create_dir_all(&folder)?;
+        write(&folder, &file(&added), bytes)?;
+        let mut versions = self.of(name)?;
+        versions.retain(|earlier| earlier.sha256 != added.sha256);
+        versions.push(added);
+        let old = versions
+            .drain(..versions.len().saturating_sub(KEPT))
+            .collect::<Vec<_>>();
+        write(&folder, LIST, &serde_json::to_vec_pretty(&versions)?)?;
+        for version in old {
+            fs::remove_file(folder.join(file(&version)))?;
+        }
+        Ok(())
+    }
+
+    /// The version that was published before this one, with its file.
+    pub fn before(&self, name: &str, standing: &Standing) -> io::Result<Option<(PublishedVersion, Vec<u8>)>> {
+        let now = hex::encode(Sha256::digest(&standing.1));
+        let versions = self.of(name)?;
+        let at = versions.iter().position(|version| version.sha256 == now);
+        let earlier = at.and_then(|at| at.checked_sub(1)).and_then(|at| versions.get(at));
+        let Some(earlier) = earlier else { return Ok(None) };
+        let bytes = fs::read(self.folder(name)?.join(file(earlier)))?;
+        if hex::encode(Sha256::digest(&bytes)) != earlier.sha256 {
+            return Err(io::Error::other(format!(
+                "the file of {name} {} was changed",
+                earlier.version
+            )));
+        }
+        Ok(Some((earlier.clone(), bytes)))
+    }
+
+    /// Forgets a plugin.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        match fs::remove_dir_all(self.folder(name)?) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The files that may stand under the names of plugins, as lines of `sha256sum`.
+    pub fn pins(&self) -> io::Result<String> {
+        let mut lines = Vec::new();
+        for folder in fs::read_dir(&self.0)? {
+            let name = folder?.file_name().to_string_lossy().into_owned();
+            if !is_name(&name) {
+                continue;
+            }
+            let versions = self.of(&name)?.into_iter();
+            lines.extend(versions.map(|version| format!("{}  {name}.{}\n", version.sha256, version.extension)));
+        }
+        lines.sort();
+        Ok(lines.concat())
+    }
+
+    fn folder(&self, name: &str) -> io::Result<PathBuf> {
+        if is_name(name) {
+            return Ok(self.0.join(name));
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no name of a plugin"))
+    }
+}
+
+fn file(version: &PublishedVersion) -> String {
+    format!("{}.{}", version.sha256, version.extension)
+}
+
+/// Writes a file, durably and as a whole.
+pub fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(folder.join(name))?;
+    File::open(folder)?.sync_all()
+}

@@ -1,0 +1,61 @@
+//! How runs of plugins went, kept from one start of the server to the next.
+//!
+//! The figures are for people: what a server that was killed did since the last time they were written is lost.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use whycrash_plugin_host::{PluginInfo, Runs};
+
+use super::history;
+use crate::services::Services;
+
+/// The file in the folder of data.
+const FILE: &str = "plugin-runs.json";
+/// Plugins whose figures are kept: those of plugins that are gone are forgotten.
+const KEPT: usize = 2000;
+/// How often they are written.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// By the SHA-256 of a plugin's file.
+pub type RunsBefore = BTreeMap<String, Runs>;
+
+/// What was written last. Figures that can not be read are begun anew.
+pub fn load(data: &Path) -> RunsBefore {
+    let read = std::fs::read(data.join(FILE)).and_then(|bytes| Ok(serde_json::from_slice(&bytes)?));
+    read.unwrap_or_else(|error: io::Error| {
+        if error.kind() != io::ErrorKind::NotFound {
+            tracing::warn!(%error, "the figures about plugins can not be read; they begin anew");
+        }
+        RunsBefore::new()
+    })
+}
+
+/// Writes what is known of these plugins.
+pub fn store(data: &Path, plugins: Vec<PluginInfo>) -> io::Result<()> {
+    let runs = plugins
+        .into_iter()
+        .filter_map(|plugin| Some((plugin.sha256, plugin.runs?)));
+    let runs: RunsBefore = runs.filter(|(sha256, _)| !sha256.is_empty()).take(KEPT).collect();
+    history::write(data, FILE, &serde_json::to_vec(&runs)?)
+}
+
+/// Writes them once in a while, for as long as the server runs.
+pub async fn run(services: Arc<Services>) {
+    loop {
+        tokio::time::sleep(EVERY).await;
+        keep(&services).await;
+    }
+}
+
+/// Writes them now.
+pub async fn keep(services: &Arc<Services>) {
+    let services = Arc::clone(services);
+    let stored = tokio::task::spawn_blocking(move || store(&services.config.data, services.diagnoser.plugins())).await;
+    if let Ok(Err(error)) = stored {
+        tracing::warn!(%error, "the figures about plugins can not be written");
+    }
+}
