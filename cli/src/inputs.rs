@@ -79,6 +79,23 @@ fn folders(flags: &[PathBuf], variable: &str, configured: &[PathBuf]) -> Vec<Pat
         .collect()
 }
 
+/// What is uploaded of the files at these paths: where there is a stand-in for a file, that.
+pub fn to_upload(paths: &[PathBuf]) -> anyhow::Result<Input> {
+    let mut input = from_paths(paths)?;
+    for artifact in &mut input.artifacts {
+        let small = stand_in(&artifact.path);
+        if small.is_file() {
+            artifact.path = small;
+        }
+    }
+    Ok(input)
+}
+
+/// Where the minicore of a core dump is that is too large to be uploaded: a hidden file beside it.
+pub fn stand_in(core: &Path) -> PathBuf {
+    core.with_file_name(format!(".{}.minicore", file_name(core)))
+}
+
 /// The files at these paths as one report. A folder stands for all files in it, hidden ones left out.
 pub fn from_paths(paths: &[PathBuf]) -> anyhow::Result<Input> {
     let mut files = Vec::new();

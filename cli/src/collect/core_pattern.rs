@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::host;
+use crate::commands::core_handler;
 
 /// Where a core dump goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,10 +21,21 @@ pub enum Handler {
     Systemd,
     /// Ubuntu's `apport`.
     Apport,
-    /// `whycrash core-handler`, which keeps them in this folder.
-    Whycrash(PathBuf),
+    /// `whycrash core-handler`.
+    Whycrash(OwnHandler),
     /// Something else, by its command line.
     Other(String),
+}
+
+/// `whycrash core-handler`, as a pattern has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnHandler {
+    /// The program.
+    pub program: PathBuf,
+    /// The folder with its users' folders of core dumps.
+    pub store: PathBuf,
+    /// Whether the kernel tells it what this version of the program asks for.
+    pub is_current: bool,
 }
 
 impl Destination {
@@ -56,7 +68,11 @@ impl Handler {
             "apport" => Self::Apport,
             "whycrash" if words.contains(&"core-handler") => {
                 let store = words.iter().skip_while(|word| **word != "--store").nth(1);
-                Self::Whycrash(store.map_or_else(|| PathBuf::from(crate::commands::core_handler::STORE), PathBuf::from))
+                Self::Whycrash(OwnHandler {
+                    program: words.first().copied().unwrap_or_default().into(),
+                    store: store.copied().unwrap_or(core_handler::STORE).into(),
+                    is_current: command.trim_end().ends_with(core_handler::PATTERN),
+                })
             }
             _ => Self::Other(command.to_owned()),
         }
@@ -122,7 +138,7 @@ pub fn split(pattern: &str, folder: &Path) -> (PathBuf, String) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Destination, Handler, matches};
+    use super::{Destination, Handler, OwnHandler, matches};
 
     #[test]
     fn names_match_the_patterns_they_come_from() {
@@ -161,7 +177,20 @@ mod tests {
             (
                 "|/usr/bin/whycrash core-handler --store /srv/cores %P",
                 false,
-                Destination::Program(Handler::Whycrash("/srv/cores".into())),
+                Destination::Program(Handler::Whycrash(OwnHandler {
+                    program: "/usr/bin/whycrash".into(),
+                    store: "/srv/cores".into(),
+                    is_current: false,
+                })),
+            ),
+            (
+                "|/usr/bin/whycrash core-handler %P %u %g %d %t -- %e",
+                false,
+                Destination::Program(Handler::Whycrash(OwnHandler {
+                    program: "/usr/bin/whycrash".into(),
+                    store: "/var/lib/whycrash/cores".into(),
+                    is_current: true,
+                })),
             ),
             (
                 "|/bin/false",

@@ -5,12 +5,19 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::Missing;
 use super::core_pattern::{self, Destination, Handler};
+use super::{Missing, host};
+use crate::handler;
+
+/// How long a handler that is at work is waited for, how long one that may be about to start, and how often it is looked
+/// at.
+const PATIENCE: Duration = Duration::from_secs(120);
+const STARTING: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What to look for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -151,7 +158,7 @@ impl Search {
 
     fn from_handler(&self, handler: &Handler, scratch: &Path) -> (Vec<Found>, Option<Missing>) {
         let result = match handler {
-            Handler::Whycrash(store) => self.from_store(store),
+            Handler::Whycrash(own) => self.from_store(&own.store),
             Handler::Systemd => self.from_systemd(scratch),
             Handler::Apport => self.from_apport(),
             Handler::Other(command) => Err(Missing::new(
@@ -167,44 +174,96 @@ impl Search {
     }
 
     fn from_store(&self, store: &Path) -> Result<Vec<Found>, Missing> {
-        let found = self.in_folder(store, |name| name.starts_with("core."));
-        let why = || format!("whycrash core-handler left none in {}", store.display());
-        if found.is_empty() {
-            Err(Missing::new("core dump", why(), "see the kernel log for what it said"))
+        let user = rustix::process::geteuid();
+        let folders: Vec<PathBuf> = if user.is_root() {
+            let users = std::fs::read_dir(store).into_iter().flatten().flatten();
+            users.map(|user| user.path()).collect()
         } else {
-            Ok(found)
+            vec![handler::folder_of(store, user.as_raw())]
+        };
+        // A handler that reads its pipe to the end works on when the process has gone.
+        let end = Instant::now() + PATIENCE;
+        while folders.iter().any(|folder| handler::is_being_written(folder)) && Instant::now() < end {
+            std::thread::sleep(PAUSE);
+        }
+        let folders = folders.iter();
+        let found: Vec<Found> = folders
+            .flat_map(|folder| self.in_folder(folder, |name| name.starts_with("core.")))
+            .collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let place = store.display();
+        Err(if store.is_dir() {
+            let why = format!("whycrash core-handler left none in {place}");
+            Missing::new("core dump", why, "see the kernel log for what it said")
+        } else {
+            let why = format!("whycrash core-handler keeps them in {place}, which is not to be seen from here");
+            let mend = format!("in a container, mount that folder of the host: -v {place}:{place}");
+            Missing::new("core dump", why, mend)
+        })
+    }
+
+    /// `systemd-coredump` works on after the process has gone: as long as one of it is there, there is more to come.
+    fn from_systemd(&self, scratch: &Path) -> Result<Vec<Found>, Missing> {
+        let began = Instant::now();
+        loop {
+            let is_at_work = systemd_is_at_work();
+            let (found, said) = self.dumped_by_systemd(scratch);
+            let has_own = found.first().is_some_and(|core| core.pid == Some(self.job));
+            let patience = if is_at_work {
+                PATIENCE
+            } else if has_own || !self.dumped {
+                Duration::ZERO
+            } else {
+                STARTING
+            };
+            if began.elapsed() < patience {
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+            if found.is_empty() {
+                let why = format!("coredumpctl did not give it: {said}");
+                let mend = "install systemd-coredump's coredumpctl, and let this user read the journal (group \
+                            systemd-journal)";
+                return Err(Missing::new("core dump", why, mend));
+            }
+            return Ok(found);
         }
     }
 
-    /// `systemd-coredump` works on after the process has gone: it gets a few seconds.
-    fn from_systemd(&self, scratch: &Path) -> Result<Vec<Found>, Missing> {
-        let mend = "install systemd-coredump's coredumpctl, and let this user read the journal (group systemd-journal)";
-        let path = scratch.join("core");
-        let mut why = String::new();
-        for _ in 0..10 {
-            let pid = self.job.to_string();
-            let mut ask = Command::new("coredumpctl");
-            ask.args(["--quiet", "dump", &pid, "--output"])
-                .arg(&path)
-                .stdin(Stdio::null());
-            let answer = ask
-                .output()
-                .map_err(|error| Missing::new("core dump", format!("can not run coredumpctl: {error}"), mend))?;
-            if answer.status.success() && path.metadata().is_ok_and(|about| about.len() > 0) {
-                return Ok(vec![Found {
-                    path,
-                    pid: Some(self.job),
-                }]);
-            }
-            why = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
-            std::thread::sleep(Duration::from_millis(500));
+    /// The core dumps of this run that are in the journal by now, the job's own first, and what was said about others.
+    fn dumped_by_systemd(&self, scratch: &Path) -> (Vec<Found>, String) {
+        let since = self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let since = format!("--since=@{}", since.as_secs());
+        let (list, mut said) = coredumpctl(&["list", "--json=short", &since]);
+        let listed: Vec<Listed> = serde_json::from_slice(&list).unwrap_or_default();
+        let mut pids: Vec<u32> = listed
+            .iter()
+            .map(|core| core.pid)
+            .filter(|pid| self.knows(*pid))
+            .collect();
+        // One that knows no JSON can be asked for a process all the same.
+        if !pids.contains(&self.job) {
+            pids.push(self.job);
         }
-        let _ = std::fs::remove_file(&path);
-        Err(Missing::new(
-            "core dump",
-            format!("coredumpctl did not give it: {why}"),
-            mend,
-        ))
+        pids.sort_by_key(|pid| (*pid != self.job, *pid));
+        pids.dedup();
+        let mut found = Vec::new();
+        for pid in pids {
+            let path = scratch.join(format!(".systemd.{pid}"));
+            let is_there = || path.metadata().is_ok_and(|about| about.len() > 0);
+            if !is_there() {
+                let output = path.to_string_lossy();
+                said = coredumpctl(&["dump", &pid.to_string(), "--output", &output]).1;
+            }
+            if is_there() {
+                found.push(Found { path, pid: Some(pid) });
+            } else {
+                let _ = std::fs::remove_file(&path);
+            }
+        }
+        (found, said)
     }
 
     /// Apport keeps plain core files for programs that belong to no package.
@@ -219,6 +278,29 @@ impl Search {
             Ok(found)
         }
     }
+}
+
+/// A line of what `coredumpctl list` answers.
+#[derive(Deserialize)]
+struct Listed {
+    pid: u32,
+}
+
+/// What `coredumpctl` answers, and what it says on standard error or why it can not be run.
+fn coredumpctl(arguments: &[&str]) -> (Vec<u8>, String) {
+    let mut ask = Command::new("coredumpctl");
+    ask.arg("--quiet").args(arguments).stdin(Stdio::null());
+    match ask.output() {
+        Ok(answer) => (answer.stdout, String::from_utf8_lossy(&answer.stderr).trim().to_owned()),
+        Err(error) => (Vec::new(), format!("it can not be run: {error}")),
+    }
+}
+
+/// Whether a `systemd-coredump` is at work, whoever's core dump it is; the kernel cuts names at 15 bytes.
+fn systemd_is_at_work() -> bool {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut names = processes.filter_map(|process| host::read(process.path().join("comm")));
+    names.any(|name| name == "systemd-coredum")
 }
 
 /// Whose core dump a file is.

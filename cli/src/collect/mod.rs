@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-pub use core_pattern::{Destination, Handler};
+pub use core_pattern::{Destination, Handler, OwnHandler};
 pub use gpu::Gpus;
 pub use kernel_log::readable as kernel_log_readable;
 pub use missing::Missing;

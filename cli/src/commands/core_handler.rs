@@ -1,87 +1,55 @@
 //! `whycrash core-handler`: the program behind the kernel's core_pattern pipe.
 
-use std::fs::{DirBuilder, File};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use crate::handler::{self, Crash, Owner};
 
 /// Where core dumps are kept when the pattern does not say.
 pub const STORE: &str = "/var/lib/whycrash/cores";
+/// What the kernel hands over, after the program and the name of this command.
+pub const PATTERN: &str = "%P %u %g %d %t -- %e";
 
-/// Keep a core dump that the kernel hands over on standard input
+/// Keep a minicore of what the kernel dumps, which it hands over on standard input
 ///
-/// For the kernel, as root: sysctl kernel.core_pattern='|/usr/bin/whycrash core-handler %P %t %e'
+/// For the kernel; `whycrash doctor` prints the line that sets it up. The minicores of each user are in a folder of
+/// theirs, for 14 days, and at most 1 GiB of them.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Folder to keep core dumps in
+    /// Folder to keep minicores in
     #[arg(long, value_name = "FOLDER", default_value = STORE)]
     store: PathBuf,
     /// The process's number, as this machine counts (%P)
     pid: u32,
+    /// Its user (%u)
+    user: u32,
+    /// Its group (%g)
+    group: u32,
+    /// For whom it may be dumped (%d): 1 for its user, 2 for root alone
+    dump_mode: u32,
     /// When it crashed, in seconds since 1970 (%t)
     time: u64,
     /// The name of its program (%e)
-    #[arg(default_value = "unknown")]
-    name: String,
+    #[arg(last = true)]
+    name: Vec<String>,
 }
 
-/// Stores standard input as `core.NAME.PID.TIME`.
+/// Keeps what comes on standard input. The kernel listens to nobody, so what goes wrong is said in its log.
 pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
-    // A core dump holds all that was in memory: nobody else may look.
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&args.store)
-        .with_context(|| in_store("make the folder", &args.store))?;
-    let name: String = args
-        .name
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    let path = args.store.join(format!("core.{name}.{}.{}", args.pid, args.time));
-    let partial = args.store.join(format!(".{}.{}", args.pid, args.time));
-    let mut file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&partial)
-        .with_context(|| in_store("keep a core dump", &args.store))?;
-    let stored = copy_sparse(&mut std::io::stdin().lock(), &mut file).and_then(|()| file.sync_all());
-    stored.with_context(|| in_store("keep a core dump", &args.store))?;
-    std::fs::rename(&partial, &path).with_context(|| in_store("keep a core dump", &args.store))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Copies, leaving out pages of zeros: most of a core dump is such.
-fn copy_sparse(from: &mut impl std::io::Read, to: &mut File) -> std::io::Result<()> {
-    const PAGES: usize = 256 << 10;
-    let mut buffer = Vec::with_capacity(PAGES);
-    let mut length = 0;
-    loop {
-        buffer.clear();
-        from.by_ref().take(PAGES as u64).read_to_end(&mut buffer)?;
-        if buffer.is_empty() {
-            return to.set_len(length);
-        }
-        length += buffer.len() as u64;
-        if buffer.iter().all(|byte| *byte == 0) {
-            to.seek(SeekFrom::Start(length))?;
-        } else {
-            to.write_all(&buffer)?;
-        }
+    let log = std::fs::File::options().write(true).open("/dev/kmsg");
+    let name = args.name.join("_");
+    let crash = Crash {
+        pid: args.pid,
+        owner: Owner::of(args.user, args.group, args.dump_mode),
+        time: args.time,
+        name: if name.is_empty() { "unknown" } else { &name },
+    };
+    let kept = handler::keep(&crash, &args.store, std::io::stdin().lock());
+    if let (Err(error), Ok(mut log)) = (&kept, log) {
+        let line = format!("whycrash: no core dump of process {}: {error:#}", args.pid);
+        let _ = log.write_all(whycrash_evidence::printable(&line).as_bytes());
     }
-}
-
-fn in_store(what: &str, store: &Path) -> String {
-    format!("can not {what} in {}", store.display())
+    kept?;
+    Ok(ExitCode::SUCCESS)
 }

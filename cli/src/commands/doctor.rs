@@ -1,7 +1,7 @@
 //! `whycrash doctor`: what works on this machine, and how to mend what does not.
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
@@ -9,8 +9,10 @@ use serde::Serialize;
 use whycrash_plugin_host::{Diagnoser, PluginInfo, Settings};
 
 use crate::client::{Access, Client};
-use crate::collect::{self, Destination, Gpus, Handler, host};
+use crate::collect::{self, Destination, Gpus, Handler, OwnHandler, host};
+use crate::commands::core_handler;
 use crate::config::{self, Config};
+use crate::handler;
 use crate::inputs::{self, Knowledge};
 use crate::output::{self, Format};
 use crate::render;
@@ -52,6 +54,9 @@ pub struct Check {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mend: Option<String>,
+    /// The command that does it, whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 impl Check {
@@ -61,6 +66,7 @@ impl Check {
             state: State::Ok,
             found: found.into(),
             mend: None,
+            command: None,
         }
     }
 
@@ -70,6 +76,14 @@ impl Check {
             state: State::Limited,
             found: found.into(),
             mend: Some(mend.into()),
+            command: None,
+        }
+    }
+
+    fn by(self, command: String) -> Self {
+        Self {
+            command: Some(command),
+            ..self
         }
     }
 
@@ -178,26 +192,96 @@ fn core_limit() -> Check {
 
 fn core_pattern() -> Check {
     const NAME: &str = "core pattern";
-    let own =
-        std::env::current_exe().map_or_else(|_| "/usr/bin/whycrash".to_owned(), |path| path.display().to_string());
-    let ours = format!("as root: sysctl kernel.core_pattern='|{own} core-handler %P %t %e'");
+    let ours = |found: String| {
+        let place = if in_container() {
+            "on the host, outside of this container"
+        } else {
+            "as root, until it restarts"
+        };
+        let mend = format!("let whycrash keep minicores; {place}:");
+        Check::limited(NAME, found, mend).by(install_line())
+    };
     match Destination::of_this_machine() {
         Some(Destination::File(pattern)) if pattern.contains('%') => Check::ok(NAME, format!("files named {pattern}")),
         Some(Destination::File(pattern)) => Check::limited(
             NAME,
             format!("every core dump is named {pattern:?}: of several workers only one is left"),
-            format!("as root: sysctl kernel.core_pattern={pattern}.%p"),
+            "give each a name of its own; as root, until it restarts:",
+        )
+        .by(format!("sudo sysctl -w kernel.core_pattern='{pattern}.%p'")),
+        Some(Destination::Program(Handler::Systemd)) => systemd(NAME),
+        Some(Destination::Program(Handler::Whycrash(handler))) => own_handler(NAME, &handler),
+        Some(Destination::Program(Handler::Apport)) => ours(
+            "apport, which keeps core dumps of programs that come in no package, and not for containers".to_owned(),
         ),
-        Some(Destination::Program(Handler::Systemd)) => Check::ok(NAME, "systemd-coredump, asked with coredumpctl"),
-        Some(Destination::Program(Handler::Whycrash(store))) => {
-            Check::ok(NAME, format!("whycrash core-handler, kept in {}", store.display()))
-        }
-        Some(Destination::Program(Handler::Apport)) => Check::limited(NAME, "apport, which keeps few of them", ours),
-        Some(Destination::Program(Handler::Other(command))) => {
-            Check::limited(NAME, format!("handed to {command:?}"), ours)
-        }
+        Some(Destination::Program(Handler::Other(command))) => ours(format!("handed to {command:?}")),
         None => Check::limited(NAME, "the kernel does not tell", "mount /proc"),
     }
+}
+
+fn systemd(name: &'static str) -> Check {
+    let asked = Command::new("coredumpctl")
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output();
+    match asked {
+        Ok(_) => Check::ok(name, "systemd-coredump, asked with coredumpctl"),
+        Err(_) => Check::limited(
+            name,
+            "systemd-coredump, but coredumpctl is not here to ask it",
+            "install the package systemd-coredump; in a container, whose core dumps are the host's, let whycrash keep \
+             minicores on the host:",
+        )
+        .by(install_line()),
+    }
+}
+
+fn own_handler(name: &'static str, handler: &OwnHandler) -> Check {
+    let (program, store) = (handler.program.display(), handler.store.display());
+    let own = handler::folder_of(&handler.store, rustix::process::geteuid().as_raw());
+    let again = |found: String| Check::limited(name, found, "set it up anew; as root:").by(install_line());
+    if !handler.is_current {
+        again(format!(
+            "whycrash core-handler ({program}), set up for another version of it"
+        ))
+    } else if in_container() && !handler.store.is_dir() {
+        Check::limited(
+            name,
+            format!("whycrash core-handler of the host, which keeps minicores in {store} there"),
+            format!("mount that folder into the container: -v {store}:{store}"),
+        )
+    } else if !in_container() && !handler.program.is_file() {
+        again(format!("whycrash core-handler, but {program} is not there"))
+    } else {
+        Check::ok(
+            name,
+            format!("whycrash core-handler; yours are kept in {}", own.display()),
+        )
+    }
+}
+
+/// The line that has the kernel hand core dumps to this program. It is run as root, so it has to be where nobody else
+/// can change it.
+fn install_line() -> String {
+    const PLACE: &str = "/usr/local/bin/whycrash";
+    let own = std::env::current_exe().unwrap_or_else(|_| PLACE.into());
+    let is_installed = ["/usr/bin", "/usr/local/bin"]
+        .iter()
+        .any(|folder| own.parent() == Some(Path::new(folder)));
+    let (copy, program) = if is_installed {
+        (String::new(), own.display().to_string())
+    } else {
+        let own = own.to_string_lossy().replace('\'', "'\\''");
+        (format!("sudo install -D -m 755 '{own}' {PLACE} && "), PLACE.to_owned())
+    };
+    let pattern = core_handler::PATTERN;
+    format!("{copy}sudo sysctl -w kernel.core_pattern='|{program} core-handler {pattern}'")
+}
+
+/// Whether this is a container, whose kernel is set up on the host.
+fn in_container() -> bool {
+    let marks = ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"];
+    marks.iter().any(|mark| Path::new(mark).exists()) || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
 }
 
 fn faulthandler() -> Check {

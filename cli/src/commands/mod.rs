@@ -2,6 +2,7 @@
 
 pub mod cause;
 pub mod completions;
+pub mod core;
 pub mod core_handler;
 pub mod delete;
 pub mod diagnose;

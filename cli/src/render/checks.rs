@@ -1,5 +1,7 @@
 //! What works on this machine.
 
+use whycrash_evidence::printable;
+
 use crate::commands::doctor::{Check, State};
 
 use super::page::{Page, style};
@@ -20,6 +22,10 @@ pub fn checks(checks: &[Check], width: usize) -> Clean {
         page.item(0, &name, &check.found);
         if let Some(mend) = &check.mend {
             page.item(widest + 2, "->", mend);
+        }
+        if let Some(command) = &check.command {
+            // In one piece, so that it can be copied.
+            page.line(widest + 5, &*printable(command));
         }
     }
     page.finish()

@@ -89,6 +89,14 @@ impl Artifacts {
         all
     }
 
+    /// The core dumps among it that are in the folder.
+    pub fn cores(&self) -> impl Iterator<Item = &Artifact> {
+        let folder = self.folder();
+        let is_core = |name: &str| name == "core" || name.starts_with("core.");
+        let cores = self.kept.iter().filter(move |artifact| is_core(&artifact.name));
+        cores.filter(move |artifact| folder.is_some_and(|folder| artifact.path.starts_with(folder)))
+    }
+
     /// Gives the folder the report's name; the artifacts as they are then, and the folder, or why there is none.
     pub fn settle(mut self, id: &str) -> (Vec<Artifact>, std::io::Result<PathBuf>, Leftovers) {
         let mut artifacts = self.all();

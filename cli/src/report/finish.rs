@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use serde_json::{Map, Value, json};
 use whycrash_evidence::Artifact;
 use whycrash_plugin_host::{Document, Input};
+use whycrash_symbols::{Sources, Symbols};
 
 use super::artifacts::{Artifacts, Keep};
 use super::folder::{self, Folder};
@@ -14,9 +15,12 @@ use super::handover::{Handover, Options};
 use crate::arm::Scratch;
 use crate::collect::{Missing, leftovers, until_whole};
 use crate::config::{self, Config};
-use crate::inputs::Knowledge;
+use crate::inputs::{self, Knowledge};
 use crate::output::{self, Clean};
-use crate::{render, spool};
+use crate::{minicore, render, spool};
+
+/// Core dumps of more bytes are uploaded as minicores.
+const LARGE_CORE: u64 = 16 << 20;
 
 /// Keeps what the job left, says why it crashed and uploads it where that is wanted.
 pub fn finish(handover: Handover) -> anyhow::Result<()> {
@@ -53,7 +57,8 @@ pub fn finish(handover: Handover) -> anyhow::Result<()> {
         } else {
             format!("core.{}", core.pid.unwrap_or_default())
         };
-        artifacts.take(&core.path, &name, if search.ours { Keep::Move } else { Keep::Copy });
+        let is_ours = search.ours || core.path.starts_with(&scratch);
+        artifacts.take(&core.path, &name, if is_ours { Keep::Move } else { Keep::Copy });
     }
     let asked_for = evidence.as_ref().map(Scratch::files).unwrap_or_default();
     let left = leftovers::find(search.since, search.folders.iter());
@@ -74,12 +79,16 @@ pub fn finish(handover: Handover) -> anyhow::Result<()> {
         Some(document) => document.report.id.clone(),
         None => folder::unique_name(),
     };
+    let server = options.server.clone().or_else(|| config.server.clone());
+    if server.is_some() {
+        minicores(&artifacts, &options, &config);
+    }
     let (artifacts, kept, _until_the_end) = artifacts.settle(&id);
     tell(document.as_ref(), &artifacts, &kept, &problems, options.width);
     if let Some(state) = config::state_folder() {
         folder::adopt(&state);
     }
-    let sent = match options.server.clone().or_else(|| config.server.clone()) {
+    let sent = match server {
         Some(server) => upload(server, &artifacts, kept.ok(), &options, &config),
         None => Ok(()),
     };
@@ -87,6 +96,28 @@ pub fn finish(handover: Handover) -> anyhow::Result<()> {
         evidence.remove();
     }
     sent
+}
+
+/// Makes minicores of the large core dumps, which are what is uploaded. One that can not be made is sent as it is.
+fn minicores(artifacts: &Artifacts, options: &Options, config: &Config) {
+    let symbols = Symbols::new(Sources {
+        folders: inputs::symbol_folders(&options.symbols, config),
+        local_files: true,
+        ..Sources::default()
+    });
+    for core in artifacts.cores().filter(|core| is_large(&core.path)) {
+        let small = inputs::stand_in(&core.path);
+        let made = catch_unwind(AssertUnwindSafe(|| minicore::make(&core.path, &small, &symbols)));
+        if let Ok(Err(error)) = made {
+            output::tell(&render::error(
+                &error.context("the core dump will be uploaded as it is"),
+            ));
+        }
+    }
+}
+
+fn is_large(core: &Path) -> bool {
+    core.metadata().is_ok_and(|about| about.len() > LARGE_CORE)
 }
 
 fn context_text(mut context: Map<String, Value>, unavailable: &[Missing]) -> Vec<u8> {

@@ -108,7 +108,7 @@ pub fn attempt(
     let Some((lock, mut entry)) = claim(&waiting.path) else {
         return Ok(None);
     };
-    let sent = inputs::from_paths(std::slice::from_ref(&entry.folder)).and_then(|input| {
+    let sent = inputs::to_upload(std::slice::from_ref(&entry.folder)).and_then(|input| {
         let client = Client::new(Some(&entry.server), config)?;
         client.upload(&input.artifacts, &input.metadata, progress, announce)
     });

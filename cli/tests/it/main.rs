@@ -2,6 +2,7 @@
 
 mod armed;
 mod context;
+mod cores;
 mod crash;
 mod hangs;
 mod hostile;

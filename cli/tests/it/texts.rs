@@ -25,19 +25,17 @@ fn help() {
         "show",
         "cause",
         "doctor",
+        "core shrink",
         "core-handler",
         "completions",
     ];
     for command in commands {
-        let arguments: Vec<&str> = [command, "--help"]
-            .into_iter()
-            .filter(|argument| !argument.is_empty())
-            .collect();
+        let arguments: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let output = home.whycrash(&arguments).output().expect("it runs");
         let name = if command.is_empty() {
             "help".to_owned()
         } else {
-            format!("help-{command}")
+            format!("help-{}", command.replace(' ', "-"))
         };
         snapshot(&name, &String::from_utf8_lossy(&output.stdout));
     }
@@ -191,6 +189,9 @@ fn the_doctor_answers_in_both_forms() {
     for check in &checks {
         assert!(text.contains(check["name"].as_str().expect("a name")), "{check}");
         assert_eq!(check["state"] == "ok", check["mend"].is_null(), "{check}");
+        // What is to be copied is in one piece.
+        let command = check["command"].as_str().unwrap_or_default();
+        assert!(text.lines().any(|line| line.ends_with(command)), "{check}");
     }
     let broken = checks.iter().any(|check| check["state"] == "broken");
     assert_eq!(output.status.code(), Some(i32::from(broken)));

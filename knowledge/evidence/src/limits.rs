@@ -24,7 +24,7 @@
 //! | values of a JSON artifact | 2 000 000 | `limit-json-values` |
 //! | nesting of JSON | 128 | `bad-json` |
 //! | segments of a core | 1 048 576 | `limit-segments` |
-//! | notes of a core | 1 048 576; 16 MiB of mapped files, 256 MiB in all | `limit-notes` |
+//! | notes of a core | 1 048 576; 16 MiB of mapped files or of what a minicore holds, 256 MiB in all | `limit-notes` |
 //! | binaries mapped; names of the dynamic linker | 16 384; 4 MiB | `limit-modules` |
 //! | entries and names of a minidump's lists | 65 536; 64 MiB | `limit-minidump` |
 //! | sections and tables of a GPU core | 1 048 576; [`Limits::resident_bytes`] | `limit-gpu-core` |

@@ -6,6 +6,7 @@
 mod costs;
 mod dwarf;
 mod files;
+mod minicore;
 mod minidumps;
 mod names;
 mod process;
@@ -28,7 +29,7 @@ use crate::dwarf::gpu_lines;
 use crate::files::finder::Finder;
 use crate::process::memory::Memory;
 use crate::process::modules::LoadedModule;
-use crate::process::stacks::Namer;
+use crate::process::stacks::{Namer, Naming};
 use crate::process::{fault, last_words};
 use crate::python::Interpreter;
 
@@ -105,7 +106,7 @@ impl ReportSymbols<'_> {
         let core = CoreDump::from(process);
         let mut evidence = core.evidence("");
         evidence.crash = None;
-        self.name_stacks(&core, &mut evidence, limits);
+        self.find_stacks(&core, &mut evidence, limits, Naming::On);
         for thread in &mut evidence.threads {
             thread.crashed = false;
         }
@@ -115,7 +116,7 @@ impl ReportSymbols<'_> {
     fn read_core(&self, input: &Input, limits: &Limits) -> Reading {
         let (mut reading, core) = elf_core::read_with_dump(input, limits);
         if let Some(core) = core {
-            let problems = self.name_stacks(&core, &mut reading.evidence, limits);
+            let problems = self.find_stacks(&core, &mut reading.evidence, limits, Naming::On);
             reading.problems.extend(problems);
         }
         reading
@@ -135,7 +136,8 @@ impl ReportSymbols<'_> {
         reading
     }
 
-    fn name_stacks(&self, core: &CoreDump, evidence: &mut Evidence, limits: &Limits) -> Vec<Problem> {
+    /// Adds the stacks to what the core alone says, and what they tell of the crash.
+    fn find_stacks(&self, core: &CoreDump, evidence: &mut Evidence, limits: &Limits, naming: Naming) -> Vec<Problem> {
         let costs = Costs::new(limits, self.servers.clone());
         let modules = self.finder.modules(core, &costs);
         let memory = Memory {
@@ -147,7 +149,7 @@ impl ReportSymbols<'_> {
             fault::refine(crash, memory);
         }
         let interpreter = Interpreter::find(memory);
-        let mut namer = Namer::new(memory);
+        let mut namer = Namer::new(memory, naming);
         for (thread, found) in core.threads.iter().zip(&mut evidence.threads) {
             let stack = namer.stack(thread, interpreter.as_ref(), limits.frames);
             found.frames = stack.frames;
@@ -159,10 +161,13 @@ impl ReportSymbols<'_> {
         if let Some((crash, thread)) = evidence.crash.as_mut().zip(evidence.threads.first()) {
             last_words::add(crash, &thread.frames, memory);
         }
-        for (module, found) in modules.0.iter().zip(&mut evidence.modules) {
+        if naming == Naming::Off {
+            return costs.problems(std::iter::empty());
+        }
+        for (module, found) in modules.all().zip(&mut evidence.modules) {
             found.symbols = module.symbol_source().map(str::to_owned);
         }
-        costs.problems(modules.0.iter().flat_map(LoadedModule::caps))
+        costs.problems(modules.all().flat_map(LoadedModule::caps))
     }
 }
 

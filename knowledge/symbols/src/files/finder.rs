@@ -64,11 +64,10 @@ impl Finder {
         }
     }
 
-    /// The files of every module of a core.
-    pub(crate) fn modules(&self, core: &CoreDump, costs: &Costs) -> LoadedModules {
+    /// The modules of a core, whose files are found when they are asked for.
+    pub(crate) fn modules<'a>(&'a self, core: &'a CoreDump, costs: &'a Costs) -> LoadedModules<'a> {
         self.look_at_folders(costs);
-        let modules = core.modules.iter();
-        LoadedModules(modules.map(|module| self.module(core, module, costs)).collect())
+        LoadedModules::new(self, core, costs)
     }
 
     /// Lists the symbol folders, and says when they are too large for that.
@@ -78,7 +77,8 @@ impl Finder {
         }
     }
 
-    fn module(&self, core: &CoreDump, module: &CoreModule, costs: &Costs) -> LoadedModule {
+    /// The files of a module of a core.
+    pub(crate) fn module(&self, core: &CoreDump, module: &CoreModule, costs: &Costs) -> LoadedModule {
         let binary = self.binary(core, module, costs);
         let build_id = id_of(module).or(binary.as_ref().and_then(|binary| binary.build_id.as_deref()));
         let debug = self.debug_file(build_id, binary.as_deref(), costs);

@@ -56,17 +56,14 @@ fn is_terminate(function: &str) -> bool {
 /// `__abort_msg` of glibc: a pointer to a length (of the mapping that holds it) and the text (glibc `include/assert.h`,
 /// `struct abort_msg_s`).
 fn abort_message(memory: Memory<'_>) -> Option<(String, String)> {
-    let modules = || memory.core.modules.iter().zip(&memory.modules.0);
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
-    let libc = modules().find(|(module, _)| {
-        let name = name(&module.path);
-        name.starts_with("libc.so") || name.starts_with("libc-2")
-    });
+    let is_libc = |path: &str| name(path).starts_with("libc.so") || name(path).starts_with("libc-2");
     // A static program is its own libc.
-    let (module, loaded) = libc.or_else(|| modules().next())?;
+    let libc = memory.modules.named(is_libc).next();
+    let (path, loaded) = libc.or_else(|| memory.modules.named(|_| true).next())?;
     let message = memory.word(loaded.data_address("__abort_msg")?).filter(|at| *at != 0)?;
     let text = text_at(memory, message.checked_add(4)?)?;
-    Some((text, format!("__abort_msg of {}", name(&module.path))))
+    Some((text, format!("__abort_msg of {}", name(path))))
 }
 
 /// Type and text of the exception that the stack of the crashed thread is about.

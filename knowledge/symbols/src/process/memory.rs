@@ -27,7 +27,7 @@ pub(crate) trait Bytes {
 #[derive(Clone, Copy)]
 pub(crate) struct Memory<'a> {
     pub(crate) core: &'a CoreDump,
-    pub(crate) modules: &'a LoadedModules,
+    pub(crate) modules: &'a LoadedModules<'a>,
     /// What reading it is paid out of.
     pub(crate) costs: &'a Costs,
 }
@@ -61,7 +61,7 @@ impl Memory<'_> {
         if self.core.segment_at(address).is_some_and(|segment| segment.writable) {
             return None;
         }
-        let module = self.modules.at(self.core, address)?;
+        let module = self.modules.at(address)?;
         let bytes = module.loaded_at(address)?;
         let len = bytes.len().min(buffer.len());
         buffer.get_mut(..len)?.copy_from_slice(bytes.get(..len)?);

@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use whycrash_evidence::readers::elf_core::CoreDump;
 
-use crate::costs::Caps;
+use crate::costs::{Caps, Costs};
 use crate::dwarf::Function;
 use crate::dwarf::calls::Calls;
 use crate::files::debuginfod::{self, Debuginfod, Kind};
+use crate::files::finder::Finder;
 use crate::files::object_file::ObjectFile;
 use crate::files::reach::Reach;
 use crate::files::regular::{MAX_FILE, find_regular};
@@ -38,14 +39,48 @@ pub(crate) enum Place {
     Start(u64),
 }
 
-/// The modules of a core, in the order of [`CoreDump::modules`].
-#[derive(Debug, Default)]
-pub(crate) struct LoadedModules(pub(crate) Vec<LoadedModule>);
+/// The modules of a core, in the order of [`CoreDump::modules`]. The files of each are looked for when it is asked for:
+/// a process maps hundreds, and its stacks lead through a few.
+#[derive(Debug)]
+pub(crate) struct LoadedModules<'a> {
+    finder: &'a Finder,
+    core: &'a CoreDump,
+    costs: &'a Costs,
+    found: Vec<OnceLock<LoadedModule>>,
+}
 
-impl LoadedModules {
+impl<'a> LoadedModules<'a> {
+    /// Of a core, with the files that a finder finds.
+    pub(crate) fn new(finder: &'a Finder, core: &'a CoreDump, costs: &'a Costs) -> Self {
+        Self {
+            finder,
+            core,
+            costs,
+            found: core.modules.iter().map(|_| OnceLock::new()).collect(),
+        }
+    }
+
     /// The module an address of the process is in.
-    pub(crate) fn at(&self, core: &CoreDump, address: u64) -> Option<&LoadedModule> {
-        self.0.get(core.module_index_at(address)?)
+    pub(crate) fn at(&self, address: u64) -> Option<&LoadedModule> {
+        self.get(self.core.module_index_at(address)?)
+    }
+
+    /// The modules whose paths are as asked for, with those paths.
+    pub(crate) fn named(&self, is_it: impl Fn(&str) -> bool) -> impl Iterator<Item = (&'a str, &LoadedModule)> {
+        let modules = self.core.modules.iter().enumerate();
+        let named = modules.filter(move |(_, module)| is_it(&module.path));
+        named.filter_map(|(index, module)| Some((&*module.path, self.get(index)?)))
+    }
+
+    /// All of them, each with its files.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &LoadedModule> {
+        (0..self.found.len()).filter_map(|index| self.get(index))
+    }
+
+    fn get(&self, index: usize) -> Option<&LoadedModule> {
+        let module = self.core.modules.get(index)?;
+        let find = || self.finder.module(self.core, module, self.costs);
+        Some(self.found.get(index)?.get_or_init(find))
     }
 }
 

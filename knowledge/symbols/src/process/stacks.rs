@@ -11,9 +11,18 @@ use crate::python::{self, Interpreter, PythonCall};
 use crate::unwind::tail_calls;
 use crate::unwind::{RawFrame, Unwinder};
 
+/// Whether frames get names. Finding them takes the debug information of every binary on a stack, and none of the
+/// process's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Naming {
+    On,
+    Off,
+}
+
 /// Names addresses of one process, each once.
 pub(crate) struct Namer<'a> {
     memory: Memory<'a>,
+    naming: Naming,
     known: HashMap<(u64, bool), Vec<Function>>,
     /// By return address in the caller and address in the callee.
     tail_calls: HashMap<(u64, u64), Vec<u64>>,
@@ -32,9 +41,10 @@ pub(crate) struct Stack {
 }
 
 impl<'a> Namer<'a> {
-    pub(crate) fn new(memory: Memory<'a>) -> Self {
+    pub(crate) fn new(memory: Memory<'a>, naming: Naming) -> Self {
         Self {
             memory,
+            naming,
             known: HashMap::new(),
             tail_calls: HashMap::new(),
         }
@@ -45,8 +55,10 @@ impl<'a> Namer<'a> {
         let calls = python.map_or_else(Vec::new, |python| python.calls(thread));
         let mut frames = Merged::new(calls, limit);
         let mut above: Option<RawFrame> = None;
+        let naming = self.naming;
+        let has_tail_calls = |raw: &RawFrame| naming == Naming::On && raw.trust == Trust::Cfi && !raw.is_exact;
         for raw in Unwinder::new(self.memory, &thread.registers) {
-            if let Some(above) = above.filter(|_| raw.trust == Trust::Cfi && !raw.is_exact) {
+            if let Some(above) = above.filter(|_| has_tail_calls(&raw)) {
                 frames.extend(self.tail_called(&above, &raw));
             }
             let interrupted = above.is_some_and(|above| above.is_signal_trampoline);
@@ -105,6 +117,9 @@ impl<'a> Namer<'a> {
     }
 
     fn functions(&mut self, raw: &RawFrame) -> Vec<Function> {
+        if self.naming == Naming::Off {
+            return vec![Function::default()];
+        }
         // The trampoline is entered at its first instruction by a return, not by a call.
         let address = if raw.is_signal_trampoline {
             raw.registers.pc
@@ -130,7 +145,7 @@ impl<'a> Namer<'a> {
     }
 
     fn find(&self, address: u64) -> Vec<Function> {
-        let Some(module) = self.memory.modules.at(self.memory.core, address) else {
+        let Some(module) = self.memory.modules.at(address) else {
             return vec![Function::default()];
         };
         if self.memory.costs.spend(LOOKUP).is_none() {

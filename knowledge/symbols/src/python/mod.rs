@@ -46,11 +46,10 @@ pub(crate) type PythonCall = Vec<Frame>;
 impl<'a> Interpreter<'a> {
     /// The Python interpreter in a process, when there is one whose version is known.
     pub(crate) fn find(memory: Memory<'a>) -> Option<Self> {
-        let modules = memory.core.modules.iter().zip(&memory.modules.0);
-        let mut pythons = modules.filter(|(module, _)| file_name(&module.path).contains("python"));
-        pythons.find_map(|(module, loaded)| {
+        let mut pythons = memory.modules.named(|path| file_name(path).contains("python"));
+        pythons.find_map(|(path, loaded)| {
             let runtime = loaded.data_address("_PyRuntime")?;
-            let layout = Layout::find(&memory, runtime, minor_version(&module.path))?;
+            let layout = Layout::find(&memory, runtime, minor_version(path))?;
             let mut found = Self {
                 memory,
                 layout,

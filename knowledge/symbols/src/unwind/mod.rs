@@ -133,7 +133,7 @@ impl<'a> Unwinder<'a> {
 
     /// By the rules of the binary; nothing when it has none for this address.
     fn by_cfi(&self, frame: &mut RawFrame) -> Option<Caller> {
-        let module = self.memory.modules.at(self.memory.core, frame.lookup_address())?;
+        let module = self.memory.modules.at(frame.lookup_address())?;
         let bias = module.bias()?;
         let registers = frame.registers;
         let (caller, is_trampoline) = module.with_row(frame.lookup_address(), &mut |row| {

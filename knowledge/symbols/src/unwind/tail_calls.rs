@@ -53,7 +53,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(memory: Memory<'a>, callee: u64) -> Option<Self> {
-        let module = memory.modules.at(memory.core, callee)?;
+        let module = memory.modules.at(callee)?;
         let address = module.file_address(callee)?;
         let start = module
             .calls_at(address)
@@ -71,7 +71,7 @@ impl<'a> Search<'a> {
     }
 
     fn run(mut self, caller: ReturnAddress) -> Option<Paths> {
-        let module = self.memory.modules.at(self.memory.core, caller.checked_sub(1)?)?;
+        let module = self.memory.modules.at(caller.checked_sub(1)?)?;
         let bias = module.bias()?;
         let calls = module.calls_at(caller.wrapping_sub(bias).checked_sub(1)?)?;
         let site = calls
@@ -96,7 +96,7 @@ impl<'a> Search<'a> {
             return None;
         }
         self.memory.costs.spend(VISIT)?;
-        let module = self.memory.modules.at(self.memory.core, function)?;
+        let module = self.memory.modules.at(function)?;
         let bias = module.bias()?;
         let calls = module.calls_at(function.wrapping_sub(bias))?;
         if calls.start != function.wrapping_sub(bias) {

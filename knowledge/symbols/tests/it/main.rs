@@ -12,6 +12,7 @@ mod debuginfod;
 mod fixtures;
 mod gpu;
 mod last_words;
+mod minicore;
 mod minidumps;
 mod missing;
 mod named_files;

@@ -1,13 +1,19 @@
 //! A core as a whole: its threads, what was mapped, and its memory by address.
 
+use std::fs::File;
 use std::io::{self, Read};
 
 use super::caps::{MODULES, PIECE_BYTES, SEGMENTS};
-use super::headers::{HEADER_SIZE, Header, Machine, PROGRAM_HEADER_SIZE, PT_LOAD, PT_NOTE, ProgramHeader};
-use super::image::Image;
+use super::headers::{
+    HEADER_SIZE, Header, Machine, PF_CONTINUES, PROGRAM_HEADER_SIZE, PT_LOAD, PT_NOTE, ProgramHeader,
+};
+use super::held::{self, Held};
+use super::image::{Image, read_fully};
+use super::kept::Kept;
 use super::modules::{CoreModule, Modules, modules};
 use super::note_reader::NoteReader;
 use super::notes::{CoreThread, Mapping, Notes, Process, SignalInfo};
+use super::record::Record;
 use crate::readers::Input;
 use crate::readers::input::decompressed;
 use crate::{Limits, Problem};
@@ -25,10 +31,6 @@ pub struct Segment {
     pub writable: bool,
     /// Whether the program could execute it.
     pub executable: bool,
-    /// Where its bytes are in the core.
-    pub(super) offset: u64,
-    /// How many of its bytes are in the core, from `start` on.
-    pub(super) dumped: u64,
 }
 
 /// An opened core dump.
@@ -50,8 +52,20 @@ pub struct CoreDump {
     pub segments: Vec<Segment>,
     /// Mask of the pointer-authentication bits in return addresses (aarch64); 0 where there are none.
     pub code_mask: u64,
-    auxiliary: Vec<(u64, u64)>,
-    image: Image,
+    pub(super) auxiliary: Vec<(u64, u64)>,
+    /// The memory that is in the core, by ascending address.
+    pub(super) held: Vec<Held>,
+    pub(super) image: Image,
+    /// Where the memory is read in place of the image: there it is at its addresses.
+    memory: Option<File>,
+    /// Where the notes are in the image: offset and size.
+    pub(super) notes: Vec<(u64, u64)>,
+    /// What it says about itself, if it is a minicore.
+    pub(super) minicore: Option<Kept>,
+    /// Whether it ends before it should.
+    pub(super) is_torn: bool,
+    /// What is read, once somebody wants to know.
+    pub(super) record: Option<Record>,
 }
 
 /// Keys of the auxiliary vector (getauxval(3)) that help to read a core.
@@ -61,6 +75,8 @@ pub enum Auxiliary {
     ProgramHeaders = 3,
     /// `AT_ENTRY`: address of the executable's entry point.
     Entry = 9,
+    /// `AT_RANDOM`: address of 16 random bytes, right before the strings that the process was started with.
+    Random = 25,
     /// `AT_EXECFN`: address of the executable's path.
     Path = 31,
     /// `AT_SYSINFO_EHDR`: address of the vDSO.
@@ -81,7 +97,29 @@ impl CoreDump {
         Self::from_image(image, limits)
     }
 
+    /// A process that the kernel is dumping: `head` is how its core begins, as [`super::Head`] has it, and `memory` its
+    /// `/proc/PID/mem`. Of that is read what would be in the core, and nothing else.
+    pub fn of_dying(head: &[u8], memory: File, limits: &Limits) -> Result<(Self, Vec<Problem>), Problem> {
+        let (mut core, mut problems) = Self::without_modules(Image::keep(head, limits), limits)?;
+        for held in &mut core.held {
+            held.offset = held.start;
+        }
+        core.memory = Some(memory);
+        core.find_modules(&mut problems);
+        Ok((core, problems))
+    }
+
     fn from_image(
+        image: io::Result<(Image, Option<Problem>)>,
+        limits: &Limits,
+    ) -> Result<(Self, Vec<Problem>), Problem> {
+        let (mut core, mut problems) = Self::without_modules(image, limits)?;
+        problems.extend(core.cut_to_length());
+        core.find_modules(&mut problems);
+        Ok((core, problems))
+    }
+
+    fn without_modules(
         image: io::Result<(Image, Option<Problem>)>,
         limits: &Limits,
     ) -> Result<(Self, Vec<Problem>), Problem> {
@@ -102,10 +140,16 @@ impl CoreDump {
             )
         })?;
         let program_headers = program_headers(&image, &header, &mut problems);
-        let notes = read_notes(&image, &program_headers, machine, limits, &mut problems);
-        let segments = segments(&program_headers);
-        check_complete(&image, &segments, &mut problems);
-        let mut core = Self {
+        let mut notes = read_notes(&image, &program_headers, machine, limits, &mut problems);
+        notes.mappings.sort_by_key(|mapping| mapping.start);
+        let note_segments = program_headers.iter().filter(|header| header.kind == PT_NOTE);
+        let note_places = note_segments.map(|header| (header.offset, header.file_size)).collect();
+        let (segments, mut held) = segments(program_headers);
+        if let Some(kept) = &notes.minicore {
+            held = held::only(&held, &kept.ranges);
+            problems.extend(kept.problem());
+        }
+        let core = Self {
             machine,
             process: notes.process,
             signal: notes.signal,
@@ -115,15 +159,24 @@ impl CoreDump {
             segments,
             code_mask: notes.code_mask,
             auxiliary: notes.auxiliary,
+            held,
             image,
+            memory: None,
+            notes: note_places,
+            minicore: notes.minicore,
+            is_torn: false,
+            record: None,
         };
-        core.mappings.sort_by_key(|mapping| mapping.start);
+        Ok((core, problems))
+    }
+
+    fn find_modules(&mut self, problems: &mut Vec<Problem>) {
         let Modules {
             found,
             omitted,
             names_omitted,
-        } = modules(&core);
-        core.modules = found;
+        } = modules(self);
+        self.modules = found;
         if names_omitted {
             let message = "the dynamic linker's list has more names than are read; some binaries have none";
             problems.push(Problem::new("limit-modules", message));
@@ -134,7 +187,6 @@ impl CoreDump {
                 format!("{omitted} mapped binaries beyond the first {MODULES} were left out"),
             ));
         }
-        Ok((core, problems))
     }
 
     /// A core without a header of its own.
@@ -143,6 +195,7 @@ impl CoreDump {
         threads: Vec<CoreThread>,
         mappings: Vec<Mapping>,
         segments: Vec<Segment>,
+        held: Vec<Held>,
         auxiliary: Vec<(u64, u64)>,
         image: Image,
     ) -> Self {
@@ -156,7 +209,13 @@ impl CoreDump {
             segments,
             code_mask: 0,
             auxiliary,
+            held,
             image,
+            memory: None,
+            notes: Vec::new(),
+            minicore: None,
+            is_torn: false,
+            record: None,
         }
     }
 
@@ -199,16 +258,27 @@ impl CoreDump {
     /// Fills `buffer` with the memory at `address` as far as the core holds it; says how many bytes that were.
     /// Memory that the kernel did not dump is not zero: it is not there.
     pub fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let read = self.read_unnoticed(address, buffer);
+        if let Some(record) = &self.record {
+            record.note(address, read as u64);
+        }
+        read
+    }
+
+    pub(super) fn read_unnoticed(&self, address: u64, buffer: &mut [u8]) -> usize {
         let mut filled = 0;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            let Some(at) = address.checked_add(filled as u64) else {
-                break;
-            };
-            let Some(segment) = self.segment_at(at) else { break };
-            let within = at - segment.start;
-            let available = segment.dumped.saturating_sub(within).min(rest.len() as u64) as usize;
+            let held = address
+                .checked_add(filled as u64)
+                .and_then(|at| Some((at, held::at(&self.held, at)?)));
+            let Some((at, held)) = held else { break };
+            let available = (held.end - at).min(rest.len() as u64) as usize;
             let part = rest.get_mut(..available).unwrap_or_default();
-            let read = self.image.read_at(segment.offset.saturating_add(within), part);
+            let offset = held.offset.saturating_add(at - held.start);
+            let read = match &self.memory {
+                Some(memory) => read_fully(memory, offset, part),
+                None => self.image.read_at(offset, part),
+            };
             filled += read;
             if read == 0 {
                 break;
@@ -228,11 +298,35 @@ impl CoreDump {
         let segment = self.segment_at(address)?;
         // A wild length must not cost more memory than the core can fill.
         let reachable = self.segments.last()?.end.saturating_sub(segment.start);
-        if len as u64 > reachable.min(self.image.len()).min(PIECE_BYTES) {
+        let fillable = self.memory.as_ref().map_or(self.image.len(), |_| u64::MAX);
+        if len as u64 > reachable.min(fillable).min(PIECE_BYTES) {
             return None;
         }
         let mut bytes = vec![0; len];
         (self.read(address, &mut bytes) == len).then_some(bytes)
+    }
+
+    /// A torn upload, a full disk or `RLIMIT_CORE` cut a core anywhere; its headers still say how long it was.
+    fn cut_to_length(&mut self) -> Option<Problem> {
+        let there = self.image.len();
+        let mut expected = 0;
+        for held in &mut self.held {
+            expected = expected.max(held.offset.saturating_add(held.end - held.start));
+            held.end = held
+                .end
+                .min(held.start.saturating_add(there.saturating_sub(held.offset)));
+        }
+        self.held.retain(|held| held.start < held.end);
+        self.is_torn = there < expected;
+        self.is_torn.then(|| {
+            Problem::new(
+                "truncated",
+                format!(
+                    "the core ends after {there} of {expected} bytes, so some memory is missing; upload the whole file, or \
+                     raise the limit it was cut by (ulimit -c, disk space)"
+                ),
+            )
+        })
     }
 }
 
@@ -317,40 +411,34 @@ fn read_notes(
     notes
 }
 
-fn segments(program_headers: &[ProgramHeader]) -> Vec<Segment> {
-    let loads = program_headers
-        .iter()
-        .filter(|header| header.kind == PT_LOAD && header.memory_size > 0);
-    let mut segments: Vec<_> = loads
-        .map(|header| Segment {
-            start: header.address,
-            end: header.address.saturating_add(header.memory_size),
-            readable: header.flags & 4 != 0,
-            writable: header.flags & 2 != 0,
-            executable: header.flags & 1 != 0,
-            offset: header.offset,
-            dumped: header.file_size.min(header.memory_size),
-        })
-        .collect();
-    segments.sort_by_key(|segment| segment.start);
-    segments
-}
-
-/// A torn upload, a full disk or `RLIMIT_CORE` cut a core anywhere; its headers still say how long it was.
-fn check_complete(image: &Image, segments: &[Segment], problems: &mut Vec<Problem>) {
-    let ends = segments
-        .iter()
-        .filter(|segment| segment.dumped > 0)
-        .map(|segment| segment.offset.saturating_add(segment.dumped));
-    let expected = ends.max().unwrap_or(0);
-    let there = image.len();
-    if there < expected {
-        problems.push(Problem::new(
-            "truncated",
-            format!(
-                "the core ends after {there} of {expected} bytes, so some memory is missing; upload the whole file, or raise \
-                 the limit it was cut by (ulimit -c, disk space)"
-            ),
-        ));
+/// The ranges of memory, and what of them is in the core.
+fn segments(mut program_headers: Vec<ProgramHeader>) -> (Vec<Segment>, Vec<Held>) {
+    program_headers.retain(|header| header.kind == PT_LOAD && header.memory_size > 0);
+    program_headers.sort_by_key(|header| header.address);
+    let mut segments: Vec<Segment> = Vec::with_capacity(program_headers.len());
+    let mut held = Vec::new();
+    for header in &program_headers {
+        let start = header.address;
+        let end = start.saturating_add(header.memory_size);
+        let in_core = start.saturating_add(header.file_size.min(header.memory_size));
+        if in_core > start {
+            held.push(Held {
+                start,
+                end: in_core,
+                offset: header.offset,
+            });
+        }
+        let continues = header.flags & PF_CONTINUES != 0;
+        match segments.last_mut().filter(|before| continues && before.end == start) {
+            Some(before) => before.end = end,
+            None => segments.push(Segment {
+                start,
+                end,
+                readable: header.flags & 4 != 0,
+                writable: header.flags & 2 != 0,
+                executable: header.flags & 1 != 0,
+            }),
+        }
     }
+    (segments, held)
 }

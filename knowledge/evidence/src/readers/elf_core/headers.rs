@@ -8,13 +8,16 @@ use super::little_endian::{u16_at, u32_at, u64_at};
 pub(super) const HEADER_SIZE: u64 = 64;
 /// Size of an `Elf64_Phdr`.
 pub(super) const PROGRAM_HEADER_SIZE: u64 = 56;
-const ET_CORE: u16 = 4;
-const EM_X86_64: u16 = 62;
-const EM_AARCH64: u16 = 183;
+pub(super) const ET_CORE: u16 = 4;
+pub(super) const EM_X86_64: u16 = 62;
+pub(super) const EM_AARCH64: u16 = 183;
 pub(super) const PT_LOAD: u32 = 1;
 pub(super) const PT_NOTE: u32 = 4;
+/// Of a minicore's program headers (within `PF_MASKOS`, which is for such things): the range goes on where the one
+/// before it ends, and was one with it.
+pub(super) const PF_CONTINUES: u32 = 0x0010_0000;
 /// `e_phnum` of a file with more program headers than 16 bits count; the number is in section header 0.
-const PN_XNUM: u16 = 0xffff;
+pub(super) const PN_XNUM: u16 = 0xffff;
 
 /// A processor whose cores are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,13 +69,20 @@ impl Header {
         }
     }
 
-    /// Number of program headers. `section_at` reads section headers, which a core has only when the number does not
-    /// fit the ELF header: then it is `sh_info` of section 0.
-    pub(super) fn program_header_count(&self, section_at: impl Fn(u64) -> Vec<u8>) -> u64 {
+    /// Number of program headers. `bytes_at` reads the file, for when the number does not fit the ELF header: then it is
+    /// `sh_info` of section 0. The kernel writes that section last; where it is not there, the notes tell, which follow
+    /// the program headers and are named by the first of them.
+    pub(super) fn program_header_count(&self, bytes_at: impl Fn(u64) -> Vec<u8>) -> u64 {
         if self.program_header_count != PN_XNUM {
             return u64::from(self.program_header_count);
         }
-        u32_at(&section_at(self.section_headers), 44).map_or(u64::from(PN_XNUM), u64::from)
+        let by_section = || u32_at(&bytes_at(self.section_headers), 44).map(u64::from);
+        let by_notes = || {
+            let first = ProgramHeader::parse(&bytes_at(self.program_headers))?;
+            let size = first.offset.checked_sub(self.program_headers)?;
+            (first.kind == PT_NOTE).then_some(size / PROGRAM_HEADER_SIZE)
+        };
+        by_section().or_else(by_notes).unwrap_or(u64::from(PN_XNUM))
     }
 }
 

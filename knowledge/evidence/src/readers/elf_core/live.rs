@@ -5,6 +5,7 @@ use std::fs::File;
 
 use super::dump::{CoreDump, Segment};
 use super::headers::Machine;
+use super::held::Held;
 use super::image::Image;
 use super::modules::modules;
 use super::notes::{CoreThread, Mapping};
@@ -46,12 +47,21 @@ pub struct LiveProcess {
 impl From<LiveProcess> for CoreDump {
     fn from(live: LiveProcess) -> Self {
         let segments = live.ranges.iter().map(LiveRange::segment).collect();
+        let held = live.ranges.iter().filter_map(LiveRange::held).collect();
         let mapped = live.ranges.into_iter().filter_map(LiveRange::mapping).collect();
         let image = Image::File {
             file: live.memory,
             len: u64::MAX,
         };
-        let mut core = Self::of_parts(live.machine, live.threads, mapped, segments, live.auxiliary, image);
+        let mut core = Self::of_parts(
+            live.machine,
+            live.threads,
+            mapped,
+            segments,
+            held,
+            live.auxiliary,
+            image,
+        );
         core.modules = modules(&core).found;
         core
     }
@@ -59,16 +69,21 @@ impl From<LiveProcess> for CoreDump {
 
 impl LiveRange {
     fn segment(&self) -> Segment {
-        let size = self.end.saturating_sub(self.start);
         Segment {
             start: self.start,
             end: self.end,
             readable: self.readable,
             writable: self.writable,
             executable: self.executable,
-            offset: self.start,
-            dumped: if self.readable { size } else { 0 },
         }
+    }
+
+    fn held(&self) -> Option<Held> {
+        (self.readable && self.start < self.end).then_some(Held {
+            start: self.start,
+            end: self.end,
+            offset: self.start,
+        })
     }
 
     fn mapping(self) -> Option<Mapping> {

@@ -17,6 +17,9 @@ const DT_DEBUG: u64 = 21;
 const R_MAP: u64 = 8;
 const L_NAME: u64 = 8;
 const L_NEXT: u64 = 24;
+/// The public members of both.
+const R_DEBUG_BYTES: usize = 40;
+const LINK_MAP_BYTES: usize = 40;
 
 /// Every segment that starts with the header of a binary is one. Left out are segments beyond the cap, which were not
 /// looked at.
@@ -112,7 +115,45 @@ fn library_names(core: &CoreDump) -> (HashMap<u64, String>, bool) {
     (names, are_cut)
 }
 
+/// Has a core note what debuggers read to find its binaries: the program headers and the dynamic section of the
+/// executable, and the dynamic linker's list.
+pub(super) fn note_list(core: &CoreDump) {
+    let whole = |address: u64, size: usize| core.bytes(address, size);
+    let _ = library_names(core);
+    if let Some((bias, headers)) = own_headers(core) {
+        let dynamic = headers.iter().find(|header| header.kind == PT_DYNAMIC);
+        let size = |header: &ProgramHeader| header.memory_size.min(DYNAMIC_ENTRIES * 16) as usize;
+        let _ = dynamic.and_then(|header| whole(bias.wrapping_add(header.address), size(header)));
+    }
+    let Some(debug) = debug_structure(core) else { return };
+    let _ = whole(debug, R_DEBUG_BYTES);
+    let mut next = debug.checked_add(R_MAP).and_then(|at| core.word(at));
+    for _ in 0..MODULES {
+        let Some(library) = next.filter(|library| *library != 0) else {
+            break;
+        };
+        let _ = whole(library, LINK_MAP_BYTES);
+        next = library.checked_add(L_NEXT).and_then(|at| core.word(at));
+    }
+}
+
 fn first_library(core: &CoreDump) -> Option<u64> {
+    core.word(debug_structure(core)?.checked_add(R_MAP)?)
+}
+
+/// Where `struct r_debug` is.
+fn debug_structure(core: &CoreDump) -> Option<u64> {
+    let (bias, headers) = own_headers(core)?;
+    let dynamic = headers.iter().find(|header| header.kind == PT_DYNAMIC)?;
+    let start = bias.wrapping_add(dynamic.address);
+    (0..DYNAMIC_ENTRIES).find_map(|index| {
+        let entry = start.checked_add(index * 16)?;
+        (core.word(entry)? == DT_DEBUG).then(|| core.word(entry + 8)).flatten()
+    })
+}
+
+/// The program headers of the executable, and what was added to its addresses.
+fn own_headers(core: &CoreDump) -> Option<(u64, Vec<ProgramHeader>)> {
     let at = core.auxiliary(Auxiliary::ProgramHeaders)?;
     let headers: Vec<ProgramHeader> = (0..MODULE_SEGMENTS)
         .map_while(|index| {
@@ -124,14 +165,7 @@ fn first_library(core: &CoreDump) -> Option<u64> {
         })
         .collect();
     let own = headers.iter().find(|header| header.kind == PT_PHDR)?;
-    let bias = at.wrapping_sub(own.address);
-    let dynamic = headers.iter().find(|header| header.kind == PT_DYNAMIC)?;
-    let start = bias.wrapping_add(dynamic.address);
-    let debug = (0..DYNAMIC_ENTRIES).find_map(|index| {
-        let entry = start.checked_add(index * 16)?;
-        (core.word(entry)? == DT_DEBUG).then(|| core.word(entry + 8)).flatten()
-    })?;
-    core.word(debug.checked_add(R_MAP)?)
+    Some((at.wrapping_sub(own.address), headers))
 }
 
 /// Text up to a NUL.

@@ -3,25 +3,36 @@
 //! A core has notes (threads with their registers, the signal, mapped files) and the memory of the process as far as
 //! `coredump_filter` let it: mostly what the program wrote, and the first page of each binary. Code is not in it.
 //! [`CoreDump`] gives all of that; stacks and names are the business of the crate that knows DWARF.
+//!
+//! Most of a core is never looked at. So it can be told to note what is read of it ([`CoreDump::note_reads`]), and to
+//! write a core of just that, a minicore ([`CoreDump::write_minicore`]): from the core's file, or from the memory of a
+//! process that the kernel is dumping.
 
 mod caps;
 mod dump;
 mod fault;
+mod head;
 mod headers;
+mod held;
 mod image;
+mod kept;
 mod little_endian;
 mod live;
 mod loaded;
+mod minicore;
 mod modules;
 mod note_reader;
 mod notes;
 mod pages;
+mod record;
 mod signals;
 
 pub use dump::{Auxiliary, CoreDump, Segment};
 pub use fault::{Fault, FaultDetail};
+pub use head::Head;
 pub use headers::Machine;
 pub use live::{LiveProcess, LiveRange};
+pub use minicore::Minicore;
 pub use modules::{CoreModule, build_id_text};
 pub use notes::{CoreThread, Mapping, Process, Registers, SignalInfo};
 pub use signals::{code_name, signal_name};

@@ -4,7 +4,7 @@ use super::caps::{ALL_NOTE_BYTES, FILE_NOTE_BYTES, NOTE_BYTES, NOTES};
 use super::headers::ProgramHeader;
 use super::image::Image;
 use super::little_endian::u32_at;
-use super::notes::{NT_FILE, Note};
+use super::notes::{NT_FILE, NT_MINICORE, Note};
 use crate::Problem;
 
 /// Longest name a note of ours has (`CORE`, `LINUX`), with room.
@@ -69,11 +69,11 @@ impl<'a> NoteReader<'a> {
     /// How much of a note's description to read; nothing when the budget is used up.
     fn wanted(&mut self, kind: u32, size: u64) -> Option<u64> {
         let wanted = match kind {
-            NT_FILE if size > FILE_NOTE_BYTES => {
+            NT_FILE | NT_MINICORE if size > FILE_NOTE_BYTES => {
                 self.over_budget = true;
                 0
             }
-            NT_FILE => size,
+            NT_FILE | NT_MINICORE => size,
             _ => size.min(NOTE_BYTES),
         };
         if self.notes_left == 0 || self.bytes_left < wanted {

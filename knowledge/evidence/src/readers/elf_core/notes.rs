@@ -4,13 +4,17 @@
 //! `siginfo_t` of sigaction(2).
 
 use super::headers::Machine;
+use super::kept::Kept;
 use super::little_endian::{c_string, i32_at, u16_at, u32_at, u64_at};
 
-const NT_PRSTATUS: u32 = 1;
-const NT_PRPSINFO: u32 = 3;
-const NT_AUXV: u32 = 6;
-const NT_SIGINFO: u32 = 0x5349_4749;
+pub(super) const NT_PRSTATUS: u32 = 1;
+pub(super) const NT_PRPSINFO: u32 = 3;
+pub(super) const NT_AUXV: u32 = 6;
+pub(super) const NT_SIGINFO: u32 = 0x5349_4749;
 pub(super) const NT_FILE: u32 = 0x4649_4c45;
+/// What a minicore holds, under the name of this program.
+pub(super) const NT_MINICORE: u32 = 0x4d43_0001;
+pub(super) const OWN_NAME: &[u8] = b"whycrash";
 /// Masks of the pointer-authentication bits in data and code addresses (aarch64).
 const NT_ARM_PAC_MASK: u32 = 0x406;
 /// The thread pointer (aarch64), which x86-64 has among its registers.
@@ -157,6 +161,8 @@ pub(super) struct Notes {
     pub(super) mappings: Vec<Mapping>,
     pub(super) auxiliary: Vec<(u64, u64)>,
     pub(super) code_mask: u64,
+    /// What is left of the memory, in a minicore.
+    pub(super) minicore: Option<Kept>,
     /// Threads beyond the cap.
     pub(super) threads_omitted: u64,
 }
@@ -171,6 +177,7 @@ impl Notes {
             (b"CORE", NT_SIGINFO) => self.signal = SignalInfo::parse(note.description),
             (b"CORE", NT_FILE) => self.mappings = mappings(note.description),
             (b"CORE", NT_AUXV) => self.auxiliary = auxiliary(note.description),
+            (OWN_NAME, NT_MINICORE) => self.minicore = Kept::parse(note.description),
             (b"LINUX", NT_ARM_PAC_MASK) => self.code_mask = u64_at(note.description, 8).unwrap_or(0),
             (b"LINUX", NT_ARM_TLS) if self.threads_omitted == 0 => self.set_thread_pointer(note.description),
             _ => {}
