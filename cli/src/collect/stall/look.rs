@@ -132,9 +132,13 @@ fn has_nccl(live: &LiveProcess) -> bool {
 
 fn found(process: &Process, threads: &[Thread]) -> Found {
     let main = threads.iter().find(|thread| thread.id == ThreadId::Os(process.pid));
-    let waits = |thread: &&Thread| !thread.holds_gil && is_waiting_for_lock(&thread.frames);
-    let lock_waiters = threads.iter().filter(waits).count();
     let holder = threads.iter().find(|thread| thread.holds_gil);
+    let is_kept = holder.is_some_and(|holder| process.waits(&holder.id));
+    // On a busy machine, one that wants the lock may be about to look around whenever it is looked at: who runs Python
+    // without the lock, while nobody gives it back, can do nothing else for long.
+    let wakes = |thread: &Thread| is_kept && runs_python(&thread.frames) && !process.waits(&thread.id);
+    let waits = |thread: &&Thread| !thread.holds_gil && (is_waiting_for_lock(&thread.frames) || wakes(thread));
+    let lock_waiters = threads.iter().filter(waits).count();
     let call = process.threads.first().and_then(|(_, doing)| doing.call);
     Found {
         pid: process.pid,
@@ -233,14 +237,10 @@ fn place(frame: &Frame) -> Place {
 
 fn stack(process: &Process, thread: &Thread) -> Option<Stack> {
     let ThreadId::Os(id) = thread.id else { return None };
-    let waits = process
-        .threads
-        .iter()
-        .any(|(known, doing)| *known == id && doing.call.is_some());
     Some(Stack {
         pid: process.pid,
         os_thread_id: id,
-        active: !waits,
+        active: !process.waits(&thread.id),
         owns_gil: thread.holds_gil,
         frames: thread.frames.iter().map(stack_frame).collect(),
     })
@@ -257,5 +257,49 @@ fn stack_frame(frame: &Frame) -> StackFrame {
         filename: frame.file.clone().or_else(|| frame.module.clone()).unwrap_or_default(),
         module: frame.module.clone().filter(|_| frame.kind == FrameKind::Native),
         line: frame.line.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use whycrash_evidence::model::Thread;
+
+    use super::super::process::{Doing, Process};
+    use super::found;
+
+    /// How many threads of a process wait for the lock that another one has: the call that each of the two is in, and
+    /// the native frames of the first.
+    fn waiters(first_call: Option<i64>, holder_call: Option<i64>, native: &[&str]) -> usize {
+        let doing = |call| Doing { call, at: None };
+        let process = Process {
+            pid: 7,
+            state: None,
+            threads: vec![(7, doing(first_call)), (8, doing(holder_call))],
+        };
+        let mut frames: Vec<_> = native
+            .iter()
+            .map(|name| json!({"kind": "native", "function": name}))
+            .collect();
+        frames.push(json!({"kind": "python", "function": "wait"}));
+        let threads = json!([
+            {"id": 7, "frames": frames},
+            {"id": 8, "holds_gil": true, "frames": [{"kind": "python", "function": "prefetch"}]},
+        ]);
+        let threads: Vec<Thread> = serde_json::from_value(threads).expect("threads");
+        found(&process, &threads).summary.lock_waiters
+    }
+
+    #[test]
+    fn who_wants_the_lock_is_known_by_where_it_waits_and_when_it_just_wakes() {
+        let (futex, sleep) = (Some(202), Some(230));
+        assert_eq!(waiters(futex, sleep, &["__futex_wait", "take_gil"]), 1);
+        assert_eq!(
+            waiters(futex, sleep, &["__futex_wait", "sem_wait"]),
+            0,
+            "it waits for something else"
+        );
+        assert_eq!(waiters(None, sleep, &[]), 1, "it wakes to look for the lock");
+        assert_eq!(waiters(None, None, &[]), 0, "the lock is about to be given back");
     }
 }

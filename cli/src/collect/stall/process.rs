@@ -3,14 +3,15 @@
 use std::fs::File;
 use std::time::Duration;
 
+use whycrash_evidence::model::ThreadId;
 use whycrash_evidence::readers::elf_core::{CoreThread, LiveProcess, LiveRange, Machine, Registers};
 
 /// Threads of one process that are looked at, and ranges of its memory.
 const THREADS: usize = 1024;
 const RANGES: usize = 65_536;
 /// How often a thread that runs is looked at again, and after how long.
-const LOOKS: u32 = 8;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(3);
+const LOOKS: u32 = 20;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 /// DWARF numbers of the stack pointer.
 const STACK_POINTER: usize = if cfg!(target_arch = "x86_64") { 7 } else { 31 };
 
@@ -20,7 +21,7 @@ pub struct Doing {
     /// The system call that it waits in; none where it runs, or waits for something else.
     pub call: Option<i64>,
     /// Stack pointer and instruction; none where it runs.
-    at: Option<(u64, u64)>,
+    pub at: Option<(u64, u64)>,
 }
 
 /// A process and what its threads do.
@@ -66,6 +67,12 @@ impl Process {
                 *doing = self::doing(self.pid, *id);
             }
         }
+    }
+
+    /// Whether a thread waits in a system call.
+    pub fn waits(&self, id: &ThreadId) -> bool {
+        let mut threads = self.threads.iter();
+        threads.any(|(known, doing)| ThreadId::Os(*known) == *id && doing.call.is_some())
     }
 
     /// All that is needed to read its stacks; none where it is gone, or may not be looked at.
