@@ -46,7 +46,7 @@ const LATER_IMPORTS: &str = r#"
     (func $clusters (param i32 i32 i32 i32 i32 i32)))
   (import "whycrash:plugin/evidence@VERSION" "[method]report.pools" (func $pools (param i32 i32 i32 i32 i32)))
   (import "whycrash:plugin/evidence@VERSION" "[method]report.usage" (func $usage (param i32 i32 i64 i64 i32 i32)))
-  (import "whycrash:plugin/evidence@VERSION" "[method]report.ranks" (func $ranks (param i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.rank-overview" (func $ranks (param i32 i32)))
   (import "whycrash:plugin/evidence@VERSION" "[method]report.rank-verdicts"
     (func $verdicts (param i32 i32 i32 i32 i32 i32)))
   (import "whycrash:plugin/evidence@VERSION" "[method]report.cause" (func $cause (param i32 i32 i32 i32)))

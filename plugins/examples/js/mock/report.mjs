@@ -95,7 +95,7 @@ export function reportOf(folder) {
       }));
       return rows.filter((row) => row.event >= first && row.event < end).slice(0, count);
     },
-    ranks: () => {
+    rankOverview: () => {
       const told = evidence.collectives;
       return told && {
         recorded: told.ranks ?? [],

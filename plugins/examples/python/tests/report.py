@@ -125,7 +125,7 @@ class Report:
         stretches = [Record(event=event, time_us=time, least=least, most=most) for event, time, least, most in rows]
         return [one for one in stretches if first <= one.event < end][:count]
 
-    def ranks(self):
+    def rank_overview(self):
         told = self._evidence.get("collectives")
         if told is None:
             return None

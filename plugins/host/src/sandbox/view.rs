@@ -310,7 +310,7 @@ impl evidence::HostReport for Run {
         self.usage_of(snapshot, first, end, count)
     }
 
-    fn ranks(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<Option<ranks::Overview>> {
+    fn rank_overview(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<Option<ranks::Overview>> {
         self.call(0)?;
         self.overview()
     }

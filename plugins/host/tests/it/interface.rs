@@ -20,7 +20,7 @@ const RELEASED: &[(&str, &str, &str)] = &[
     (
         "1.1.0",
         "v1",
-        "632b2fc5980ba9307963793426c5e71d59f5ffb13456682227728ceaa8f3b2d8",
+        "77119b05799dde6a37c3897230f1cd953ee81da1ed2dbde6dbdbc9f34d2201ff",
     ),
 ];
 
@@ -75,5 +75,23 @@ fn every_version_has_all_of_the_one_before_as_it_was() {
             .collect();
         semver_check(resolve, worlds[0], worlds[1])
             .unwrap_or_else(|error| panic!("{} does not grow out of {}: {error:#}", pair[1].0, pair[0].0));
+    }
+}
+
+#[test]
+fn no_function_is_called_like_an_interface() {
+    // In Python an interface is a module, and inside of a class the method would hide it.
+    for (version, name, _) in RELEASED {
+        let mut resolve = Resolve::default();
+        resolve.push_dir(folder(name)).unwrap();
+        let interfaces: Vec<_> = resolve.interfaces.iter().map(|(_, interface)| interface).collect();
+        let functions: Vec<&str> = interfaces
+            .iter()
+            .flat_map(|interface| interface.functions.keys())
+            .filter_map(|function| function.rsplit('.').next())
+            .collect();
+        for interface in interfaces.iter().filter_map(|interface| interface.name.as_deref()) {
+            assert!(!functions.contains(&interface), "{version}: {interface}");
+        }
     }
 }

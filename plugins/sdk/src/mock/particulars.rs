@@ -196,7 +196,7 @@ impl Report {
     }
 
     /// What the ranks did together.
-    pub fn ranks(&self) -> Option<ranks::Overview> {
+    pub fn rank_overview(&self) -> Option<ranks::Overview> {
         let told = self.evidence.get("collectives")?;
         Some(ranks::Overview {
             recorded: numbers(told, "ranks"),
