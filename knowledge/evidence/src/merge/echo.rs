@@ -6,12 +6,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::own::Own;
 use super::witnesses::{After, Before, Killer, LOST_PEER, Name, Names, TIMED_OUT, is_launcher, lines};
-use crate::model::{Crash, Event, EventPayload, FrameKind, Kernel, PythonException, Thread, ThreadId, Xid};
+use crate::model::{Crash, Event, EventPayload, FrameKind, PythonException, Thread, ThreadId, Xid};
 
-pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread]) {
-    let own = own_ids(timeline, crashes, threads);
-    let explained = timeline.iter().any(ended_by_itself);
+/// `kernel_alone`: nothing but the kernel's log is in the report.
+pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread], kernel_alone: bool) {
+    let own = Own::of(timeline, crashes, threads, kernel_alone);
     let mut names = Names::default();
     let artifacts: Vec<Name> = timeline.iter().map(|event| names.of(&event.artifact)).collect();
     let mut search = Search {
@@ -23,7 +24,7 @@ pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread]
     };
     for index in 0..timeline.len() {
         let Some(event) = timeline.get(index) else { break };
-        let is_candidate = !event.survived && !is_ignored(event) && is_own(event, &own, explained);
+        let is_candidate = !event.survived && !is_ignored(event) && own.has(event);
         let of = if is_candidate {
             search.origin(index, event, timeline)
         } else {
@@ -95,66 +96,6 @@ fn in_collectives(threads: &[Thread]) -> HashMap<String, HashSet<ThreadId>> {
     found
 }
 
-/// Process and thread ids that are the report's, from everything but the kernel's log (which tells of the whole
-/// machine).
-fn own_ids(timeline: &[Event], crashes: &[Crash], threads: &[Thread]) -> HashSet<u32> {
-    let mut own: HashSet<u32> = crashes.iter().filter_map(|crash| crash.pid).collect();
-    for thread in threads {
-        own.extend(thread.pid);
-        if let ThreadId::Os(id) = thread.id {
-            own.insert(id);
-        }
-    }
-    for event in timeline {
-        match &event.what {
-            EventPayload::Kernel(_) | EventPayload::Xid(_) => {}
-            EventPayload::DataloaderWorker(worker) => own.extend(worker.pid.or(event.pid)),
-            _ => own.extend(event.pid),
-        }
-    }
-    own
-}
-
-/// Whether an event is of this report's processes. Where none of their ids is known, the death of some process in the
-/// kernel's log is theirs unless the report's own end is explained without it.
-fn is_own(event: &Event, own: &HashSet<u32>, explained: bool) -> bool {
-    let of_whole_machine = matches!(event.what, EventPayload::Kernel(_) | EventPayload::Xid(_));
-    let of_another = explained && matches!(&event.what, EventPayload::Kernel(kernel) if is_death(kernel));
-    !of_whole_machine
-        || event
-            .pid
-            .is_none_or(|pid| own.contains(&pid) || own.is_empty() && !of_another)
-}
-
-fn is_death(kernel: &Kernel) -> bool {
-    ["segfault", "trap", "oom-kill"].contains(&kernel.family.as_str())
-}
-
-/// Words of exceptions that tell how another process ended, or that it is gone.
-const OF_ANOTHER_PROCESS: [&str; 9] = [
-    "signal",
-    "SIG",
-    "terminated",
-    "exited",
-    "ChildFailed",
-    "Broken",
-    "Connection",
-    "EOFError",
-    "closed",
-];
-
-/// An exception that ended a process of Python, and is about nothing but that process.
-fn ended_by_itself(event: &Event) -> bool {
-    let EventPayload::PythonException(exception) = &event.what else {
-        return false;
-    };
-    let told = [&exception.exception, &exception.message];
-    let of_another = OF_ANOTHER_PROCESS
-        .iter()
-        .any(|words| told.iter().any(|text| text.contains(words)));
-    !event.survived && !exception.ignored && !exception.exception.is_empty() && !of_another
-}
-
 /// What is no failure by itself: an exception that nobody saw, and a call that the driver refused, which its caller
 /// tells of where it matters.
 fn is_ignored(event: &Event) -> bool {
@@ -204,7 +145,9 @@ impl Search {
             EventPayload::NativeAbort(abort) => {
                 let told = abort.message.contains("Watchdog caught collective operation timeout")
                     || abort.message.contains("watchdog thread terminated");
-                let watchdog = self.before.watchdogs.last(&()).filter(|_| told);
+                let is_bare = abort.message.is_empty()
+                    && (abort.exception.as_deref()).is_some_and(|exception| exception.ends_with("DistBackendError"));
+                let watchdog = self.before.watchdogs.last(&()).filter(|_| told || is_bare);
                 watchdog
                     .or_else(|| self.same_lines(event, timeline))
                     .or_else(|| self.lost_peer(index, event, &abort.message))
@@ -250,6 +193,12 @@ impl Search {
                 let is_consequence = [43, 45, 154].contains(&xid.code);
                 is_consequence.then(|| self.before.failures.last(&())).flatten()
             }),
+            // One kill, told by the kernel, by the scheduler, and by the scheduler for each task.
+            EventPayload::Kernel(kernel) if kernel.family == "oom-kill" => {
+                let unnamed = self.before.kills.first(&false);
+                let named = self.before.kills.first(&true).filter(|_| event.pid.is_none());
+                unnamed.into_iter().chain(named).min()
+            }
             // compute-sanitizer reports the failed call after the access that made it fail.
             EventPayload::Sanitizer(report) if report.error.starts_with("Program hit ") => {
                 let tool = self.names.of(&report.tool);

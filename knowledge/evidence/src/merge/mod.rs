@@ -8,6 +8,7 @@ mod crash;
 mod echo;
 mod hang;
 mod order;
+mod own;
 mod places;
 mod processes;
 mod ranks;
@@ -31,6 +32,7 @@ pub fn merge(parts: Vec<Evidence>, metadata: Map<String, Value>) -> Evidence {
         context: metadata,
         ..Evidence::default()
     };
+    let kernel_alone = parts.iter().all(is_of_kernel);
     let mut timelines = Vec::new();
     let mut told = Vec::new();
     for mut part in parts {
@@ -61,10 +63,15 @@ pub fn merge(parts: Vec<Evidence>, metadata: Map<String, Value>) -> Evidence {
     let crashes: Vec<Crash> = told.into_iter().filter_map(|one| one.crash).collect();
     let clocks = Clocks::of(merged.recorders.iter());
     merged.timeline = order::one_order(timelines, &merged.context, &clocks);
-    echo::mark(&mut merged.timeline, &crashes, &merged.threads);
+    echo::mark(&mut merged.timeline, &crashes, &merged.threads, kernel_alone);
     crash::silence_echoes(&mut merged);
     merged.crash =
         hang::lead(&mut merged.timeline).or_else(|| crash::most_direct(crashes, &merged.timeline, &merged.threads));
     crash::crashed_first(&mut merged);
     merged
+}
+
+/// An artifact in which nobody but the kernel speaks.
+fn is_of_kernel(part: &Evidence) -> bool {
+    !part.timeline.is_empty() && part.timeline.iter().all(own::is_of_machine)
 }

@@ -58,6 +58,8 @@ pub struct Before {
     pub exceptions: Places<(Name, Option<u32>)>,
     pub workers: Places<Option<u32>>,
     pub oom_kills: Places<u32>,
+    /// Kills for want of memory that are first failures: true for those that name their process.
+    pub kills: Places<bool>,
 }
 
 /// All events of kinds that may be printed after what follows from them.
@@ -133,6 +135,7 @@ impl Before {
             EventPayload::CudaError(error) if error.sticky => self.killers.add(Killer::Error, event, index),
             EventPayload::DeviceAssert(_) => self.killers.add(Killer::Assertion, event, index),
             EventPayload::GpuException(_) => self.killers.add(Killer::Exception, event, index),
+            EventPayload::Kernel(kernel) if kernel.family == "oom-kill" => self.kills.add(event.pid.is_some(), index),
             EventPayload::Sanitizer(report) => self.sanitizers.add(names.of(&report.tool), event, index),
             EventPayload::NcclWarning(_) => {
                 if let Some(pid) = event.pid {

@@ -310,3 +310,77 @@ fn contexts_that_make_no_sense_are_read_as_far_as_they_do() {
         assert_eq!(subject(&evidence).2, Some(10));
     }
 }
+
+/// A report of these texts.
+fn report_of(texts: &[(&str, &str)]) -> Evidence {
+    let parts = texts.iter().map(|(name, text)| {
+        let (artifact, _keep) = artifact(name, text.as_bytes());
+        read(&artifact, &Limits::default()).evidence
+    });
+    merge(parts.collect(), Map::new())
+}
+
+const CHROME: &str = "[71211.1] chrome[9911]: segfault at 18 ip 000055d0a8f2e1c0 sp 00007ffd1b2c3d40 error 4 in chrome[55d0a2000000+9a00000]\n";
+const MYSQL: &str =
+    "[811.2] Out of memory: Killed process 2201 (mysqld) total-vm:18123044kB, anon-rss:9121200kB, file-rss:0kB\n";
+const PYTHON: &str = "[811.2] python3[9911]: segfault at 18 ip 000055d0a8f2e1c0 sp 00007ffd1b2c3d40 error 4 in libx.so[55d0a2000000+9a00000]\n";
+
+#[test]
+fn what_befell_other_programs_of_the_machine_is_not_the_jobs() {
+    let healthy = ("train.log", "step 1 loss 3.1\nstep 2 loss 3.0\nTraining finished.\n");
+    for of_another in [CHROME, MYSQL] {
+        let evidence = report_of(&[healthy, ("dmesg.txt", of_another)]);
+        assert!(
+            leading(&evidence).is_empty() && evidence.crash.is_none(),
+            "{of_another}"
+        );
+    }
+    assert!(leading(&report_of(&[("dmesg.txt", CHROME)])).is_empty());
+    // An interpreter is the job's; so is whoever used the GPU, or ran in a library for it; and where a job failed and
+    // nothing says how, it may be anybody.
+    let driver = "[811.1] NVRM: Xid (PCI:0000:65:00): 31, pid=9911, name=chrome, Ch 00000008\n";
+    for (name, text) in [
+        ("python", PYTHON.to_owned()),
+        ("on the GPU", format!("{driver}{CHROME}")),
+        (
+            "in the driver's library",
+            CHROME.replace("in chrome[", "in libcuda.so.550.54.15["),
+        ),
+    ] {
+        assert!(
+            !leading(&report_of(&[healthy, ("dmesg.txt", &text)])).is_empty(),
+            "{name}"
+        );
+    }
+    let killed = report_of(&[("train.log", "step 1 loss 3.1\nKilled\n"), ("dmesg.txt", MYSQL)]);
+    assert!(leading(&killed).iter().any(|event| event.what.kind() == "kernel"));
+}
+
+#[test]
+fn one_kill_for_want_of_memory_is_one_failure_however_often_it_is_told() {
+    let told = "slurmstepd: error: Detected 1 oom_kill event in StepId=99120.0. Some of the step tasks have been OOM Killed.\n\
+                srun: error: gpu-04: task 3: Out Of Memory\nsrun: error: gpu-04: task 5: Out Of Memory\n";
+    let kernel =
+        "[811.2] Out of memory: Killed process 2201 (python3) total-vm:18123044kB, anon-rss:9121200kB, file-rss:0kB\n";
+    for texts in [
+        vec![("slurm.out", told)],
+        vec![("slurm.out", told), ("dmesg.txt", kernel)],
+        vec![("dmesg.txt", kernel), ("slurm.out", told)],
+    ] {
+        let evidence = report_of(&texts);
+        let kills = leading(&evidence)
+            .into_iter()
+            .filter(|event| event.what.kind() == "kernel");
+        assert_eq!(kills.count(), 1, "{texts:?}");
+    }
+}
+
+#[test]
+fn an_abort_that_only_carries_out_what_a_watchdog_decided_is_its_echo() {
+    let log = "[rank0]:[E ProcessGroupNCCL.cpp:563] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=8123, \
+               OpType=ALLREDUCE, NumelIn=16, NumelOut=16, Timeout(ms)=600000) ran for 600040 milliseconds before timing out.\n\
+               terminate called after throwing an instance of 'c10::DistBackendError'\n";
+    let evidence = report_of(&[("train.log", log)]);
+    let kinds: Vec<&str> = leading(&evidence).iter().map(|event| event.what.kind()).collect();
+    assert_eq!(kinds, ["watchdog"]);
+}

@@ -1,0 +1,123 @@
+//! Which events are of the report's own processes.
+//!
+//! The kernel's log tells of the whole machine: of desktops, databases and other people's jobs as well.
+
+use std::collections::HashSet;
+
+use crate::model::{Crash, Event, EventPayload, Kernel, PythonException, Thread, ThreadId};
+
+/// What tells the report's processes from the others of the machine.
+#[derive(Debug)]
+pub(super) struct Own {
+    ids: HashSet<u32>,
+    /// Processes that the driver logged an Xid for.
+    on_gpu: HashSet<u32>,
+    /// The report's own end is explained without the kernel's log.
+    is_explained: bool,
+    /// Something besides the kernel's log tells of a failure.
+    has_failed: bool,
+    kernel_alone: bool,
+}
+
+impl Own {
+    /// `kernel_alone`: nothing but the kernel's log is in the report.
+    pub fn of(timeline: &[Event], crashes: &[Crash], threads: &[Thread], kernel_alone: bool) -> Self {
+        let xids = timeline
+            .iter()
+            .filter(|event| matches!(event.what, EventPayload::Xid(_)));
+        Self {
+            ids: ids(timeline, crashes, threads),
+            on_gpu: xids.filter_map(|event| event.pid).collect(),
+            is_explained: timeline.iter().any(ended_by_itself),
+            has_failed: !crashes.is_empty() || timeline.iter().any(|event| !is_of_machine(event) && !event.survived),
+            kernel_alone,
+        }
+    }
+
+    /// Whether an event is of the report's processes. Where none of their ids is known, their names have to tell.
+    pub fn has(&self, event: &Event) -> bool {
+        let Some(pid) = event.pid.filter(|_| is_of_machine(event)) else {
+            return true;
+        };
+        match &event.what {
+            _ if !self.ids.is_empty() => self.ids.contains(&pid),
+            EventPayload::Kernel(kernel) if is_death(kernel) => {
+                !self.is_explained && (self.has_failed || self.on_gpu.contains(&pid) || self.may_be_job(kernel))
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether a process that died, and of which nothing else is told, may be of a training job. Where memory ran out
+    /// on the whole machine it is worth telling whoever was killed, unless another log shows that the job went on.
+    fn may_be_job(&self, kernel: &Kernel) -> bool {
+        /// Interpreters, and the names that torch and Ray give to their processes and threads.
+        const JOBS: [&str; 7] = ["python", "ipython", "pypy", "pt_", "ray::", "torch", "train"];
+        /// Libraries that only programs on a GPU, or with tensors, have in them.
+        const LIBRARIES: [&str; 6] = ["libcuda", "libcu", "libnccl", "libnv", "libtorch", "libc10"];
+        let starts = |name: &Option<String>, with: &[&str]| {
+            let name = name.as_deref().unwrap_or_default();
+            with.iter().any(|start| name.starts_with(start))
+        };
+        starts(&kernel.process, &JOBS)
+            || starts(&kernel.object, &LIBRARIES)
+            || self.kernel_alone && kernel.family == "oom-kill"
+    }
+}
+
+/// The kernel's and the driver's words.
+pub(super) fn is_of_machine(event: &Event) -> bool {
+    matches!(event.what, EventPayload::Kernel(_) | EventPayload::Xid(_))
+}
+
+/// Process and thread ids that are the report's, from everything but the kernel's log.
+fn ids(timeline: &[Event], crashes: &[Crash], threads: &[Thread]) -> HashSet<u32> {
+    let mut own: HashSet<u32> = crashes.iter().filter_map(|crash| crash.pid).collect();
+    for thread in threads {
+        own.extend(thread.pid);
+        if let ThreadId::Os(id) = thread.id {
+            own.insert(id);
+        }
+    }
+    for event in timeline.iter().filter(|event| !is_of_machine(event)) {
+        match &event.what {
+            EventPayload::DataloaderWorker(worker) => own.extend(worker.pid.or(event.pid)),
+            _ => own.extend(event.pid),
+        }
+    }
+    own
+}
+
+fn is_death(kernel: &Kernel) -> bool {
+    ["segfault", "trap", "oom-kill"].contains(&kernel.family.as_str())
+}
+
+/// Words of exceptions that tell how another process ended, or that it is gone.
+const OF_ANOTHER_PROCESS: [&str; 9] = [
+    "signal",
+    "SIG",
+    "terminated",
+    "exited",
+    "ChildFailed",
+    "Broken",
+    "Connection",
+    "EOFError",
+    "closed",
+];
+
+/// An exception that ended a process of Python, and is about nothing but that process.
+fn ended_by_itself(event: &Event) -> bool {
+    let EventPayload::PythonException(exception) = &event.what else {
+        return false;
+    };
+    let PythonException {
+        exception: name,
+        message,
+        ignored,
+        ..
+    } = exception;
+    let of_another = OF_ANOTHER_PROCESS
+        .iter()
+        .any(|words| name.contains(words) || message.contains(words));
+    !event.survived && !ignored && !name.is_empty() && !of_another
+}
