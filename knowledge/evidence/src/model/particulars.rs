@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CudaOom {
-    /// `CUDA`, `HIP` or `XPU`.
+    /// `CUDA`, `HIP`, `XPU` or `MPS`.
     pub backend: String,
     /// Bytes asked for.
     pub requested: u64,
@@ -251,7 +251,9 @@ pub struct Divergence {
 #[serde(default)]
 pub struct LastWords {
     /// Who says it: `usage` (a parser of arguments), `shell`, `interpreter`, `container`, `loader` (of binaries),
-    /// `threads` and `openmp` (libraries that need them), `driver` or `scheduler`.
+    /// `threads` and `openmp` (libraries that need them), `driver`, `scheduler`, `build` (of an
+    /// extension), or `stopped` (the program itself, of a
+    /// signal that told it to end).
     pub family: String,
     /// The line.
     pub message: String,

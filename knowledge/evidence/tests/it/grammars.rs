@@ -58,6 +58,18 @@ fn out_of_memory_of_every_era() {
             json!({"backend": "HIP", "this_process": null}),
         ),
         (
+            "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 6.00 GiB. GPU 1 has a total capacity of 15.00 GiB. Of the allocated memory 14.00 GiB is allocated by PyTorch, and 128.00 MiB is reserved by PyTorch but unallocated.",
+            json!({"backend": "XPU", "gpu": 1, "capacity": 15 * GIB, "free": null, "allocated": 14 * GIB, "reserved_unallocated": 128 * MIB}),
+        ),
+        (
+            "RuntimeError: MPS backend out of memory (MPS allocated: 17.50 GB, other allocations: 231.22 MB, max allowed: 18.00 GB). Tried to allocate 512.00 MB on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit for memory allocations (may cause system failure).",
+            json!({"backend": "MPS", "requested": 512 * MIB, "capacity": 18 * GIB, "allocated": 35 * GIB / 2}),
+        ),
+        (
+            "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. Of the allocated memory 30.00 GiB is allocated by PyTorch, and 3.00 GiB is reserved by PyTorch but unallocated. Including non-PyTorch memory, this process has 36.00 GiB memory in use. GPU 5 has a total capacity of 40.00 GiB of which 1.00 GiB is free.",
+            json!({"gpu": 5, "capacity": 40 * GIB, "free": GIB, "allocated": 30 * GIB, "reserved_unallocated": 3 * GIB, "this_process": 36 * GIB}),
+        ),
+        (
             "RuntimeError: CUDA out of memory. Tried to allocate more than 1EB memory.",
             json!({"requested": 1_u64 << 60}),
         ),
@@ -629,6 +641,141 @@ fn stores_of_older_versions_and_gloo() {
         check(text, "rendezvous", &expected);
     }
     assert!(events("ConnectionResetError: Connection reset by peer, will try again").is_empty());
+}
+
+#[test]
+fn supervisors_tell_the_signal_by_its_number() {
+    for (text, signal) in [
+        (
+            "mpirun noticed that process rank 3 with PID 20113 on node n1 exited on signal 9 (Killed).",
+            "SIGKILL",
+        ),
+        (
+            "prterun noticed that process rank 0 with PID 71 on node gpu-2 exited on signal 11 (Segmentation fault: 11).",
+            "SIGSEGV",
+        ),
+        (
+            "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
+            "SIGKILL",
+        ),
+        (
+            "worker 4 (pid 881) was terminated by signal 6, restarting it is off",
+            "SIGABRT",
+        ),
+        ("Child process died with signal 7.", "SIGBUS"),
+    ] {
+        check(text, "process-exit", &json!({"signal": signal}));
+    }
+    for text in [
+        "Killed by signal 2 handler installed",
+        "process 12 installed its handler for signal 11",
+        "sent to process 12: signal 9 of the radio",
+    ] {
+        assert!(events(text).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn limits_of_memory_that_others_than_the_kernel_watch() {
+    for (text, cgroup) in [
+        (
+            "slurmstepd: error: Step 881.0 exceeded memory limit (131921044 > 131072000), being killed",
+            true,
+        ),
+        ("slurmstepd: error: Exceeded job memory limit at some point.", true),
+        ("=>> PBS: job killed: mem 70gb exceeded limit 64gb", true),
+        (
+            "Error from slot1@n3: Job has gone over cgroup memory limit of 8192 megabytes.",
+            true,
+        ),
+        (
+            "systemd-oomd[812]: Killed /user.slice/user-1000.slice/run-r3a.scope due to memory pressure for /user.slice being 81.20%",
+            false,
+        ),
+        (
+            "sending SIGTERM to process 5111 uid 1000 \"python\": badness 921, VmRSS 60112 MiB",
+            false,
+        ),
+    ] {
+        check(text, "kernel", &json!({"family": "oom-kill", "cgroup": cgroup}));
+    }
+    assert!(
+        events("=>> PBS: job killed: walltime 86433 exceeded limit 86400")
+            .iter()
+            .all(|event| event["kind"] != "kernel")
+    );
+}
+
+#[test]
+fn what_torch_warns_of_while_it_looks_for_gpus() {
+    let warning = "/venv/torch/cuda/__init__.py:129: UserWarning: CUDA initialization: Unexpected error from \
+                   cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() that might have already set \
+                   an error? Error 802: system not yet initialized (Triggered internally at ../c10/cuda/CUDAFunctions.cpp:108.)";
+    check(warning, "cuda-log", &json!({"code": 802}));
+    let old =
+        "x.py:1: UserWarning: CUDA initialization: The NVIDIA driver on your system is too old (found version 10020).";
+    check(old, "cuda-log", &json!({"code": null}));
+}
+
+#[test]
+fn ranks_that_horovod_waits_for() {
+    let text = "[2026-01-08 22:10:41.231440: W horovod/common/stall_inspector.cc:107] One or more tensors were submitted to be \
+                reduced, gathered or broadcasted by subset of ranks and are waiting for remainder of ranks for more than 60 seconds.";
+    check(text, "watchdog", &json!({"family": "stalled", "ran_ms": 60_000}));
+    let went_on = format!("{text}\nstep 1 loss 2.0\nstep 2 loss 1.9\nstep 3 loss 1.8\n");
+    assert!(events(&went_on).iter().all(|event| event["survived"] == true));
+}
+
+#[test]
+fn a_log_of_json_records_is_read_and_data_is_not() {
+    let error = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB";
+    for record in [
+        json!({"ts": "2026-04-11T08:22:41Z", "msg": error}),
+        json!({"severity": "ERROR", "textPayload": error}),
+        json!({"timestamp": "2026-04-11T08:22:41Z", "levelname": "ERROR", "message": error}),
+    ] {
+        check(&record.to_string(), "cuda-oom", &json!({"requested": 20 * MIB}));
+    }
+    for data in [
+        json!({"text": error, "label": 0}),
+        json!({"messages": [{"role": "user", "content": error}]}),
+    ] {
+        assert!(events(&data.to_string()).is_empty(), "{data}");
+    }
+    assert!(events(&format!("> > {error}\n> what now?\n")).is_empty());
+}
+
+#[test]
+fn a_traceback_in_one_record_is_read_like_any_other() {
+    let traceback = "Traceback (most recent call last):\n  File \"/w/train.py\", line 8, in step\n    loss.backward()\n\
+                     KeyError: 'lr'\n";
+    for record in [
+        json!({"asctime": "2026-04-11 08:22:41,120", "levelname": "ERROR", "message": "step failed", "exc_info": traceback, "rank": 3}),
+        json!({"severity": "ERROR", "textPayload": traceback, "rank": 3}),
+        json!({"time": "2026-04-11T08:22:41Z", "level": "error", "msg": "x", "error": {"stack_trace": traceback}, "rank": 3}),
+    ] {
+        let expected = json!({"exception": "KeyError", "rank": 3, "thread": "traceback-1"});
+        check(
+            &format!("{record}\n{}\n", json!({"level": "info", "msg": "bye"})),
+            "python-exception",
+            &expected,
+        );
+    }
+}
+
+#[test]
+fn the_whole_message_of_a_graph_of_tensorflow() {
+    let text = "Traceback (most recent call last):\n  File \"fit.py\", line 40, in <module>\n    model.fit(ds)\n\
+                tensorflow.python.framework.errors_impl.ResourceExhaustedError: Graph execution error:\n\n\
+                Detected at node 'conv2d_12/Conv2D' defined at (most recent call last):\n    File \"fit.py\", line 40, in <module>\n\
+                Node: 'conv2d_12/Conv2D'\nOOM when allocating tensor with shape[64,512,56,56]\n\t [[{{node conv2d_12}}]] \
+                [Op:__inference_train_function_8891]\nsaved the log\n";
+    let all = events(text);
+    let message = all[0]["detail"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("OOM when allocating tensor") && !message.contains("saved the log"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -61,9 +61,7 @@ impl End {
     /// Puts what the last lines say, and nobody else has read, into the sink.
     pub fn read(&self, sink: &mut Sink) {
         let last = self.lines.back().map_or(0, |(number, _)| *number);
-        if sink.events.iter().any(|event| is_traceback_near(event, last)) {
-            return;
-        }
+        let has_traceback = sink.events.iter().any(|event| is_traceback_near(event, last));
         let settled = self.lines.iter().rposition(|(_, raw)| progress::is_progress(raw));
         let last_ones = self.lines.len().saturating_sub(EXCEPTIONS);
         for (place, (number, raw)) in self.lines.iter().enumerate().skip(settled.map_or(0, |line| line + 1)) {
@@ -72,8 +70,10 @@ impl End {
             if line.is_quoted() || sink.events.iter().any(|event| tells_of(event, *number)) {
                 continue;
             }
-            let exception = (place >= last_ones).then(|| exception(line.text)).flatten();
-            if let Some(what) = exception.or_else(|| command(line.text)) {
+            let is_last = place >= last_ones && !has_traceback;
+            let exception = is_last.then(|| exception(line.text)).flatten();
+            let words = || command(line.text).filter(|words| !has_traceback || is_of_system(words));
+            if let Some(what) = exception.or_else(|| words().map(EventPayload::LastWords)) {
                 sink.event(what, &line.origin, [*number, *number], line.text);
             }
         }
@@ -87,6 +87,11 @@ fn is_well(text: &str) -> bool {
         r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$|(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$"
     );
     !has_failures && passed.is_match(text)
+}
+
+/// What the loader, the driver and the system said of the machine holds whatever the program then made of it.
+fn is_of_system(words: &LastWords) -> bool {
+    ["loader", "driver", "threads", "openmp"].contains(&words.family.as_str())
 }
 
 fn is_traceback_near(event: &Event, last: u64) -> bool {
@@ -115,8 +120,8 @@ fn exception(text: &str) -> Option<EventPayload> {
 }
 
 /// What a shell, an interpreter, a parser of arguments or a container runtime says when it can not run a program.
-fn command(text: &str) -> Option<EventPayload> {
-    let forms: [(&str, &Regex); 9] = [
+fn command(text: &str) -> Option<LastWords> {
+    let forms: [(&str, &Regex); 11] = [
         (
             "usage",
             regex!(
@@ -126,7 +131,7 @@ fn command(text: &str) -> Option<EventPayload> {
         (
             "shell",
             regex!(
-                r"^(?:-?(?:bash|sh|zsh|dash)|/\S+|\S+\.sh): (?:line \d+: |\d+: )?.*: (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*|Is a directory|Exec format error)$|^(?:exec|env|timeout|nohup|srun|slurmstepd): .*(?:No such file or directory|Permission denied|command not found)$"
+                r"(?i)^(?:-?(?:bash|sh|zsh|dash)|/\S+|\S+\.sh): (?:line \d+: |\d+: )?.*: (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*|Is a directory|Exec format error)$|^(?:exec|env|timeout|nohup|srun|slurmstepd|standard_init_linux\.go\S*)[: ].*(?:No such file or directory|Permission denied|command not found|exec format error)$"
             ),
         ),
         (
@@ -144,7 +149,7 @@ fn command(text: &str) -> Option<EventPayload> {
         (
             "loader",
             regex!(
-                r"^\S+: error while loading shared libraries: .+$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$"
+                r"^\S+: error while loading shared libraries: .+$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$|^Could not load library \S+ Error: .+$|^Loaded runtime CuDNN library: .+$"
             ),
         ),
         (
@@ -157,17 +162,29 @@ fn command(text: &str) -> Option<EventPayload> {
             "driver",
             regex!(r"^NVIDIA-SMI has failed because .+$|^Failed to initialize NVML: .+$"),
         ),
+        (
+            "stopped",
+            regex!(
+                r"(?i)^(?:.*[\s:\]])?(?:got|received|caught|handling)(?: a| the)?(?: signal)?:? (?:signal )?(?:15|SIGTERM|Signals\.SIGTERM)\b(?: signal)?(?:[.,:;(].*)?$|^timeout: sending signal \w+ to command .+$|^.*\bspot (?:interruption|termination|preemption) notice\b.*$|^.*\binstance .{0,40}will be (?:reclaimed|terminated|preempted)\b.*$"
+            ),
+        ),
+        (
+            "build",
+            regex!(
+                r"^\s*error: command '\S+' failed with exit (?:code|status) \d+$|^\s*ERROR: Failed building wheel for \S+$|^ninja: build stopped: .+$"
+            ),
+        ),
         ("openmp", regex!(r"^OMP: Error #15: .+$")),
         (
             "scheduler",
             regex!(
-                r"^(?:Message:\s+)?The node was low on resource: .+$|^(?:=>> )?PBS: job killed: .+$|^TERM_[A-Z]+: job killed .+$"
+                r"^(?:Message:\s+|.*\bEvicted\b.*\s)?The node was low on resource: .+$|^(?:=>> )?PBS: job killed: .+$|^TERM_[A-Z]+: job killed .+$"
             ),
         ),
     ];
     let (family, _) = forms.iter().find(|(_, form)| form.is_match(text))?;
-    Some(EventPayload::LastWords(LastWords {
+    Some(LastWords {
         family: (*family).to_owned(),
         message: text.trim().to_owned(),
-    }))
+    })
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::prefix::{self, Origin};
+use super::{record, regex};
 
 /// A line, ready for the grammars.
 #[derive(Debug)]
@@ -31,6 +32,16 @@ impl<'a> Line<'a> {
             // A flag of a help text, with what it is for.
             return true;
         }
+        // What grep found in documents and sources; Python warns in the same form.
+        if regex!(r"^[\w./-]+\.(?:md|rst|adoc|txt|html|py|sh|ya?ml):\d+[:-]").is_match(text)
+            && !text.contains("Warning: ")
+        {
+            return true;
+        }
+        // A mail or a page that quotes, and a record of data: what is in a log's records was taken out before.
+        if text.starts_with("> ") || text.starts_with("{\"") && text.trim_end().ends_with('}') {
+            return true;
+        }
         let text = text.trim_start_matches(['+', '-', '>', '|', '*']).trim_start();
         [
             "#", "`", "//", "/*", "\"\"\"", "'''", "raise ", "print(", "def ", "assert ", "import ", "from ",
@@ -54,20 +65,6 @@ pub fn beginning(cleaned: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// The line inside a line of JSON, as journald (`journalctl -o json`) and container runtimes write them, with its time
-/// in front like any other prefix.
-fn unwrap_json(text: &str) -> Option<String> {
-    let members: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
-    let member = |name: &str| members.get(name).and_then(serde_json::Value::as_str);
-    if let Some(message) = member("MESSAGE") {
-        let micros = member("__REALTIME_TIMESTAMP").and_then(|micros| micros.parse().ok());
-        let time = micros.and_then(|micros| jiff::Timestamp::from_microsecond(micros).ok());
-        return Some(time.map_or_else(|| message.to_owned(), |time| format!("{time} {message}")));
-    }
-    let message = member("log")?.trim_end_matches('\n');
-    Some(member("time").map_or_else(|| message.to_owned(), |time| format!("{time} {message}")))
-}
-
 /// A raw line as text: bytes that are no UTF-8 replaced, colours removed, and of a line that a progress bar wrote
 /// over and over (`\r`) only the last state.
 pub fn clean(raw: &[u8]) -> Cow<'_, str> {
@@ -77,7 +74,7 @@ pub fn clean(raw: &[u8]) -> Cow<'_, str> {
     };
     let text = String::from_utf8_lossy(kept);
     if text.starts_with('{')
-        && let Some(inner) = unwrap_json(&text)
+        && let Some(inner) = record::line(&text)
     {
         return Cow::Owned(inner);
     }

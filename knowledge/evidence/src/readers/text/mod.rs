@@ -19,6 +19,7 @@ mod last_words;
 mod line;
 mod prefix;
 mod progress;
+mod record;
 mod rules;
 mod shape;
 mod sink;
@@ -253,6 +254,13 @@ impl<'a> TextReader<'a> {
         if number.is_multiple_of(STALE_LINES) {
             self.close_stale(number);
         }
+        match record::traceback(raw) {
+            Some(lines) => lines.iter().for_each(|line| self.single(number, line.as_bytes())),
+            None => self.single(number, raw),
+        }
+    }
+
+    fn single(&mut self, number: u64, raw: &[u8]) {
         let triggered = self.rules.is_match(raw);
         if !triggered && self.streams.is_empty() {
             self.progress.plain_line(number, raw, &mut self.sink);

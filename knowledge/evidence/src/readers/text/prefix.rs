@@ -68,7 +68,10 @@ fn may_have_prefix(first: u8, text: &str) -> bool {
         b' ' => has(2..4, b": ") || has(3..5, b": "),
         b'A'..=b'Z' => {
             let levels = ["INFO ", "WARNING ", "ERROR ", "DEBUG ", "CRITICAL "];
-            byte(3) == b' ' || byte(1).is_ascii_digit() || levels.iter().any(|level| text.starts_with(level))
+            byte(3) == b' '
+                || byte(1) == b' '
+                || byte(1).is_ascii_digit()
+                || levels.iter().any(|level| text.starts_with(level))
         }
         b'a'..=b'z' => {
             let is_name = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(byte);
@@ -125,6 +128,10 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         // c10 before torch 2.4: no time.
         prefix(r"^\[[IWEF] [^\s\]:]+:\d+\] ?", glog, |line, _| {
             in_bracket(line, |byte| b"IWEF".contains(&byte)) && byte(line, 2) == b' '
+        }),
+        // TensorFlow and XLA, behind a date: `E external/xla/file.cc:12] `.
+        prefix(r"^[IWEF] [\w./-]+\.(?:cc|cpp|cu|h):\d+\] ?", nothing, |line, _| {
+            is_level(line) && byte(line, 1) == b' '
         }),
         prefix(DATED, dated, |line, _| {
             byte(line.strip_prefix(b"[").unwrap_or(line), 4) == b'-'

@@ -101,6 +101,7 @@ pub fn last_line(event: &Event) -> u64 {
 fn can_be_survived(what: &EventPayload) -> bool {
     match what {
         EventPayload::CudaError(error) => !error.sticky,
+        EventPayload::Watchdog(watchdog) => watchdog.family == "stalled",
         EventPayload::FatalPythonError(error) => error.signal.is_none() && error.error.starts_with("Timeout"),
         EventPayload::PythonException(_)
         | EventPayload::CudaOom(_)

@@ -270,7 +270,17 @@ impl Chain {
     /// in messages does.
     fn continues_message(&self, text: &str) -> bool {
         let tagged = self.origin.stream.contains("[rank") && !self.origin.stream.contains("glog");
-        tagged || text.starts_with([' ', '\t']) || CONTINUATIONS.iter().any(|opener| text.starts_with(opener))
+        tagged
+            || self.is_graph_error() && self.blanks <= 1
+            || text.starts_with([' ', '\t'])
+            || CONTINUATIONS.iter().any(|opener| text.starts_with(opener))
+    }
+
+    /// `TensorFlow` tells at length where in the graph an operation stands, and names it in the last line.
+    fn is_graph_error(&self) -> bool {
+        let last = self.now.message.last().map(|line| line.trim_end());
+        let is_over = last.is_some_and(|line| line.ends_with(']') && line.contains("[Op:"));
+        self.now.exception.contains("errors_impl.") && !is_over
     }
 }
 

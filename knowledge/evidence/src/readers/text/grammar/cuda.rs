@@ -33,6 +33,7 @@ pub const RULE: Rule = Rule {
         "CUDA error (",
         "CUDA Error: ",
         "CUDA error at ",
+        "CUDA Error at ",
         "cudaError",
         "CUDA_ERROR_",
         "Triton Error [CUDA]: ",
@@ -69,7 +70,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
 }
 
 /// Number, name and text of the runtime's errors since CUDA 10.1 (`cudaGetErrorString`).
-const ERRORS: [(u32, &str, &str); 57] = [
+const ERRORS: [(u32, &str, &str); 64] = [
     (1, "cudaErrorInvalidValue", "invalid argument"),
     (2, "cudaErrorMemoryAllocation", "out of memory"),
     (3, "cudaErrorInitializationError", "initialization error"),
@@ -223,6 +224,41 @@ const ERRORS: [(u32, &str, &str); 57] = [
         "cudaErrorStreamCaptureInvalidated",
         "operation failed due to a previous error during capture",
     ),
+    (
+        902,
+        "cudaErrorStreamCaptureMerge",
+        "operation would result in a merge of separate capture sequences",
+    ),
+    (
+        903,
+        "cudaErrorStreamCaptureUnmatched",
+        "capture was not initiated in this stream",
+    ),
+    (
+        904,
+        "cudaErrorStreamCaptureUnjoined",
+        "capturing stream has unjoined work",
+    ),
+    (
+        905,
+        "cudaErrorStreamCaptureIsolation",
+        "dependency created on uncaptured work in another stream",
+    ),
+    (
+        906,
+        "cudaErrorStreamCaptureImplicit",
+        "operation would make the legacy stream depend on a capturing blocking stream",
+    ),
+    (
+        907,
+        "cudaErrorCapturedEvent",
+        "operation not permitted on an event last recorded in a capturing stream",
+    ),
+    (
+        908,
+        "cudaErrorStreamCaptureWrongThread",
+        "attempt to terminate a thread-local capture sequence from another thread",
+    ),
     (909, "cudaErrorTimeout", "wait operation timed out"),
     (
         911,
@@ -354,7 +390,7 @@ fn wrapped(text: &str) -> Option<CudaError> {
     }
     if let Some(parts) = Parts::of(
         regex!(
-            r#"CUDA error at (?P<file>\S+):(?P<line>\d+) code=(?P<code>\d+)\((?P<name>\w+)\)(?: "(?P<call>[^"]*)")?"#
+            r#"CUDA [Ee]rror at (?P<file>\S+?):(?P<line>\d+):? code=(?P<code>\d+)\((?P<name>\w+)\)(?: "(?P<call>[^"]*)")?"#
         ),
         text,
     ) {

@@ -11,7 +11,7 @@ use crate::readers::text::{Block, Next, regex};
 
 /// Errors; warnings tell of no failed call.
 pub const RULE: Rule = Rule {
-    literals: &["][CUDA][E]"],
+    literals: &["][CUDA][E]", ": CUDA initialization: ", "failed call to cuInit: "],
     read,
 };
 
@@ -20,7 +20,11 @@ pub fn is_line(text: &str) -> bool {
     text.contains("][CUDA][E]") || text.contains("][CUDA][W]")
 }
 
-fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
+fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
+    if let Some(what) = initialization(line.text) {
+        sink.event(EventPayload::CudaLog(what), &line.origin, [line.number; 2], line.text);
+        return None;
+    }
     let entry = Entry::of(line.text)?;
     Some(Box::new(Call {
         origin: line.origin.clone(),
@@ -29,6 +33,22 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
         thread: entry.thread,
         what: entry.what,
     }))
+}
+
+/// torch and `TensorFlow` warn that they see no GPU, and why, and go on: `UserWarning: CUDA initialization: Unexpected error from
+/// cudaGetDeviceCount(). … Error 802: system not yet initialized (Triggered internally at …)`.
+fn initialization(text: &str) -> Option<CudaLog> {
+    let parts = Parts::of(
+        regex!(
+            r"(?:Warning: CUDA initialization|failed call to cuInit): (?P<message>(?:.*\bError (?P<code>\d+): )?.*?)(?: \(Triggered internally at .*)?$"
+        ),
+        text,
+    )?;
+    Some(CudaLog {
+        code: parts.number("code"),
+        message: parts.text("message")?,
+        ..CudaLog::default()
+    })
 }
 
 /// `[22:21:32.099][25642][CUDA][E][cuLogsDumpToMemory] buffer cannot be NULL`; since 13.4 the call stands in a line of

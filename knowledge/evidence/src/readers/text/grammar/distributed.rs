@@ -22,6 +22,8 @@ pub const RULE: Rule = Rule {
         "operations have failed or timed out",
         "Received a dump signal",
         "Timed out waiting ",
+        "waiting for remainder of ranks",
+        "waiting for the remainder",
     ],
     read: read_watchdog,
 };
@@ -65,6 +67,9 @@ pub const RENDEZVOUS_RULE: Rule = Rule {
         "Error: Connection reset by peer",
         "Error: Broken pipe",
         "store based barrier",
+        "EADDRINUSE",
+        "stopped sending heartbeats",
+        "JAX distributed service detected fatal errors",
     ],
     read: read_rendezvous,
 };
@@ -73,7 +78,9 @@ fn read_watchdog(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     if line.is_quoted() {
         return None;
     }
-    let (rank, watchdog) = watchdog(line.text).or_else(|| gloo_timeout(line.text))?;
+    let (rank, watchdog) = watchdog(line.text)
+        .or_else(|| gloo_timeout(line.text))
+        .or_else(|| stalled(line.text))?;
     let mut origin = line.origin.clone();
     origin.rank = origin.rank.or(rank);
     sink.event(
@@ -129,6 +136,22 @@ fn gloo_timeout(text: &str) -> Option<(Option<u32>, Watchdog)> {
         family: "timeout".to_owned(),
         operation: parts.text("operation"),
         timeout_ms: parts.number("timeout"),
+        ..Watchdog::default()
+    };
+    Some((None, watchdog))
+}
+
+/// Horovod says every minute that some ranks wait for others, and goes on when those come.
+fn stalled(text: &str) -> Option<(Option<u32>, Watchdog)> {
+    let parts = Parts::of(
+        regex!(r"waiting for (?:the )?remainder(?: of ranks)? for more than (?P<seconds>\d+) seconds"),
+        text,
+    )?;
+    let watchdog = Watchdog {
+        family: "stalled".to_owned(),
+        ran_ms: parts
+            .number::<u64>("seconds")
+            .map(|seconds| seconds.saturating_mul(1000)),
         ..Watchdog::default()
     };
     Some((None, watchdog))
@@ -315,6 +338,18 @@ fn rendezvous(text: &str) -> Option<Rendezvous> {
             .into_iter()
             .find(|name| parts.text(name).is_some())?;
         return found(operation, None, parts.text("reason")?);
+    }
+    if let Some(parts) = Parts::of(regex!(r"\b(?:bind|listen)\b.{0,80}?(?P<reason>EADDRINUSE.*)"), text) {
+        return found("listen", None, parts.text("reason")?);
+    }
+    // JAX's coordination service, of a task that it does not hear from any more.
+    if let Some(parts) = Parts::of(
+        regex!(
+            r"(?P<reason>(?:tasks are unhealthy \(stopped sending heartbeats\)|JAX distributed service detected fatal errors).*)"
+        ),
+        text,
+    ) {
+        return found("receive", None, parts.text("reason")?);
     }
     // `Timed out initializing process group in store based barrier on rank: 3, for key: … (world_size=4,
     // worker_count=3, …)`

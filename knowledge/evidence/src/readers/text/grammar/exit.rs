@@ -32,6 +32,10 @@ pub const RULE: Rule = Rule {
         " floating point exception ",
         " killed  ",
         " abort  ",
+        " on signal ",
+        " with signal ",
+        " by signal ",
+        "(signal ",
     ],
     read,
 };
@@ -152,6 +156,9 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
         let exit_code = parts.number("code");
         return (signal.is_some() || exit_code.is_some()).then_some((None, exit(signal, exit_code)));
     }
+    if let Some(signal) = of_number(text) {
+        return Some((None, exit(Some(signal.to_owned()), None)));
+    }
     // Slurm cancels a job with SIGTERM: `slurmstepd: error: *** JOB 17 ON node1 CANCELLED AT … DUE TO TIME LIMIT ***`.
     if regex!(r"^(?:srun|slurmstepd): error: \*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT ").is_match(text) {
         let exit = ProcessExit {
@@ -175,6 +182,19 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
         None,
         exit(exit_code.and_then(signal_of_exit).map(str::to_owned), exit_code),
     ))
+}
+
+/// The signal by its number, as MPI's launchers and supervisors of processes tell it: `mpirun noticed that process rank 3
+/// with PID 17 on node n1 exited on signal 9 (Killed).`, `EXIT STRING: Killed (signal 9)`, `process 'train' (pid 17) was
+/// terminated by signal 11`.
+fn of_number(text: &str) -> Option<&'static str> {
+    let parts = Parts::of(
+        regex!(
+            r"(?i)(?:\b(?:process|rank|task|worker|job|child|program|command|container|pid|main)\b.{0,120}\b(?:exited|terminated|killed|died|crashed|ended)\b(?: (?:on|with|by|due to|of))? signal:? (?P<number>\d{1,2})\b(?: ?\(|[.,;]|\s*$)|EXIT STRING: .*\(signal (?P<hydra>\d{1,2})\))"
+        ),
+        text,
+    )?;
+    signal_name(parts.number("number").or_else(|| parts.number("hydra"))?)
 }
 
 fn exit(signal: Option<String>, exit_code: Option<i32>) -> ProcessExit {

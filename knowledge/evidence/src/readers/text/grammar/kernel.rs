@@ -38,6 +38,16 @@ pub const RULE: Rule = Rule {
         "low on resource: memory",
         "node running low on memory",
         "TERM_MEMLIMIT",
+        "exceeded memory limit",
+        "xceeded job memory limit",
+        "xceeded step memory limit",
+        "over memory limit",
+        "over cgroup memory limit",
+        "PBS: job killed: ",
+        "due to memory ",
+        "earlyoom",
+        "sending SIGKILL to process ",
+        "sending SIGTERM to process ",
     ],
     read,
 };
@@ -205,12 +215,15 @@ fn oom_kill(text: &str) -> Option<(Option<u32>, Kernel)> {
 
 /// The kernel's kill as a scheduler passes it on, without the process: `slurmstepd: error: Detected 1 oom-kill event(s)
 /// in StepId=…` (`oom_kill` since Slurm 23) and `task 3: Out Of Memory`, Kubernetes' `Reason: OOMKilled`, runc's and
-/// LSF's words. They watch the memory cgroup; the kubelet's eviction and Ray watch the whole node.
+/// the words of other schedulers for a limit that they watch themselves. They mean the job's own limit; the kubelet's
+/// eviction, Ray, systemd-oomd and earlyoom watch the whole node.
 fn oom_kill_told(text: &str) -> Option<(Option<u32>, Kernel)> {
     let of_cgroup = regex!(
-        r#"Detected \d+ oom[-_]kill event|(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s|^srun: error: \S+: tasks? [\d,\[\]-]+: Out Of Memory|container init was OOM-killed|^TERM_MEMLIMIT: "#
+        r#"Detected \d+ oom[-_]kill event|(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s|^srun: error: \S+: tasks? [\d,\[\]-]+: Out Of Memory|container init was OOM-killed|^TERM_MEMLIMIT: |^(?:srun|slurmstepd): error: .*[Ee]xceeded (?:(?:job|step) )?memory limit|PBS: job killed: (?:mem|vmem|pmem|pvmem) .*exceed|[Jj]ob has gone over (?:cgroup )?memory limit"#
     );
-    let of_node = regex!(r"The node was low on resource: memory|killed due to the node running low on memory");
+    let of_node = regex!(
+        r"The node was low on resource: memory|killed due to the node running low on memory|\bKilled /\S+ due to memory (?:used|pressure)|\bsending SIG(?:TERM|KILL) to process \d+ .*\bVmRSS\b"
+    );
     let by_cgroup = of_cgroup.is_match(text);
     let kernel = Kernel {
         cgroup: Some(by_cgroup),

@@ -81,15 +81,15 @@ pub(super) fn triple(text: &str) -> Option<[u32; 3]> {
     Some([parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?])
 }
 
-/// Bytes of a size as torch prints it: `512 bytes`, `2.00 GiB`.
+/// Bytes of a size as torch prints it: `512 bytes`, `2.00 GiB`; for Metal `2.00 GB`, which is the same.
 fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = text.trim().split_once(' ')?;
     let scale = match unit {
         "bytes" | "B" => 1.0,
-        "KiB" => 1024.0,
-        "MiB" => 1024.0 * 1024.0,
-        "GiB" => 1024.0 * 1024.0 * 1024.0,
-        "TiB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "KiB" | "KB" => 1024.0,
+        "MiB" | "MB" => 1024.0 * 1024.0,
+        "GiB" | "GB" => 1024.0 * 1024.0 * 1024.0,
+        "TiB" | "TB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
         _ => return None,
     };
     let number: f64 = number.parse().ok()?;

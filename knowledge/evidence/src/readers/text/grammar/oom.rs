@@ -1,5 +1,9 @@
 //! Out of memory: the caching allocator's message of every era, and the host's.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::Parts;
 use crate::model::{CudaOom, EventPayload, HostOom, ProcessMemory};
 use crate::readers::text::line::Line;
@@ -10,7 +14,7 @@ use crate::readers::text::{Block, Next, progress, regex};
 
 /// The caching allocator.
 pub const RULE: Rule = Rule {
-    literals: &["out of memory. Tried to allocate", "out of memory. Allocation"],
+    literals: &["Tried to allocate"],
     read,
 };
 
@@ -25,40 +29,51 @@ pub const HOST_RULE: Rule = Rule {
     read: read_host,
 };
 
-/// Up to torch 2.0; 1.7 and older end at the bracket and older still say "cached".
-const OLD: &str = r"(?P<backend>CUDA|HIP|XPU) out of memory\. Tried to allocate (?P<requested>[\d.]+ \w+) \(GPU (?P<gpu>\d+); (?P<capacity>[\d.]+ \w+) total capacity; (?P<allocated>[\d.]+ \w+) already allocated; (?P<free>[\d.]+ \w+) free; (?:(?P<allowed>[\d.]+ \w+) allowed; )?(?P<reserved>[\d.]+ \w+) (?:reserved in total by PyTorch|cached)";
-
-/// From torch 2.1, which spelled "capacty".
-const NEW: &str = r"(?P<backend>CUDA|HIP|XPU) out of memory\. Tried to allocate (?P<requested>[\d.]+ \w+)\. GPU (?P<gpu>\d+) has a total capac(?:i)?ty of (?P<capacity>[\d.]+ \w+) of which (?P<free>[\d.]+ \w+) is free\. (?P<others>(?:Process (?:\d+|<\w+>) has [\d.]+ \w+ memory in use\. )*)(?:Including non-PyTorch memory, this process has (?P<this>[\d.]+ \w+) memory in use\. )?(?:(?P<allowed>[\d.]+ \w+) allowed; )?Of the allocated memory (?P<allocated>[\d.]+ \w+) is allocated by PyTorch(?:, with (?P<private>[\d.]+ \w+) allocated in private pools \(e\.g\., CUDA Graphs\))?, and (?P<unallocated>[\d.]+ \w+) is reserved by PyTorch but unallocated\.";
-
-/// What any era has at least; a size that overflowed is printed as `more than 1EB memory`.
-const SHORT: &str = r"(?P<backend>CUDA|HIP|XPU) out of memory\. Tried to allocate (?:(?P<requested>\d[\d.]* (?:bytes|[KMGT]iB))|more than 1EB memory)";
+/// What a message may say. Each part is known by its own words, because every version and device has them in another
+/// order and leaves out others. Torch 2.0 and older put the words behind the sizes and still older ones say "cached"; 2.1
+/// spelled "capacty".
+fn parts() -> &'static Regex {
+    /// Metal counts in powers of two as well, and leaves the `i` out.
+    const SIZE: &str = r"[\d.]+ (?:bytes|B|[KMGTPE]i?B)\b";
+    static PARTS: LazyLock<Regex> = LazyLock::new(|| {
+        let forms = [
+            r"(?P<backend>[A-Z]+)(?: backend)? out of memory",
+            r"Tried to allocate (?:(?P<requested>SIZE)|(?P<beyond>more than 1EB) memory)",
+            r"\bGPU (?P<gpu>\d+)(?:;| has)",
+            r"(?:total capaci?ty of|max allowed:) (?P<capacity>SIZE)",
+            r"(?P<total>SIZE) total capacity",
+            r"\bthis process has (?P<this>SIZE)",
+            r"\bProcess (?P<pid>\d+|<\w+>) has (?P<held>SIZE)",
+            r"(?P<free>SIZE) (?:is )?free\b",
+            r"(?P<allowed>SIZE) allowed\b",
+            r"(?P<allocated>SIZE) (?:already allocated|is allocated by PyTorch)",
+            r"MPS allocated: (?P<metal>SIZE)",
+            r"(?P<private>SIZE) allocated in private pools",
+            r"(?P<reserved>SIZE) (?:reserved in total by PyTorch|cached\b)",
+            r"(?P<unallocated>SIZE) is reserved by PyTorch but unallocated",
+        ];
+        Regex::new(&forms.join("|").replace("SIZE", SIZE)).expect("a fixed pattern")
+    });
+    &PARTS
+}
 
 fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     if line.is_quoted() {
         return None;
     }
-    if let Some(oom) = whole(line.text) {
-        sink.event(
-            EventPayload::CudaOom(oom),
-            &line.origin,
-            [line.number, line.number],
-            line.text,
-        );
-        return None;
-    }
-    let oom = short(line.text);
-    if regex!(r"Tried to allocate(?:$| [\d.]*(?:$| \w*\.?(?:$| \(GPU| GPU)))").is_match(line.text) {
+    let said = Said::of(line.text);
+    let goes_on = regex!(r"Tried to allocate(?:$| [\d.]*(?:$| \w*\.?(?:$| \(GPU| GPU)))").is_match(line.text);
+    if goes_on && said.as_ref().is_none_or(|said| !said.is_whole) {
         return Some(Box::new(Folded {
             line: line.number,
             origin: line.origin.clone(),
-            oom,
+            oom: said.map(|said| said.oom),
             lines: vec![line.text.to_owned()],
             last: line.number,
         }));
     }
     sink.event(
-        EventPayload::CudaOom(oom?),
+        EventPayload::CudaOom(said?.oom),
         &line.origin,
         [line.number, line.number],
         line.text,
@@ -66,10 +81,64 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     None
 }
 
-/// All that the message of either era says.
-fn whole(text: &str) -> Option<CudaOom> {
-    old(text).or_else(|| new(text))
+/// What a message says.
+struct Said {
+    oom: CudaOom,
+    /// How many parts of a message it has.
+    parts: usize,
+    /// It has the part that all versions end with.
+    is_whole: bool,
 }
+
+impl Said {
+    /// Only with a device and a size: other programs run out of memory as well.
+    fn of(text: &str) -> Option<Self> {
+        let mut oom = CudaOom::default();
+        let (mut reserved, mut count) = (None, 0);
+        for found in parts().captures_iter(text) {
+            let part = Parts(found);
+            count += 1;
+            oom.backend = part.text("backend").unwrap_or(oom.backend);
+            let beyond = part.text("beyond").map(|_| BEYOND);
+            oom.requested = part.bytes("requested").or(beyond).unwrap_or(oom.requested);
+            oom.gpu = oom.gpu.or(part.number("gpu"));
+            oom.capacity = oom.capacity.or(part.bytes("capacity")).or(part.bytes("total"));
+            oom.this_process = oom.this_process.or(part.bytes("this"));
+            oom.free = oom.free.or(part.bytes("free"));
+            oom.allowed = oom.allowed.or(part.bytes("allowed"));
+            oom.allocated = oom.allocated.or(part.bytes("allocated")).or(part.bytes("metal"));
+            oom.private_pools = oom.private_pools.or(part.bytes("private"));
+            reserved = reserved.or(part.bytes("reserved"));
+            oom.reserved_unallocated = oom.reserved_unallocated.or(part.bytes("unallocated"));
+            let other = part.number("pid").zip(part.bytes("held"));
+            oom.other_processes
+                .extend(other.map(|(pid, bytes)| ProcessMemory { pid, bytes }));
+        }
+        let rest = reserved.zip(oom.allocated);
+        oom.reserved_unallocated = oom
+            .reserved_unallocated
+            .or(rest.map(|(reserved, allocated)| reserved.saturating_sub(allocated)));
+        let is_whole = oom.reserved_unallocated.is_some();
+        (!oom.backend.is_empty() && oom.requested > 0).then_some(Self {
+            oom,
+            parts: count,
+            is_whole,
+        })
+    }
+
+    /// Of a message that was folded: libraries fold between words, terminals anywhere. Where a word was torn, or two run
+    /// together, fewer parts are understood.
+    fn of_lines(lines: &[String]) -> Option<Self> {
+        let words: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+        let ways = [words.join(" "), lines.concat()];
+        ways.iter()
+            .filter_map(|text| Self::of(text))
+            .max_by_key(|said| said.parts)
+    }
+}
+
+/// Bytes that stand for "more than 1EB".
+const BEYOND: u64 = 1 << 60;
 
 /// A message that a terminal or a library folded at some width: it goes on in the next lines.
 #[derive(Debug)]
@@ -98,12 +167,10 @@ impl Block for Folded {
             return Next::Ended;
         }
         self.lines.push(line.text.to_owned());
-        // Libraries fold between words, terminals anywhere.
-        let words: Vec<&str> = self.lines.iter().map(|line| line.trim()).collect();
-        let Some(oom) = whole(&words.join(" ")).or_else(|| whole(&self.lines.concat())) else {
+        let Some(said) = Said::of_lines(&self.lines).filter(|said| said.is_whole) else {
             return Next::More;
         };
-        self.oom = Some(oom);
+        self.oom = Some(said.oom);
         self.last = line.number;
         Next::Last
     }
@@ -120,67 +187,6 @@ impl Block for Folded {
             );
         }
     }
-}
-
-fn old(text: &str) -> Option<CudaOom> {
-    let parts = Parts::of(regex!(OLD), text)?;
-    let allocated = parts.bytes("allocated");
-    let reserved = parts.bytes("reserved");
-    Some(CudaOom {
-        reserved_unallocated: reserved
-            .zip(allocated)
-            .map(|(reserved, allocated)| reserved.saturating_sub(allocated)),
-        ..common(&parts)
-    })
-}
-
-fn new(text: &str) -> Option<CudaOom> {
-    let parts = Parts::of(regex!(NEW), text)?;
-    let others = parts.text("others").unwrap_or_default();
-    let other_processes = regex!(r"Process (\d+) has ([\d.]+ \w+) memory")
-        .captures_iter(&others)
-        .filter_map(|found| {
-            let pid = found.get(1)?.as_str().parse().ok()?;
-            Some(ProcessMemory {
-                pid,
-                bytes: super::bytes(found.get(2)?.as_str())?,
-            })
-        })
-        .collect();
-    Some(CudaOom {
-        reserved_unallocated: parts.bytes("unallocated"),
-        private_pools: parts.bytes("private"),
-        this_process: parts.bytes("this"),
-        other_processes,
-        ..common(&parts)
-    })
-}
-
-fn common(parts: &Parts) -> CudaOom {
-    CudaOom {
-        backend: parts.text("backend").unwrap_or_default(),
-        requested: parts.bytes("requested").unwrap_or_default(),
-        gpu: parts.number("gpu"),
-        capacity: parts.bytes("capacity"),
-        free: parts.bytes("free"),
-        allocated: parts.bytes("allocated"),
-        allowed: parts.bytes("allowed"),
-        ..CudaOom::default()
-    }
-}
-
-fn short(text: &str) -> Option<CudaOom> {
-    let parts = Parts::of(regex!(SHORT), text)?;
-    let requested = if text.contains("more than 1EB") {
-        1 << 60
-    } else {
-        parts.bytes("requested")?
-    };
-    Some(CudaOom {
-        backend: parts.text("backend")?,
-        requested,
-        ..CudaOom::default()
-    })
 }
 
 fn read_host(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {

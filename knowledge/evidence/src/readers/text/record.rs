@@ -1,0 +1,70 @@
+//! Records of loggers that write one line of JSON each: journald (`journalctl -o json`), container runtimes, and what
+//! programs use.
+
+use serde_json::{Map, Value};
+
+/// Members that have the time, and those that tell that it is a record of a log: data has neither.
+const TIMES: [&str; 5] = ["time", "timestamp", "@timestamp", "ts", "asctime"];
+const LEVELS: [&str; 4] = ["level", "levelname", "severity", "lvl"];
+
+/// Members that have what was said.
+const MESSAGES: [&str; 5] = ["message", "msg", "textPayload", "event", "text"];
+
+const HEADER: &str = "Traceback (most recent call last):\n";
+const ESCAPED: &str = r"Traceback (most recent call last):\n";
+
+/// Objects in objects that are looked into for a traceback.
+const DEPTH: usize = 3;
+
+/// The line inside a record, with its time and rank in front like any other prefix.
+pub fn line(text: &str) -> Option<String> {
+    let members: Map<String, Value> = serde_json::from_str(text).ok()?;
+    let message = message(&members)?;
+    Some(format!("{}{}", prefix(&members), message.trim_end_matches('\n')))
+}
+
+/// The lines of a traceback that stands whole in one record, behind what was said with it.
+pub fn traceback(raw: &[u8]) -> Option<Vec<String>> {
+    let may_be = raw.first() == Some(&b'{') && memchr::memmem::find(raw, ESCAPED.as_bytes()).is_some();
+    let members: Map<String, Value> = may_be.then(|| serde_json::from_slice(raw).ok()).flatten()?;
+    let prefix = prefix(&members);
+    let said = message(&members)?;
+    let traceback = members.values().find_map(|value| with_traceback(value, DEPTH))?;
+    let said = (said != traceback).then_some(said);
+    let lines = said.into_iter().chain([traceback]).flat_map(str::lines);
+    Some(lines.map(|line| format!("{prefix}{line}")).collect())
+}
+
+fn with_traceback(value: &Value, depth: usize) -> Option<&str> {
+    match value {
+        Value::String(text) => Some(text.as_str()).filter(|text| text.contains(HEADER)),
+        Value::Object(members) if depth > 0 => members.values().find_map(|value| with_traceback(value, depth - 1)),
+        _ => None,
+    }
+}
+
+fn text<'m>(members: &'m Map<String, Value>, names: &[&str]) -> Option<&'m str> {
+    names.iter().find_map(|name| members.get(*name)?.as_str())
+}
+
+fn message(members: &Map<String, Value>) -> Option<&str> {
+    let is_record = [&TIMES[..], &LEVELS]
+        .concat()
+        .iter()
+        .any(|name| members.contains_key(*name));
+    let of_program = || text(members, &MESSAGES).filter(|_| is_record);
+    text(members, &["MESSAGE", "log"]).or_else(of_program)
+}
+
+/// The time, and the rank where the record has it.
+fn prefix(members: &Map<String, Value>) -> String {
+    let micros = text(members, &["__REALTIME_TIMESTAMP"]).and_then(|micros| micros.parse().ok());
+    let of_journal = micros.and_then(|micros| jiff::Timestamp::from_microsecond(micros).ok());
+    let time = of_journal
+        .map(|time| time.to_string())
+        .or_else(|| text(members, &TIMES).map(str::to_owned));
+    let rank = members.get("rank").and_then(Value::as_u64);
+    let time = time.map_or_else(String::new, |time| format!("{time} "));
+    let rank = rank.map_or_else(String::new, |rank| format!("[rank{rank}]: "));
+    time + &rank
+}
