@@ -24,8 +24,8 @@ const TEXT_FILES: [&str; 3] = [
     "Unsupported operand 123",
 ];
 
-/// Exceptions that reading a damaged pickle ends in, and how their messages begin.
-const PICKLE: [(&str, &str); 8] = [
+/// Exceptions that reading a damaged pickle, zip or HDF5 file ends in, and how their messages begin.
+const FORMATS: [(&str, &str); 12] = [
     ("UnpicklingError", "invalid load key"),
     ("UnpicklingError", "pickle data was truncated"),
     ("UnpicklingError", "unpickling stack underflow"),
@@ -34,7 +34,14 @@ const PICKLE: [(&str, &str); 8] = [
     ("BadZipFile", "File is not a zip file"),
     ("RuntimeError", "unexpected EOF, expected"),
     ("RuntimeError", "Invalid magic number"),
+    ("OSError", "Unable to open file (truncated file"),
+    ("OSError", "Unable to synchronously open file (truncated file"),
+    ("OSError", "Unable to open file (file signature not found"),
+    ("OSError", "Unable to synchronously open file (file signature not found"),
 ];
+
+/// `torch.load`, on the stack or in a line of the program, and functions that are named for what they do.
+const LOADER: &str = r"torch[/\\]serialization\.py|\b(?:torch|jit|joblib)\.load\(|\bload_(?:checkpoint|ckpt|weights|model|state|pretrained)|, in _?(?:resume|restore)";
 
 impl Plugin for Checkpoint {
     fn about() -> Info {
@@ -88,13 +95,13 @@ fn finding(message: &str, confidence: f64) -> Finding {
 fn is_damage(report: &Report, told: &Told<PythonException>) -> bool {
     let exception = told.detail.exception.rsplit('.').next().unwrap_or_default();
     let message = told.detail.message.as_str();
-    let of_pickle = || {
+    let of_format = || {
         let known = |(name, start): &(&str, &str)| exception == *name && matches_start(message, start);
-        PICKLE.iter().any(known) && loader(report, &told.event).is_some()
+        FORMATS.iter().any(known) && loader(report, &told.event).is_some()
     };
     let of_text = || exception == "UnpicklingError" && TEXT_FILES.iter().any(|said| message.contains(said));
     let of_safetensors = || exception == "SafetensorError" && message.contains(SAFETENSORS);
-    message.contains(ZIP_READER) || of_safetensors() || of_text() || of_pickle()
+    message.contains(ZIP_READER) || of_safetensors() || of_text() || of_format()
 }
 
 /// An empty beginning stands for an empty message.
@@ -106,12 +113,10 @@ fn matches_start(message: &str, start: &str) -> bool {
     }
 }
 
-/// The line of the traceback that is in `torch.load`: pickles are read by others as well.
+/// The line of the traceback that loads a checkpoint: files of these forms are read by others as well.
 fn loader(report: &Report, event: &Event) -> Option<Citation> {
     let (first, last) = event.lines?;
-    let lines = report
-        .search(Some(&event.artifact), r"torch[/\\]serialization\.py", 64)
-        .unwrap_or_default();
+    let lines = report.search(Some(&event.artifact), LOADER, 64).unwrap_or_default();
     let line = lines.iter().find(|line| (first..=last).contains(&line.number))?;
     Some(cite::line(line))
 }

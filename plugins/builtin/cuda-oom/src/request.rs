@@ -1,7 +1,7 @@
 //! A request that could not be served, as message and snapshot together tell it.
 
 use whycrash_plugin::facts::{CudaOom, MemorySnapshot, ProcessMemory};
-use whycrash_plugin::{Citation, Report, Told};
+use whycrash_plugin::{Citation, Event, Line, Report, Told, cite};
 
 use crate::messages::ended;
 
@@ -112,6 +112,10 @@ impl Request {
                 request.setting = report.cite_fact(&format!("context.environment.{variable}"));
             }
         }
+        if let Some(line) = setting_in_log(report, &told.event).filter(|_| !request.expandable) {
+            request.expandable = true;
+            request.setting = Some(cite::line(&line));
+        }
         request
     }
 
@@ -199,6 +203,17 @@ impl Request {
     pub fn missing(&self) -> u64 {
         self.requested.saturating_sub(self.free.unwrap_or(0))
     }
+}
+
+/// The line of a log that shows the setting: of a script that is traced, of a dump of the environment. The message itself
+/// only advises it.
+fn setting_in_log(report: &Report, event: &Event) -> Option<Line> {
+    const SET: &str = r"PYTORCH_(?:CUDA_)?ALLOC_CONF[\x27\x22]?\s*[=:]\s*[\x27\x22]?[\w:.,]*expandable_segments:True";
+    let lines = report.search(Some(&event.artifact), SET, 16).unwrap_or_default();
+    let before = event.lines.map_or(0, |(first, _)| first);
+    lines
+        .into_iter()
+        .find(|line| line.number < before && !line.text.contains("try setting"))
 }
 
 /// The innermost frame of a snapshot's stack that is no operator of torch: the line that allocated.

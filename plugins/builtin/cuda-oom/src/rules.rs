@@ -15,7 +15,7 @@ const NAMED: usize = 4;
 type Rule = fn(&Report, &Request, &[Request]) -> Option<Finding>;
 
 pub fn judge(report: &Report, request: &Request, all: &[Request]) -> Diagnosis {
-    let rules: [Rule; 8] = [
+    let rules: [Rule; 9] = [
         fraction,
         all_ranks_on_one,
         other_process,
@@ -23,6 +23,7 @@ pub fn judge(report: &Report, request: &Request, all: &[Request]) -> Diagnosis {
         side_stream,
         private_pools,
         split,
+        somebody,
         fragmentation,
     ];
     let found = rules.iter().find_map(|rule| rule(report, request, all));
@@ -221,6 +222,29 @@ fn split(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
 
 /// Confidence of what a message's totals suggest and only a snapshot could prove.
 const LOG_ALONE: f64 = 0.6;
+
+/// Most of the device is held, and the message, as those before torch 2.1, does not say by whom.
+fn somebody(_: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
+    let (capacity, free) = request.capacity.zip(request.free)?;
+    let is_told = request.this_process.is_some() || !request.others.is_empty() || request.blocks.is_some();
+    let elsewhere = capacity.saturating_sub(free).saturating_sub(request.reserved());
+    if is_told || elsewhere < capacity / 3 || elsewhere < request.missing() {
+        return None;
+    }
+    Some(
+        Finding::new("oom-other-process", 0.7)
+            .because(format!(
+                "{} were asked for and {} are free of {}. PyTorch's allocator holds only {}: {} are held by another process, or by something \
+                 in this one that PyTorch knows nothing of. The message does not say which.",
+                size(request.requested),
+                size(free),
+                size(capacity),
+                size(request.reserved()),
+                size(elsewhere)
+            ))
+            .first_step("List what is on the device: nvidia-smi --query-compute-apps=pid,used_memory --format=csv"),
+    )
+}
 
 /// Free memory enough, but in pieces.
 fn fragmentation(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {

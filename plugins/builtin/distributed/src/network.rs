@@ -6,7 +6,7 @@ use whycrash_plugin::{Citation, Diagnosis, Event, Finding, Report};
 use crate::counts;
 
 /// Words of NCCL that name a cause: all must occur. Those that stand first win.
-const NCCL: [(&[&str], &str, f64, &str); 13] = [
+const NCCL: [(&[&str], &str, f64, &str); 17] = [
     (
         &["Duplicate GPU detected"],
         "nccl-dup-gpu",
@@ -32,6 +32,25 @@ const NCCL: [(&[&str], &str, f64, &str); 13] = [
         "NCCL could not make its shared memory segment: /dev/shm is full.",
     ),
     (
+        // It writes no other files but those in /dev/shm.
+        &["No space left on device"],
+        "nccl-shm-too-small",
+        0.88,
+        "NCCL could not make its shared memory segment: /dev/shm is full.",
+    ),
+    (
+        &["ibv_create_", "Cannot allocate memory"],
+        "nccl-memlock",
+        0.86,
+        "The InfiniBand card could not get the memory that it needs: the limit on locked memory is too low.",
+    ),
+    (
+        &["essage truncated : received"],
+        "dist-shape-mismatch",
+        0.86,
+        "A rank received more bytes for a collective than it had room for: its peer sent a tensor of another size.",
+    ),
+    (
         &["ibv_reg_mr", "Cannot allocate memory"],
         "nccl-memlock",
         0.92,
@@ -45,6 +64,13 @@ const NCCL: [(&[&str], &str, f64, &str); 13] = [
     ),
     (
         &["status=12"],
+        "nccl-ib-retry-exceeded",
+        0.88,
+        "The InfiniBand card sent again until its retries were used up, and got no answer.",
+    ),
+    (
+        // NCCL 2.27 and later write the names that libibverbs has.
+        &["RETRY_EXC_ERR"],
         "nccl-ib-retry-exceeded",
         0.88,
         "The InfiniBand card sent again until its retries were used up, and got no answer.",
@@ -89,7 +115,7 @@ const NCCL: [(&[&str], &str, f64, &str); 13] = [
 ];
 
 /// How ends of connections tell that the other end is gone.
-const LOST: [&str; 7] = [
+const LOST: [&str; 9] = [
     "Connection closed by peer",
     "Connection closed by remote peer",
     "Connection reset by peer",
@@ -97,6 +123,8 @@ const LOST: [&str; 7] = [
     "ncclRemoteError",
     "failed to recv, got 0 bytes",
     "Broken pipe",
+    "stopped sending heartbeats",
+    "JAX distributed service detected fatal errors",
 ];
 
 /// Something that was said, and where.

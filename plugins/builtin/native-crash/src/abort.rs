@@ -200,8 +200,9 @@ fn is_deadly(abort: &NativeAbort) -> bool {
 
 /// What an exception says when it only carries the news of a failure elsewhere: on the GPU, on another rank, on the
 /// network, in a file.
-const NEWS: [&str; 9] = [
+const NEWS: [&str; 10] = [
     "CUDA error",
+    "DistBackendError",
     "NCCL",
     "out of memory",
     "gloo",

@@ -50,9 +50,12 @@ impl<'r> Read<'r> {
         }
         self.events.sort_by_key(|event| event.number);
         self.happened = self.events.iter().map(happened).collect();
-        for later in 1..self.events.len() {
-            let [before, event] = [&self.events[later - 1], &self.events[later]];
-            self.happened[later].primary |= is_end_of_chain(before, &self.happened[later - 1], event);
+        let is_exception = |place: &usize| self.events[*place].kind == "python-exception";
+        let exceptions: Vec<usize> = (0..self.events.len()).filter(is_exception).collect();
+        for pair in exceptions.windows(2) {
+            let [earlier, later] = [pair[0], pair[1]];
+            self.happened[later].primary |=
+                is_end_of_chain(&self.events[earlier], &self.happened[earlier], &self.events[later]);
         }
         self
     }
@@ -106,9 +109,7 @@ fn is_end_of_chain(before: &Event, told: &Happened, event: &Event) -> bool {
         .lines
         .zip(event.lines)
         .is_some_and(|(before, event)| event.0 >= before.1 && event.0 - before.1 <= LINK);
-    let are_exceptions = [before, event].iter().all(|event| event.kind == "python-exception");
-    are_exceptions
-        && before.artifact == event.artifact
+    before.artifact == event.artifact
         && told.primary
         && !event.survived
         && is_near
