@@ -2,6 +2,7 @@
 //! corpus.
 
 mod answers;
+mod consequences;
 mod corpus;
 mod diagnosis;
 mod document;
