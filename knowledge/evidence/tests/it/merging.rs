@@ -218,7 +218,7 @@ fn a_scheduler_tells_who_killed_a_process() {
             ("process-exit".to_owned(), Some(1)),
             ("kernel".to_owned(), None),
             ("process-exit".to_owned(), Some(1)),
-            ("kernel".to_owned(), None)
+            ("kernel".to_owned(), Some(1))
         ]
     );
 }
