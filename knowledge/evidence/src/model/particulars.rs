@@ -251,9 +251,8 @@ pub struct Divergence {
 #[serde(default)]
 pub struct LastWords {
     /// Who says it: `usage` (a parser of arguments), `shell`, `interpreter`, `container`, `loader` (of binaries),
-    /// `threads` and `openmp` (libraries that need them), `driver`, `scheduler`, `build` (of an
-    /// extension), or `stopped` (the program itself, of a
-    /// signal that told it to end).
+    /// `threads` and `openmp` (libraries that need them), `driver`, `scheduler`, `build` (of an extension), or `stopped`
+    /// (whoever ends the program from outside).
     pub family: String,
     /// The line.
     pub message: String,

@@ -165,7 +165,7 @@ fn command(text: &str) -> Option<LastWords> {
         (
             "stopped",
             regex!(
-                r"(?i)^(?:.*[\s:\]])?(?:got|received|caught|handling)(?: a| the)?(?: signal)?:? (?:signal )?(?:15|SIGTERM|Signals\.SIGTERM)\b(?: signal)?(?:[.,:;(].*)?$|^timeout: sending signal \w+ to command .+$|^.*\bspot (?:interruption|termination|preemption) notice\b.*$|^.*\binstance .{0,40}will be (?:reclaimed|terminated|preempted)\b.*$"
+                r"(?i)^timeout: sending signal \w+ to command .+$|^.*\bspot (?:interruption|termination|preemption) notice\b.*$|^.*\binstance .{0,40}will be (?:reclaimed|terminated|preempted)\b.*$"
             ),
         ),
         (
