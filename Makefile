@@ -7,7 +7,7 @@ export PATH := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/whycrash/node/bin:$(PATH)
 SAY = @printf '%s\n' >&2
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: setup plugins web build run test test-rust test-browser authors check truth bench bench-service bench-run faults attack score gpualert fuzz clean
+.PHONY: setup plugins web build run test test-rust test-browser authors contract check truth bench bench-service bench-run faults attack score gpualert fuzz clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test check
@@ -47,6 +47,9 @@ test-browser: build
 	@cd web && npm run -s test
 	@cd tests/browser && npm ci --no-fund --no-audit --loglevel=error && \
 	  WHYCRASH_SERVER_BIN=$(TARGET)/debug/whycrash-server node --test
+
+contract:        ## make the types of the web UI and of the SDK anew from the model
+	WHYCRASH_MAKE_CONTRACT=1 cargo test -q --workspace --test it -- contract::the_
 
 authors: build    ## write a plugin in every language, from an empty folder to a cause in a server (fetches their tools)
 	cargo test -q --workspace --test it -- --include-ignored authors::

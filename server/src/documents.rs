@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use whycrash_evidence::Evidence;
-use whycrash_plugin_host::{Claim, Diagnosis, Document, Finding, Report, ReportHead};
-use whycrash_reading::stored::{HEAD, LoadError, Part, Parts};
+use whycrash_plugin_host::{Claim, Diagnosis, Document, Finding, Incident, Report, ReportHead};
+use whycrash_reading::stored::{HEAD, ListPart, LoadError, Parts};
 
 use crate::pipeline::{Diagnose, Stores, digest, evidence, unread};
 use crate::store::sqlite::blocking;
@@ -39,8 +39,8 @@ impl Documents {
         }
     }
 
-    /// The document of a report as JSON; of one that was not read yet, what was sent.
-    pub async fn json(&self, report: &ReportRecord, extent: Extent) -> Result<String> {
+    /// The document of a report; of one that was not read yet, what was sent.
+    pub async fn of(&self, report: &ReportRecord, extent: Extent) -> Result<Document> {
         let wanted: Option<&[&str]> = match extent {
             Extent::Start => Some(&[HEAD]),
             Extent::Whole => None,
@@ -63,37 +63,51 @@ impl Documents {
         };
         digest::complete_head(&mut head, report);
         let diagnosis = diagnosis.as_ref().map(conclusion).transpose()?.unwrap_or_default();
-        let diagnoser = Arc::clone(&self.diagnoser);
-        blocking(move || {
-            let document = Document {
-                parts,
-                ..Document::render(head, evidence, diagnosis, &diagnoser.catalog())
-            };
-            serde_json::to_string(&document).map_err(failed)
+        Ok(Document {
+            parts,
+            ..Document::render(head, evidence, diagnosis, &self.diagnoser.catalog())
         })
-        .await
     }
 
     /// Lists of the evidence by their names, whole, as JSON.
     pub async fn lists(&self, id: &ReportId, names: &'static [&'static str]) -> Result<Vec<String>> {
         let wanted: Vec<&str> = names.iter().copied().chain([HEAD]).collect();
         let Some(stored) = self.stores.outcomes.evidence(id, Some(&wanted)).await? else {
-            return Ok(names.iter().map(|_| "[]".to_owned()).collect());
+            return Ok(names.iter().map(|name| absent(name).to_owned()).collect());
         };
         let loaded = evidence::load(self.stores.blobs.as_ref(), stored).await?;
+        let incident = match names.contains(&"collectives") {
+            true => self.incident(id).await?,
+            false => None,
+        };
         blocking(move || {
-            let head = loaded.parts.head().map_err(damaged)?;
+            let mut head = loaded.parts.head().map_err(damaged)?;
+            if let Some(incident) = incident {
+                head.evidence.collectives = incident.collectives;
+            }
             let whole = serde_json::to_value(&head.evidence).map_err(failed)?;
             let list = |name: &&str| {
                 if head.parts.contains_key(*name) {
                     let json = loaded.parts.bytes(name).map_err(damaged)?;
                     return String::from_utf8(json).map_err(|error| StoreError::Damaged(format!("{name}: {error}")));
                 }
-                Ok(whole.get(*name).map_or_else(|| "[]".to_owned(), ToString::to_string))
+                Ok(whole
+                    .get(*name)
+                    .map_or_else(|| absent(name).to_owned(), ToString::to_string))
             };
             names.iter().map(list).collect()
         })
         .await
+    }
+
+    /// What was judged together with other reports, by the report's last diagnosis.
+    async fn incident(&self, id: &ReportId) -> Result<Option<Incident>> {
+        let diagnosis = self.stores.outcomes.diagnosis(id, None).await?;
+        Ok(diagnosis
+            .as_ref()
+            .map(conclusion)
+            .transpose()?
+            .and_then(|diagnosis| diagnosis.incident))
     }
 
     /// What a diagnosis found, with today's titles and fixes.
@@ -110,11 +124,16 @@ impl Documents {
 fn read(
     parts: &Parts,
     extent: Extent,
-) -> std::result::Result<(ReportHead, Evidence, BTreeMap<String, Part>), LoadError> {
+) -> std::result::Result<(ReportHead, Evidence, BTreeMap<String, ListPart>), LoadError> {
     match extent {
         Extent::Whole => Report::load(parts).map(|report| (report.head, report.evidence, BTreeMap::new())),
         Extent::Start => parts.head().map(|head| (head.report, head.evidence, head.parts)),
     }
+}
+
+/// What stands for a member of the evidence that is not there: of all that are asked for by themselves, one is no list.
+fn absent(name: &str) -> &'static str {
+    if name == "collectives" { "null" } else { "[]" }
 }
 
 /// A stored diagnosis.
@@ -126,6 +145,7 @@ fn damaged(error: LoadError) -> StoreError {
     StoreError::Damaged(error.to_string())
 }
 
-fn failed(error: serde_json::Error) -> StoreError {
+/// What can not be put into words: a defect of ours.
+pub fn failed(error: serde_json::Error) -> StoreError {
     StoreError::Failed(error.to_string())
 }

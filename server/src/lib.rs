@@ -24,3 +24,4 @@ pub mod symbols;
 pub mod telemetry;
 pub mod threads;
 pub mod ui;
+pub mod watching;

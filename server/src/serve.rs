@@ -18,6 +18,7 @@ use crate::pipeline::{self, Pipeline};
 use crate::services::{self, Services};
 use crate::store::{Scope, Token, TokenRecord, Tokens};
 use crate::threads::{Priority, Threads};
+use crate::watching::Watching;
 use crate::{api, maintenance, plugins, previews, reading, telemetry};
 
 /// Seconds that requests and jobs get to end when the server stops.
@@ -57,6 +58,7 @@ pub struct Running {
     previews: JoinHandle<()>,
     runs: JoinHandle<()>,
     services: Arc<Services>,
+    watching: Arc<Watching>,
     /// End with this.
     _threads: [Threads; 2],
 }
@@ -69,6 +71,8 @@ impl Running {
 
     /// Ends it: requests that are running and reports that are being read get a while to end.
     pub async fn stop(self) -> anyhow::Result<()> {
+        // They would last longer than requests get.
+        self.watching.end();
         self.handle.stop(true).await;
         self.reopener.abort();
         // What is queued stays queued, and what is not is found at the next start.
@@ -119,6 +123,7 @@ pub async fn start(mut services: Services) -> anyhow::Result<Running> {
         .handle()
         .spawn(plugins::runs::run(services.clone().into_inner()));
     let kept = services.clone().into_inner();
+    let watching = Arc::clone(&services.watching);
     let limits = services.config.limits.clone();
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
     let connections = Arc::new(Connections::new(limits.connections));
@@ -157,6 +162,7 @@ pub async fn start(mut services: Services) -> anyhow::Result<Running> {
         previews,
         runs,
         services: kept,
+        watching,
         _threads: [background, intake],
     })
 }
@@ -208,7 +214,8 @@ async fn access(services: &Services) -> anyhow::Result<String> {
 
 async fn reindex(config: Config) -> anyhow::Result<()> {
     let services = Services::open(config)?;
-    services.stores.jobs.release(pipeline::OWNER).await?;
+    let stores = &services.stores;
+    stores.jobs.release(&stores.owner).await?;
     let count = pipeline::reopen_all(&services.stores).await?;
     tracing::info!(reports = count, "reading all reports again");
     let indexer = services.indexer();

@@ -30,6 +30,7 @@ use crate::store::sqlite::Sqlite;
 use crate::store::{StoreError, Tokens};
 use crate::symbols::SymbolFolder;
 use crate::telemetry;
+use crate::watching::Watching;
 
 /// JSON bodies that are read into memory at one time: each takes several times its size.
 const PARSES: usize = 2;
@@ -76,6 +77,8 @@ pub struct Services {
     pub searches: Arc<Semaphore>,
     /// Provisional diagnoses that may run.
     pub provisional: Arc<Semaphore>,
+    /// Clients that are told how far things have come.
+    pub watching: Arc<Watching>,
     /// Text artifacts that people look at.
     pub lines: Arc<LineCache>,
     /// Keeps a second server out of the data folder.
@@ -97,11 +100,13 @@ impl Services {
             jobs: Arc::new(database.clone()),
             modules: Arc::new(database.clone()),
             arrivals: Arc::default(),
+            judgements: Arc::default(),
             blobs: Arc::new(FileBlobs::open(&blobs).with_context(|| cannot_open(&blobs))?),
             outbox: Arc::new(database.clone()),
             upkeep: Arc::new(database.clone()),
             previews: Arc::new(database.clone()),
             search: Arc::new(TantivySearch::new(&index)),
+            owner: owner(&data)?,
             work: work_folder(&data)?,
         };
         let wake = Arc::new(Notify::new());
@@ -158,6 +163,7 @@ impl Services {
             indexer: Arc::default(),
             searches: Arc::new(Semaphore::new(config.limits.searches)),
             provisional: Arc::new(Semaphore::new(1)),
+            watching: Arc::new(Watching::new(config.limits.watchers)),
             lines: Arc::default(),
             config,
             _lock: lock,
@@ -250,6 +256,19 @@ pub fn symbol_sources(config: &Config, data: &Path) -> Sources {
             "",
         ),
     }
+}
+
+/// The name of this data folder among those whose servers share a store: made once.
+fn owner(data: &Path) -> anyhow::Result<String> {
+    let path = data.join("name");
+    if let Some(name) = fs::read_to_string(&path).ok().filter(|name| !name.is_empty()) {
+        return Ok(name);
+    }
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).context("can not make a name for the data folder")?;
+    let name = hex::encode(random);
+    fs::write(&path, &name).with_context(|| cannot_open(&path))?;
+    Ok(name)
 }
 
 /// The folder for what is being read; what an earlier process left in it goes.

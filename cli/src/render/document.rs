@@ -276,6 +276,20 @@ fn failed_plugins(page: &mut Page, plugins: &[PluginRun]) {
     }
 }
 
+/// What is not certain is never 100%, and what is possible never 0%.
 fn percent(confidence: f64) -> String {
-    format!("{:.0}%", confidence.clamp(0.0, 1.0) * 100.0)
+    let least = if confidence > 0.0 { 1.0 } else { 0.0 };
+    let most = if confidence < 1.0 { 99.0 } else { 100.0 };
+    format!("{:.0}%", (confidence * 100.0).round().clamp(least, most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent;
+
+    #[test]
+    fn only_what_is_certain_is_a_hundred_per_cent() {
+        let shown: Vec<String> = [0.0, 0.001, 0.5, 0.994, 0.997, 1.0].map(percent).into();
+        assert_eq!(shown, ["0%", "1%", "50%", "99%", "99%", "100%"]);
+    }
 }

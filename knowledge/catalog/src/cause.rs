@@ -1,10 +1,11 @@
 //! What a cause document says.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use whycrash_recognise::Table;
 
 /// One documented cause.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Cause {
     /// Kebab-case, family first, such as `oom-fragmentation`; the name of its file.
@@ -38,6 +39,7 @@ pub struct Cause {
     pub signs: Vec<String>,
     /// The signs that a machine can check, as tables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
     pub recognise: Vec<Table>,
     /// Why no artifact tells it, where none does: it is documented for people.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -61,12 +63,11 @@ pub struct Cause {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub origin: String,
     /// The page's prose, Markdown. Links to other causes are relative file names, such as `oom-exhaustion.md`.
-    #[serde(skip_deserializing)]
     pub body: String,
 }
 
 /// Whether a second try is worth it, and why.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Retry {
     /// `retry`, `retry-elsewhere` (on another machine), `change-first` (the same again fails again), `ask-owner`
@@ -77,7 +78,7 @@ pub struct Retry {
 }
 
 /// What a cause leads to: other events, and findings that rest on those alone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Consequence {
     /// Id of the cause that it looks like.
@@ -87,7 +88,7 @@ pub struct Consequence {
 }
 
 /// Something to do about a cause.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct CauseFix {
     /// In a line.
@@ -99,7 +100,7 @@ pub struct CauseFix {
 }
 
 /// One time that a cause was reproduced.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Verified {
     /// Date, ISO 8601.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A file a crash left, by the name its report knows it by and where its bytes are now.
 #[derive(Clone, Debug)]
@@ -36,7 +37,7 @@ impl Artifact {
 }
 
 /// What an artifact is, told from its content (never from its name alone).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArtifactKind {
     /// ELF core dump of a host process.

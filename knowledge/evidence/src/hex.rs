@@ -3,9 +3,11 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::ToSchema;
 
 /// An address, offset or 64-bit identifier. In JSON: `"0x7f0aab1c1740"`.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, ToSchema)]
+#[schema(value_type = String)]
 pub struct Hex(pub u64);
 
 impl fmt::Display for Hex {

@@ -1,11 +1,12 @@
 //! What was wrong with an artifact, said so that a person can act on it.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::model::Place;
 
 /// One named defect of an artifact. Reading goes on after it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// A stable kebab-case name, such as `truncated` or `limit-events`.
     pub code: String,

@@ -77,6 +77,7 @@ impl Reader {
             },
             evidence,
             texts,
+            judged_with: Vec::new(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A report that was read.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use whycrash_evidence::{ArtifactKind, Evidence, Problem, Signature};
 
 use crate::Text;
@@ -14,6 +15,8 @@ pub struct Report {
     pub evidence: Evidence,
     /// The lines of the artifacts that are text, in the order of the artifacts.
     pub texts: Vec<Text>,
+    /// Ids of other reports of the incident with which `evidence.collectives` was judged.
+    pub judged_with: Vec<String>,
 }
 
 impl Report {
@@ -29,7 +32,7 @@ impl Report {
 }
 
 /// What crashed, and what it left.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct ReportHead {
     /// Identifies the report; derived from its metadata and artifacts, so that the same upload twice is one report.
@@ -45,7 +48,7 @@ pub struct ReportHead {
 }
 
 /// How the process ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Exit {
     /// Signal name, such as `SIGSEGV`.
@@ -55,7 +58,7 @@ pub struct Exit {
 }
 
 /// One artifact of a report.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ArtifactHead {
     /// Name within the report.
     pub name: String,

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tempfile::{SpooledData, SpooledTempFile};
-use whycrash_evidence::model::Recorder;
+use utoipa::ToSchema;
+use whycrash_evidence::model::{Communicator, Recorder};
 use whycrash_evidence::readers::Lines;
 use whycrash_evidence::{Evidence, Limits};
 
@@ -31,7 +32,9 @@ const SCHEMA: u32 = 1;
 /// Name of the part that every stored report has.
 pub const HEAD: &str = "evidence";
 /// Name of the part that has the flight recorders.
-const RECORDERS: &str = "recorders";
+pub const RECORDERS: &str = "recorders";
+/// Name of the part that has what was known of communicators, where that is much.
+pub const COMMUNICATORS: &str = "communicators";
 /// Evidence of some reports, for the member names and words that all have. What is stored can be unpacked with this
 /// very text alone: it is never edited, and another one needs another name of the head part.
 const SPECIMEN: &[u8] = include_bytes!("specimen.jsonl");
@@ -90,7 +93,7 @@ pub struct Head {
     /// The artifacts that are text.
     pub texts: Vec<StoredText>,
     /// Lists of the evidence that are parts of their own, by name.
-    pub parts: BTreeMap<String, Part>,
+    pub parts: BTreeMap<String, ListPart>,
     /// What the readers found; of the lists in `parts` the first entries only.
     pub evidence: Evidence,
 }
@@ -106,9 +109,9 @@ pub struct StoredText {
 }
 
 /// A list that is a part of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
-pub struct Part {
+pub struct ListPart {
     /// How many entries it has.
     pub entries: usize,
     /// How many of them are in the head.
@@ -188,6 +191,7 @@ impl Report {
             texts: texts
                 .filter_map(|(number, text)| parts.text(number, text, &dictionary))
                 .collect(),
+            judged_with: Vec::new(),
         })
     }
 }
@@ -222,6 +226,16 @@ impl Parts {
         let mut recorders = Vec::new();
         self.fill(self.0.contains_key(RECORDERS), RECORDERS, &mut recorders)?;
         Ok(recorders)
+    }
+
+    /// What was known of communicators.
+    ///
+    /// # Errors
+    /// When a part is missing or damaged.
+    pub fn communicators(&self) -> Result<Vec<Communicator>, LoadError> {
+        let mut communicators = self.head()?.evidence.communicators;
+        self.fill(self.0.contains_key(COMMUNICATORS), COMMUNICATORS, &mut communicators)?;
+        Ok(communicators)
     }
 
     /// A part as the JSON it is.
@@ -325,7 +339,7 @@ impl<'a> Store<'a> {
     /// Writes a list that is long as a part of its own, and leaves its first entries.
     fn split<T: Serialize>(
         &mut self,
-        lists: &mut BTreeMap<String, Part>,
+        lists: &mut BTreeMap<String, ListPart>,
         name: &str,
         list: &mut Vec<T>,
     ) -> io::Result<()> {
@@ -341,7 +355,7 @@ impl<'a> Store<'a> {
         if size > WHOLE_BYTES {
             self.write(name, &[], |to| Ok(serde_json::to_writer(to, &list)?))?;
             let entries = list.len();
-            lists.insert(name.to_owned(), Part { entries, shown });
+            lists.insert(name.to_owned(), ListPart { entries, shown });
             list.truncate(shown);
         }
         Ok(())

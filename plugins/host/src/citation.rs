@@ -268,6 +268,7 @@ mod tests {
             },
             evidence,
             texts: vec![Text::new("a.log", lines)],
+            ..Report::default()
         };
         Case::new(Arc::new(report))
     });

@@ -27,6 +27,13 @@ const ALSO_TOLD: [ArtifactKind; 6] = [
     ArtifactKind::Diagnostic,
     ArtifactKind::Sanitizer,
 ];
+/// What tells of ranks, and is judged together with what other reports of the incident tell of others.
+const JUDGED_TOGETHER: [ArtifactKind; 4] = [
+    ArtifactKind::FlightRecorder,
+    ArtifactKind::NcclRas,
+    ArtifactKind::NcclInspector,
+    ArtifactKind::TorchcommsLog,
+];
 /// Beginnings of the codes of problems that mean loss: the rest says what was left out on purpose, or what the format
 /// does not tell.
 const DAMAGE: [&str; 8] = [
@@ -59,6 +66,10 @@ pub(crate) fn coverage(report: &Report) -> Vec<Coverage> {
             },
             artifacts: artifacts.iter().map(|artifact| artifact.name.clone()).collect(),
             why,
+            reports: match JUDGED_TOGETHER.contains(&kind) && !artifacts.is_empty() {
+                true => report.judged_with.clone(),
+                false => Vec::new(),
+            },
         }
     };
     let looked_for = LOOKED_FOR.iter().map(|(kind, names)| of_kind(*kind, names));

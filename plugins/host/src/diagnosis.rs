@@ -4,16 +4,17 @@
 //! shown, so that a page that was mended is mended in every report.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use whycrash_catalog::Retry;
 use whycrash_evidence::ArtifactKind;
-use whycrash_evidence::model::Place;
+use whycrash_evidence::model::{Collectives, Place};
 
 /// Version of a diagnosis's form.
 pub const SCHEMA: u32 = 1;
 
 /// One version of what was concluded from a report's evidence. The same evidence, plugins and knowledge give the same
 /// diagnosis, byte by byte, but for [`PluginRun::millis`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Diagnosis {
     /// [`SCHEMA`].
@@ -31,10 +32,23 @@ pub struct Diagnosis {
     /// What was looked for, and whether it was there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub coverage: Vec<Coverage>,
+    /// What the ranks did together, where other reports of the incident tell of it too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incident: Option<Incident>,
+}
+
+/// What several reports of one incident tell together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Incident {
+    /// Ids of the other reports.
+    pub reports: Vec<String>,
+    /// What the ranks did together, judged from what all of them tell.
+    pub collectives: Option<Collectives>,
 }
 
 /// A plugin's claim that a cause explains the report, every citation of which was checked.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Claim {
     /// Id of a documented cause.
@@ -65,7 +79,7 @@ pub struct Claim {
 }
 
 /// A plugin by name and version.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub struct PluginName {
     /// Name, unique among installed plugins.
     pub name: String,
@@ -74,7 +88,7 @@ pub struct PluginName {
 }
 
 /// An exact place, and what stands there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Citation {
     /// Name of the artifact; empty for a fact about the report as a whole.
     pub artifact: String,
@@ -86,7 +100,7 @@ pub struct Citation {
 }
 
 /// How one plugin's run ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PluginRun {
     /// Name.
     pub name: String,
@@ -110,7 +124,7 @@ pub struct PluginRun {
 }
 
 /// How a plugin's run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// It ran to its end and everything it claimed holds.
@@ -141,7 +155,7 @@ pub(crate) fn unavailable(runs: &[PluginRun]) -> Option<&PluginRun> {
 }
 
 /// An artifact that would decide between causes, and the exact setting that produces it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct CollectNext {
     /// What to collect.
@@ -153,7 +167,7 @@ pub struct CollectNext {
 }
 
 /// An event that is a consequence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Echo {
     /// Number of the echo in the timeline.
     pub event: usize,
@@ -162,7 +176,7 @@ pub struct Echo {
 }
 
 /// Evidence of one kind: whether it was there to be looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Coverage {
     /// What was looked for, by the name of its artifacts' kind.
     pub kind: ArtifactKind,
@@ -174,10 +188,13 @@ pub struct Coverage {
     /// What is wrong with them, or why there are none, as far as that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
+    /// Ids of other reports of the incident whose artifacts of such kinds were judged together with these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<String>,
 }
 
 /// Whether evidence was there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Presence {
     /// It was, and could be read.

@@ -1,6 +1,7 @@
 //! What became of a report's findings from one diagnosis to another.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::diagnosis::{Claim, Diagnosis, Outcome, PluginRun};
 
@@ -8,7 +9,7 @@ use crate::diagnosis::{Claim, Diagnosis, Outcome, PluginRun};
 const SAME_CONFIDENCE: f64 = 0.005;
 
 /// What changed from one diagnosis to another.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Diff {
     /// Causes that only the later one names, with their places there (0 is the best).
@@ -22,7 +23,7 @@ pub struct Diff {
 }
 
 /// A cause and its place among the findings.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Ranked {
     /// Id of the cause.
     pub cause: String,
@@ -33,26 +34,30 @@ pub struct Ranked {
 }
 
 /// A cause that both diagnoses name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Changed {
     /// Id of the cause.
     pub cause: String,
     /// Places before and after.
+    #[schema(min_items = 2, max_items = 2)]
     pub rank: [usize; 2],
     /// Confidence before and after.
+    #[schema(min_items = 2, max_items = 2)]
     pub confidence: [f64; 2],
     /// Whether it is explained otherwise, or other places are cited.
     pub reasons: bool,
 }
 
 /// A plugin of which something changed; absent members for one that was not there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PluginChange {
     /// Name.
     pub name: String,
     /// Version before and after.
+    #[schema(min_items = 2, max_items = 2)]
     pub version: [Option<String>; 2],
     /// How its runs ended.
+    #[schema(min_items = 2, max_items = 2)]
     pub outcome: [Option<Outcome>; 2],
 }
 

@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use whycrash_catalog::{Catalog, Cause, Retry};
 use whycrash_evidence::Evidence;
 use whycrash_reading::ReportHead;
-use whycrash_reading::stored::Part;
+use whycrash_reading::stored::ListPart;
 
 use crate::diagnosis::{Citation, Claim, CollectNext, Coverage, Diagnosis, Echo, PluginName, PluginRun, unavailable};
 
@@ -16,7 +17,7 @@ use crate::diagnosis::{Citation, Claim, CollectNext, Coverage, Diagnosis, Echo, 
 pub const SCHEMA: u32 = 1;
 
 /// One crash, read and diagnosed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Document {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -35,16 +36,23 @@ pub struct Document {
     /// What was looked for, and whether it was there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub coverage: Vec<Coverage>,
+    /// Ids of other reports of the incident: what the ranks did together is judged from what all of them tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judged_with: Vec<String>,
     /// What the readers found.
     pub evidence: Evidence,
     /// Lists of the evidence of which only the first entries are in it, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub parts: BTreeMap<String, Part>,
+    pub parts: BTreeMap<String, ListPart>,
 }
 
 impl Document {
     /// The document of a report that was diagnosed, with what today's pages say of the causes.
-    pub fn render(report: ReportHead, evidence: Evidence, diagnosis: Diagnosis, catalog: &Catalog) -> Self {
+    pub fn render(report: ReportHead, mut evidence: Evidence, diagnosis: Diagnosis, catalog: &Catalog) -> Self {
+        let incident = diagnosis.incident.unwrap_or_default();
+        if !incident.reports.is_empty() {
+            evidence.collectives = incident.collectives;
+        }
         let findings = diagnosis.findings.into_iter();
         Self {
             schema: SCHEMA,
@@ -54,6 +62,7 @@ impl Document {
             next: diagnosis.next,
             echoes: diagnosis.echoes,
             coverage: diagnosis.coverage,
+            judged_with: incident.reports,
             evidence,
             parts: BTreeMap::new(),
         }
@@ -68,7 +77,7 @@ impl Document {
 }
 
 /// A plugin's claim that a cause explains the report, every citation of which was checked.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Finding {
     /// Id of a documented cause.
@@ -98,7 +107,7 @@ pub struct Finding {
 }
 
 /// Something to do about a cause.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Fix {
     /// In a line.

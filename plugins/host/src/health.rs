@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::diagnosis::{Outcome, PluginRun};
 
@@ -19,7 +20,8 @@ struct History {
 }
 
 /// The runs of a plugin since it was installed, as far as the program that runs it was told of earlier ones.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = PluginRuns)]
 #[serde(default)]
 pub struct Runs {
     /// Those that were in order.

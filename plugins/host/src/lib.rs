@@ -33,7 +33,7 @@ mod version;
 
 pub use diagnose::{Diagnoser, Settings};
 pub use diagnosis::{
-    Citation, Claim, CollectNext, Coverage, Diagnosis, Echo, Outcome, PluginName, PluginRun, Presence,
+    Citation, Claim, CollectNext, Coverage, Diagnosis, Echo, Incident, Outcome, PluginName, PluginRun, Presence,
 };
 pub use diff::{Changed, Diff, PluginChange, Ranked};
 pub use document::{Document, Finding, Fix, SCHEMA};

@@ -7,7 +7,7 @@ use whycrash_evidence::Evidence;
 use whycrash_reading::Report;
 
 use crate::case::Case;
-use crate::diagnosis::{self, Diagnosis, Echo, Outcome, PluginRun};
+use crate::diagnosis::{self, Diagnosis, Echo, Incident, Outcome, PluginRun};
 use crate::judge::{Judge, Verdict};
 use crate::registry::{Installed, Known, Offered};
 use crate::sandbox::{Plugin, PluginError, PluginLimits, Said};
@@ -64,6 +64,7 @@ impl Panel {
             next: rank::unique(next),
             echoes: echoes(&report.evidence, folded),
             coverage: coverage::coverage(report),
+            incident: incident(report),
         }
     }
 
@@ -159,6 +160,14 @@ fn absent(plugin: &Plugin, case: &Case) -> Option<String> {
     }
     let any = needs.any_of.is_empty() || needs.any_of.iter().any(|kind| case.has(kind));
     (!any).then(|| format!("the report has none of: {}", needs.any_of.join(", ")))
+}
+
+/// What was judged together with other reports.
+fn incident(report: &Report) -> Option<Incident> {
+    (!report.judged_with.is_empty()).then(|| Incident {
+        reports: report.judged_with.clone(),
+        collectives: report.evidence.collectives.clone(),
+    })
 }
 
 /// Events that follow from others, as the readers tied them, and as the pages of what was found say.

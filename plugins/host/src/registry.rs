@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use utoipa::ToSchema;
 use whycrash_catalog::{Catalog, Cause};
 
 use crate::builtin::{BUILTIN, Builtin};
@@ -27,7 +28,7 @@ const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// An installed plugin, as command line, server and UI list it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct PluginInfo {
     /// Name, unique among installed plugins; of one that can not be used, its file's name.

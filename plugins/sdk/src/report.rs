@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::facts::{Crash, EventDetail, MemorySnapshot, Verdict};
+use crate::facts::{CollectiveVerdict, Crash, EventDetail, MemorySnapshot};
 use crate::{Citation, Event, Frame, Line, Report, Thread, cite};
 
 /// Entries asked for at a time.
@@ -95,7 +95,7 @@ impl Report {
     }
 
     /// What did not match across ranks, the first divergence first: `collectives.verdicts` by its index.
-    pub fn verdicts(&self) -> Vec<Verdict> {
+    pub fn verdicts(&self) -> Vec<CollectiveVerdict> {
         let verdicts = self.collectives(None);
         verdicts
             .iter()

@@ -16,12 +16,12 @@ use crate::store::{DiagnosisRecord, ReportId, Work};
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Diagnoses {
     /// The last one first.
-    pub diagnoses: Vec<Listed>,
+    pub diagnoses: Vec<DiagnosisVersion>,
 }
 
 /// One version, in a list.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Listed {
+pub struct DiagnosisVersion {
     /// 1 for the first.
     pub version: u64,
     /// When it was made, or found to be still the same (RFC 3339).
@@ -36,7 +36,7 @@ pub struct Listed {
     pub causes: Vec<String>,
 }
 
-impl Listed {
+impl DiagnosisVersion {
     fn of(record: &DiagnosisRecord) -> ApiResult<Self> {
         let findings = conclusion(record)?.findings;
         Ok(Self {
@@ -51,29 +51,38 @@ impl Listed {
 }
 
 /// One version.
-#[derive(Debug, Serialize)]
-struct Shown {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ShownDiagnosis {
+    /// Which.
     #[serde(flatten)]
-    listed: Listed,
-    findings: Vec<Finding>,
-    plugins_run: Vec<PluginRun>,
-    next: Vec<CollectNext>,
-    echoes: Vec<Echo>,
-    coverage: Vec<Coverage>,
+    pub listed: DiagnosisVersion,
+    /// Causes that explain the report, best first.
+    pub findings: Vec<Finding>,
+    /// Every plugin that was considered, and how its run ended.
+    pub plugins_run: Vec<PluginRun>,
+    /// What to collect next, where the evidence can not decide between causes.
+    pub next: Vec<CollectNext>,
+    /// Events that are consequences of the first failure.
+    pub echoes: Vec<Echo>,
+    /// What was looked for, and whether it was there.
+    pub coverage: Vec<Coverage>,
 }
 
-/// What changed.
-#[derive(Debug, Serialize)]
-struct Changes {
-    from: u64,
-    to: u64,
+/// What changed from one version to another.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DiagnosisChanges {
+    /// The earlier version.
+    pub from: u64,
+    /// The later version.
+    pub to: u64,
+    /// What changed.
     #[serde(flatten)]
-    diff: Diff,
+    pub diff: Diff,
 }
 
 /// The versions of a report's diagnosis that are kept, the last one first.
 #[utoipa::path(get, path = "/api/v1/reports/{id}/diagnoses", tag = "reports", params(("id" = String, Path)),
-    responses((status = 200, body = Diagnoses), (status = 304), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = Diagnoses), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn list(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -82,14 +91,14 @@ pub async fn list(
 ) -> ApiResult<HttpResponse> {
     let id = known(&services, &path).await?;
     let records = services.stores.outcomes.diagnoses(&id).await?;
-    let diagnoses = records.iter().map(Listed::of).collect::<ApiResult<_>>()?;
+    let diagnoses = records.iter().map(DiagnosisVersion::of).collect::<ApiResult<_>>()?;
     conditional::answer(&request, &Diagnoses { diagnoses })
 }
 
 /// One version, its findings with what today's pages say of their causes.
 #[utoipa::path(get, path = "/api/v1/reports/{id}/diagnoses/{version}", tag = "reports",
     params(("id" = String, Path), ("version" = u64, Path)),
-    responses((status = 200, body = Object), (status = 304), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = ShownDiagnosis), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn show(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -99,8 +108,8 @@ pub async fn show(
     let id = known(&services, &path.0).await?;
     let record = version(&services, &id, Some(path.1)).await?;
     let diagnosis = conclusion(&record)?;
-    let shown = Shown {
-        listed: Listed::of(&record)?,
+    let shown = ShownDiagnosis {
+        listed: DiagnosisVersion::of(&record)?,
         findings: services.documents().findings(diagnosis.findings),
         plugins_run: diagnosis.plugins,
         next: diagnosis.next,
@@ -121,7 +130,7 @@ pub struct DiffQuery {
 
 /// What changed from one version to another: causes gained, lost and changed, and the plugins that did it.
 #[utoipa::path(get, path = "/api/v1/reports/{id}/diff", tag = "reports", params(("id" = String, Path), DiffQuery),
-    responses((status = 200, body = Object), (status = 304), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = DiagnosisChanges), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn diff(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -133,7 +142,7 @@ pub async fn diff(
     let to = version(&services, &id, query.to).await?;
     let from = query.from.unwrap_or_else(|| to.version.saturating_sub(1).max(1));
     let from = version(&services, &id, Some(from)).await?;
-    let changes = Changes {
+    let changes = DiagnosisChanges {
         from: from.version,
         to: to.version,
         diff: Diff::between(&conclusion(&from)?, &conclusion(&to)?),
@@ -151,7 +160,7 @@ pub struct AgainQuery {
 
 /// Has a report diagnosed again, also one that was given up.
 #[utoipa::path(post, path = "/api/v1/reports/{id}/diagnoses", tag = "reports", params(("id" = String, Path), AgainQuery),
-    responses((status = 202, description = "it is queued"), (status = "default", body = super::problem::Problem)))]
+    responses((status = 202, description = "it is queued"), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn again(
     _: Allowed<Write>,
     services: Data<Services>,

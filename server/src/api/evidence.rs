@@ -4,6 +4,7 @@ use super::conditional;
 use super::prelude::*;
 use super::reports::report_id;
 use actix_web::{HttpRequest, HttpResponse};
+use whycrash_evidence::Evidence;
 
 async fn lists(
     services: &Services,
@@ -27,7 +28,7 @@ macro_rules! parts {
     ($($(#[$doc:meta])* $name:ident, $path:literal, $lists:expr;)*) => {
         $($(#[$doc])*
         #[utoipa::path(get, path = $path, tag = "reports", params(("id" = String, Path)),
-            responses((status = 200, body = Object), (status = 304), (status = "default", body = super::problem::Problem)))]
+            responses((status = 200, body = Evidence), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
         pub async fn $name(
             _: Allowed<Read>,
             services: Data<Services>,

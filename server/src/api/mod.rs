@@ -8,6 +8,7 @@ mod deletion;
 mod diagnoses;
 mod direct;
 mod disposition;
+mod events;
 mod evidence;
 pub mod head;
 mod health;
@@ -79,6 +80,7 @@ fn routes(app: &mut ServiceConfig) {
                 .delete(deletion::delete),
         )
         .service(only("/reports/{id}/state", "GET").get(reports::state))
+        .service(only("/reports/{id}/events", "GET").get(events::report))
         .service(only("/reports/{id}/threads", "GET").get(evidence::threads))
         .service(only("/reports/{id}/timeline", "GET").get(evidence::timeline))
         .service(only("/reports/{id}/modules", "GET").get(evidence::modules))
@@ -114,6 +116,7 @@ fn routes(app: &mut ServiceConfig) {
         .service(only("/plugins/{name}/rollback", "POST").post(plugins::roll_back))
         .service(only("/previews", "GET, POST").get(previews::list).post(previews::begin))
         .service(only("/previews/{number}", "GET").get(previews::show))
+        .service(only("/previews/{number}/events", "GET").get(events::preview))
         .service(only("/previews/{number}/reports", "GET").get(previews::reports))
         .service(only("/previews/{number}/reports/{id}", "GET").get(previews::compare))
         .service(only("/previews/{number}/apply", "POST").post(previews::apply))

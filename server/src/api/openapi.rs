@@ -4,11 +4,13 @@ use actix_web::HttpResponse;
 use utoipa::OpenApi;
 
 use super::{
-    artifacts, deletion, diagnoses, evidence, health, knowledge, minidump, plugins, previews, reports, search, symbols,
-    uploads,
+    artifacts, deletion, diagnoses, events, evidence, health, knowledge, minidump, plugins, previews, reports, search,
+    symbols, uploads,
 };
+use crate::documents::Extent;
+use crate::search::Sort;
+use crate::store::Change;
 
-/// The API.
 #[derive(Debug, OpenApi)]
 #[openapi(
     info(
@@ -17,11 +19,14 @@ use super::{
             (RFC 9457) with a stable `code` and a `hint`. Addresses and 64-bit numbers in documents are hex strings. \
             While a token exists, requests carry `Authorization: Bearer …`."
     ),
+    // Those that only queries refer to.
+    components(schemas(Extent, Sort, Change)),
     paths(
         reports::create,
         reports::complete,
         reports::show,
         reports::state,
+        events::report,
         reports::list,
         evidence::threads,
         evidence::timeline,
@@ -55,6 +60,7 @@ use super::{
         previews::list,
         previews::begin,
         previews::show,
+        events::preview,
         previews::reports,
         previews::compare,
         previews::apply,
@@ -65,9 +71,14 @@ use super::{
         health::metrics
     )
 )]
-pub struct Description;
+struct Description;
+
+/// The description, which is the contract: every other form of the model is made from it.
+pub fn description() -> utoipa::openapi::OpenApi {
+    Description::openapi()
+}
 
 /// The description as JSON.
 pub async fn serve() -> HttpResponse {
-    HttpResponse::Ok().json(Description::openapi())
+    HttpResponse::Ok().json(description())
 }

@@ -15,13 +15,13 @@ use crate::public_text::without_paths;
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Plugins {
     /// By name.
-    #[schema(value_type = Vec<Object>)]
-    pub plugins: Vec<Listed>,
+    pub plugins: Vec<ListedPlugin>,
 }
 
 /// A plugin, and what was published under its name.
-#[derive(Debug, Serialize)]
-pub struct Listed {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ListedPlugin {
+    /// What it is.
     #[serde(flatten)]
     plugin: PluginInfo,
     /// Its versions, oldest first; of one that was not published here there are none.
@@ -39,7 +39,7 @@ pub struct Removed {
 /// The plugins that every report is given to: name, version, causes they can name, evidence they need, and the versions
 /// that were published.
 #[utoipa::path(get, path = "/api/v1/plugins", tag = "plugins",
-    responses((status = 200, body = Plugins), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = Plugins), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<Plugins>> {
     let disabled = services.published.disabled()?.into_iter().map(|name| PluginInfo {
         notice: Some(format!(
@@ -51,7 +51,7 @@ pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<
     let plugins = services.diagnoser.plugins().into_iter().map(public).chain(disabled);
     let listed = plugins.map(|plugin| {
         let versions = services.published.versions(&plugin.name)?;
-        Ok(Listed { plugin, versions })
+        Ok(ListedPlugin { plugin, versions })
     });
     Ok(Json(Plugins {
         plugins: listed.collect::<std::io::Result<_>>()?,
@@ -63,7 +63,7 @@ pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<
 /// everybody.
 #[utoipa::path(post, path = "/api/v1/plugins", tag = "plugins",
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, body = Object), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = PluginInfo), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn publish(
     _: Allowed<Admin>,
     services: Data<Services>,
@@ -88,7 +88,7 @@ fn public(plugin: PluginInfo) -> PluginInfo {
 
 /// Removes a plugin that was published. What it found in reports stays there until they are read again.
 #[utoipa::path(delete, path = "/api/v1/plugins/{name}", tag = "plugins", params(("name" = String, Path)),
-    responses((status = 200, body = Removed), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = Removed), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn remove(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<Removed>> {
     let name = path.into_inner();
     let removed = name.clone();
@@ -99,7 +99,7 @@ pub async fn remove(_: Allowed<Admin>, services: Data<Services>, path: Path<Stri
 /// Puts the version of a plugin that was published before the present one in its place. What the present one found
 /// stays until reports are diagnosed again.
 #[utoipa::path(post, path = "/api/v1/plugins/{name}/rollback", tag = "plugins", params(("name" = String, Path)),
-    responses((status = 200, body = Object), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = PluginInfo), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn roll_back(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {
     let name = path.into_inner();
     let before = blocking(move || services.published.step_back(&name)).await?;
@@ -109,7 +109,7 @@ pub async fn roll_back(_: Allowed<Admin>, services: Data<Services>, path: Path<S
 /// Keeps a published plugin from taking part, until it is enabled. What it found stays until reports are diagnosed
 /// again.
 #[utoipa::path(post, path = "/api/v1/plugins/{name}/disable", tag = "plugins", params(("name" = String, Path)),
-    responses((status = 200, body = Object), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = PluginInfo), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn disable(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {
     let name = path.into_inner();
     let plugin = PluginInfo {
@@ -122,7 +122,7 @@ pub async fn disable(_: Allowed<Admin>, services: Data<Services>, path: Path<Str
 
 /// Lets a plugin take part again that was disabled.
 #[utoipa::path(post, path = "/api/v1/plugins/{name}/enable", tag = "plugins", params(("name" = String, Path)),
-    responses((status = 200, body = Object), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = PluginInfo), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn enable(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {
     let name = path.into_inner();
     let enabled = blocking(move || services.published.enable(&name)).await?;

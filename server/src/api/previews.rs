@@ -15,7 +15,7 @@ use crate::previews::{self, PreviewError};
 use crate::public_text::without_paths;
 use crate::store::{Change, ChangeCount, Page, PreviewRecord, PreviewState, StoreError, Summary};
 
-/// Reports in a list, if nobody says how many; and at most.
+/// ChangedReports in a list, if nobody says how many; and at most.
 const REPORTS: (u32, u32) = (20, 200);
 
 /// A plugin or page that is tried on stored reports.
@@ -41,7 +41,7 @@ pub struct Preview {
     pub reason: Option<String>,
     /// When it was asked for (RFC 3339).
     pub created: String,
-    /// Reports in its scope.
+    /// ChangedReports in its scope.
     pub reports: u64,
     /// Those that were looked at.
     pub looked_at: u64,
@@ -51,14 +51,14 @@ pub struct Preview {
 
 /// Previews.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct List {
+pub struct Previews {
     /// The last one first.
     pub previews: Vec<Preview>,
 }
 
 /// A preview, and what it would change.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Shown {
+pub struct PreviewChanges {
     /// The preview.
     #[serde(flatten)]
     pub preview: Preview,
@@ -68,11 +68,11 @@ pub struct Shown {
 
 /// What was done.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Done {
+pub struct PreviewDone {
     /// The preview.
     #[serde(flatten)]
     pub preview: Preview,
-    /// Reports of which something else is concluded now.
+    /// ChangedReports of which something else is concluded now.
     pub reports_changed: u64,
 }
 
@@ -109,7 +109,7 @@ pub struct BeginQuery {
 /// it from its stored evidence, and nothing changes. Needs the scope `admin`, as publishing does.
 #[utoipa::path(post, path = "/api/v1/previews", tag = "plugins", params(BeginQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 202, body = Preview), (status = "default", body = super::problem::Problem)))]
+    responses((status = 202, body = Preview), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn begin(
     _: Allowed<Admin>,
     services: Data<Services>,
@@ -129,20 +129,20 @@ pub async fn begin(
 
 /// The previews that are kept, the last one first.
 #[utoipa::path(get, path = "/api/v1/previews", tag = "plugins",
-    responses((status = 200, body = List), (status = "default", body = super::problem::Problem)))]
-pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<List>> {
+    responses((status = 200, body = Previews), (status = "default", body = super::problem::ProblemDocument)))]
+pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<Previews>> {
     let previews = services.stores.previews.previews().await?;
-    Ok(Json(List {
+    Ok(Json(Previews {
         previews: previews.into_iter().map(Preview::from).collect(),
     }))
 }
 
 /// A preview: how far it has come, and what would be gained, lost and changed so far.
 #[utoipa::path(get, path = "/api/v1/previews/{number}", tag = "plugins", params(("number" = u64, Path)),
-    responses((status = 200, body = Shown), (status = "default", body = super::problem::Problem)))]
-pub async fn show(_: Allowed<Read>, services: Data<Services>, path: Path<u64>) -> ApiResult<Json<Shown>> {
+    responses((status = 200, body = PreviewChanges), (status = "default", body = super::problem::ProblemDocument)))]
+pub async fn show(_: Allowed<Read>, services: Data<Services>, path: Path<u64>) -> ApiResult<Json<PreviewChanges>> {
     let record = previews::find(&services, *path).await?;
-    Ok(Json(Shown {
+    Ok(Json(PreviewChanges {
         changes: services.stores.previews.changes(*path).await?,
         preview: record.into(),
     }))
@@ -155,16 +155,16 @@ pub struct ReportsQuery {
     pub change: Option<Change>,
     /// The cause.
     pub cause: Option<String>,
-    /// Reports at most, 20 if absent, at most 200.
+    /// ChangedReports at most, 20 if absent, at most 200.
     pub limit: Option<u32>,
-    /// Reports to leave out at the front.
+    /// ChangedReports to leave out at the front.
     #[serde(default)]
     pub offset: u32,
 }
 
-/// Reports that change.
+/// ChangedReports that change.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Reports {
+pub struct ChangedReports {
     /// How many there are in all.
     pub total: u64,
     /// In the order of their ids.
@@ -174,13 +174,13 @@ pub struct Reports {
 /// The reports of which something else would be concluded, or those that change in one way.
 #[utoipa::path(get, path = "/api/v1/previews/{number}/reports", tag = "plugins",
     params(("number" = u64, Path), ReportsQuery),
-    responses((status = 200, body = Reports), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = ChangedReports), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn reports(
     _: Allowed<Read>,
     services: Data<Services>,
     path: Path<u64>,
     query: Query<ReportsQuery>,
-) -> ApiResult<Json<Reports>> {
+) -> ApiResult<Json<ChangedReports>> {
     previews::find(&services, *path).await?;
     let way = match (query.change, query.cause.as_deref()) {
         (Some(change), Some(cause)) => Some((change, cause)),
@@ -195,22 +195,25 @@ pub async fn reports(
         offset: query.offset,
     };
     let (total, reports) = services.stores.previews.changed(*path, way, page).await?;
-    Ok(Json(Reports { total, reports }))
+    Ok(Json(ChangedReports { total, reports }))
 }
 
 /// A report without and with what is tried.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Compared {
-    before: Vec<Finding>,
-    after: Vec<Finding>,
+    /// What is found now.
+    pub before: Vec<Finding>,
+    /// What would be found.
+    pub after: Vec<Finding>,
+    /// What would change.
     #[serde(flatten)]
-    diff: Diff,
+    pub diff: Diff,
 }
 
 /// What is found in a report without and with what is tried, side by side.
 #[utoipa::path(get, path = "/api/v1/previews/{number}/reports/{id}", tag = "plugins",
     params(("number" = u64, Path), ("id" = String, Path)),
-    responses((status = 200, body = Object), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = Compared), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn compare(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -234,8 +237,8 @@ pub async fn compare(
 
 /// Publishes what was tried, and makes what was seen true of all reports at once.
 #[utoipa::path(post, path = "/api/v1/previews/{number}/apply", tag = "plugins", params(("number" = u64, Path)),
-    responses((status = 200, body = Done), (status = "default", body = super::problem::Problem)))]
-pub async fn apply(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>) -> ApiResult<Json<Done>> {
+    responses((status = 200, body = PreviewDone), (status = "default", body = super::problem::ProblemDocument)))]
+pub async fn apply(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>) -> ApiResult<Json<PreviewDone>> {
     let (number, services) = (*path, services.into_inner());
     // What was begun goes on when the client leaves.
     let done = tokio::spawn(async move {
@@ -247,8 +250,8 @@ pub async fn apply(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>)
 
 /// Undoes a preview that was applied: the plugin or page that stood there before, and what was concluded, are back.
 #[utoipa::path(post, path = "/api/v1/previews/{number}/undo", tag = "plugins", params(("number" = u64, Path)),
-    responses((status = 200, body = Done), (status = "default", body = super::problem::Problem)))]
-pub async fn undo(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>) -> ApiResult<Json<Done>> {
+    responses((status = 200, body = PreviewDone), (status = "default", body = super::problem::ProblemDocument)))]
+pub async fn undo(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>) -> ApiResult<Json<PreviewDone>> {
     let (number, services) = (*path, services.into_inner());
     let done = tokio::spawn(async move {
         let reports = previews::undo(&services, number).await?;
@@ -259,15 +262,15 @@ pub async fn undo(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>) 
 
 /// Ends a preview that is running or ready; nothing has changed.
 #[utoipa::path(post, path = "/api/v1/previews/{number}/cancel", tag = "plugins", params(("number" = u64, Path)),
-    responses((status = 200, body = Preview), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = Preview), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn cancel(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>) -> ApiResult<Json<Preview>> {
     let record = previews::cancel(&services, *path).await?;
     Ok(Json(record.into()))
 }
 
-async fn done(services: &Services, number: u64, reports_changed: u64) -> ApiResult<Json<Done>> {
+async fn done(services: &Services, number: u64, reports_changed: u64) -> ApiResult<Json<PreviewDone>> {
     let preview = previews::find(services, number).await?.into();
-    Ok(Json(Done {
+    Ok(Json(PreviewDone {
         preview,
         reports_changed,
     }))

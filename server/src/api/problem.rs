@@ -163,7 +163,7 @@ pub type ApiResult<T> = Result<T, ApiError>;
 
 /// The body of an error answer.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Problem {
+pub struct ProblemDocument {
     /// URI of the kind of problem: `urn:whycrash:problem:<code>`.
     pub r#type: String,
     /// Stable name of the kind of problem.
@@ -216,9 +216,9 @@ impl ApiError {
         self.code
     }
 
-    fn problem(&self) -> Problem {
+    fn problem(&self) -> ProblemDocument {
         let row = self.code.row();
-        Problem {
+        ProblemDocument {
             r#type: format!("urn:whycrash:problem:{}", row.code),
             code: row.code,
             status: row.status,

@@ -6,15 +6,16 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
-use whycrash_plugin_host::Finding;
+use whycrash_plugin_host::{Document, Finding};
 
 use super::conditional::{self, Tag};
 use super::json::{self, NewReport};
 use super::look;
 use super::multipart;
 use super::prelude::*;
-use crate::documents::Extent;
+use crate::documents::{Extent, failed};
 use crate::ingest::Declared;
+use crate::store::sqlite::blocking;
 use crate::store::{ArtifactRecord, Digest, Page, ReportId, ReportRecord, ReportState, Summary};
 
 /// The answer to a report that was sent.
@@ -30,7 +31,6 @@ pub struct Accepted {
     /// Artifacts whose bytes are still to be sent.
     pub wants: Vec<Wanted>,
     /// What the artifacts that are here already tell, before anything else is known.
-    #[schema(value_type = Vec<Object>)]
     pub findings: Vec<Finding>,
 }
 
@@ -53,7 +53,7 @@ pub struct Wanted {
 /// a field `metadata` (JSON, optional) and one file part for each artifact, queued at once. Sending the same again
 /// changes nothing and answers 200 instead of 201.
 #[utoipa::path(post, path = "/api/v1/reports", tag = "ingest", request_body = NewReport,
-    responses((status = 201, body = Accepted), (status = 200, body = Accepted), (status = "default", body = super::problem::Problem)))]
+    responses((status = 201, body = Accepted), (status = 200, body = Accepted), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn create(
     _: Allowed<Ingest>,
     services: Data<Services>,
@@ -156,7 +156,7 @@ pub fn report_url(services: &Services, request: &HttpRequest, id: &ReportId) -> 
 
 /// Says that a report is complete, so that it is processed.
 #[utoipa::path(post, path = "/api/v1/reports/{id}/complete", tag = "ingest", params(("id" = String, Path)),
-    responses((status = 200, body = Accepted), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = Accepted), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn complete(
     _: Allowed<Ingest>,
     services: Data<Services>,
@@ -179,7 +179,7 @@ pub async fn complete(
 /// How far a report has come. Its document is served with the same members.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Progress {
-    /// `uploading`, `processing`, `done` or `failed`.
+    /// Whether it is read yet.
     pub state: ReportState,
     /// When it came (RFC 3339).
     pub received: String,
@@ -194,7 +194,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    fn of(report: &ReportRecord) -> Self {
+    /// How far this report has come.
+    pub fn of(report: &ReportRecord) -> Self {
         let expired = report.artifacts.iter().filter(|artifact| artifact.expired);
         Self {
             state: report.state,
@@ -206,13 +207,24 @@ impl Progress {
     }
 }
 
+/// A report's document, and how far the report has come.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReportDocument {
+    /// How far it has come.
+    #[serde(flatten)]
+    pub progress: Progress,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub document: Document,
+}
+
 /// The report document, the same as `whycrash diagnose --format json` prints, with `state` (`uploading`, `processing`,
 /// `done`, `failed`), `received`, `time`, after a failure `failure`, and in `expired` the names of artifacts whose
 /// bytes are kept no longer. Lists of the evidence that are long have their first entries only, and in `parts` how many
 /// there are: `…/threads` and its like have the rest. Without findings until it is `done`. 304 while it is what
 /// `If-None-Match` names.
 #[utoipa::path(get, path = "/api/v1/reports/{id}", tag = "reports", params(("id" = String, Path), ShowQuery),
-    responses((status = 200, body = Object), (status = 304), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = ReportDocument), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn show(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -222,7 +234,7 @@ pub async fn show(
 ) -> ApiResult<HttpResponse> {
     let id = report_id(&path)?;
     let report = services.ingest.report(&id).await?;
-    let progress = json(&Progress::of(&report))?;
+    let progress = Progress::of(&report);
     // Documents can have megabytes: what they are made of stands for them, so that an unchanged one is not even read.
     let made_of = (
         id.as_str(),
@@ -231,13 +243,16 @@ pub async fn show(
         query.evidence == Extent::Whole,
         &progress,
     );
-    let tag = Tag::of(json(&made_of)?.as_bytes());
+    let made_of = serde_json::to_vec(&made_of).map_err(|error| ApiError::new(Code::Internal, error))?;
+    let tag = Tag::of(&made_of);
     let unchanged = tag.unchanged(&request).filter(|_| report.version > 0);
     if let Some(unchanged) = unchanged {
         return Ok(unchanged);
     }
-    let document = services.documents().json(&report, query.evidence).await?;
-    Ok(tag.answer(merge(&progress, &document)))
+    let document = services.documents().of(&report, query.evidence).await?;
+    let answer = ReportDocument { progress, document };
+    let json = blocking(move || serde_json::to_string(&answer).map_err(failed)).await?;
+    Ok(tag.answer(json))
 }
 
 /// How much of a report is asked for.
@@ -250,7 +265,7 @@ pub struct ShowQuery {
 
 /// How far a report has come: what to ask while it is being read, instead of the whole document.
 #[utoipa::path(get, path = "/api/v1/reports/{id}/state", tag = "reports", params(("id" = String, Path)),
-    responses((status = 200, body = Progress), (status = 304), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = Progress), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn state(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -259,19 +274,6 @@ pub async fn state(
 ) -> ApiResult<HttpResponse> {
     let report = services.ingest.report(&report_id(&path)?).await?;
     conditional::answer(&request, &Progress::of(&report))
-}
-
-fn json(value: &impl Serialize) -> ApiResult<String> {
-    serde_json::to_string(value).map_err(|error| ApiError::new(Code::Internal, error))
-}
-
-/// The members of two JSON objects in one. Documents can have megabytes, so they are not parsed for this.
-fn merge(first: &str, second: &str) -> String {
-    let (first, second) = (
-        first.trim_end().strip_suffix('}'),
-        second.trim_start().strip_prefix('{'),
-    );
-    [first.unwrap_or_default(), second.unwrap_or_default()].join(",")
 }
 
 /// Which part of a list.
@@ -290,12 +292,12 @@ pub struct Reports {
     /// How many there are in all.
     pub total: u64,
     /// Those asked for.
-    pub reports: Vec<Listed>,
+    pub reports: Vec<ListedReport>,
 }
 
 /// A report in a list.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Listed {
+pub struct ListedReport {
     /// How far it has come.
     pub state: ReportState,
     /// What it is.
@@ -308,7 +310,7 @@ pub struct Listed {
 
 /// Recent reports, newest first. 304 while the list is what `If-None-Match` names.
 #[utoipa::path(get, path = "/api/v1/reports", tag = "reports", params(ListQuery),
-    responses((status = 200, body = Reports), (status = 304), (status = "default", body = super::problem::Problem)))]
+    responses((status = 200, body = Reports), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn list(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -327,7 +329,7 @@ pub async fn list(
     let mut sizes = services.stores.records.group_sizes(&signatures).await?.into_iter();
     let reports = reports.into_iter().map(|(state, summary)| {
         let count = summary.signature.as_ref().and_then(|_| sizes.next());
-        Listed { state, summary, count }
+        ListedReport { state, summary, count }
     });
     conditional::answer(
         &request,

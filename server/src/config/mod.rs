@@ -105,6 +105,10 @@ pub struct Limits {
     pub provisional_seconds: u64,
     /// Searches at one time; more wait a little and are then answered 503.
     pub searches: usize,
+    /// Clients that are told at one time how far reports and previews have come; others ask again and again.
+    pub watchers: usize,
+    /// Seconds that one of them is told so, before it has to ask anew.
+    pub watch_seconds: u64,
 }
 
 /// Bytes that reading a report always may take: what readers keep at most with their own limits.
@@ -270,6 +274,8 @@ impl Default for Limits {
             provisional_bytes: 4 << 20,
             provisional_seconds: 2,
             searches: 32,
+            watchers: 128,
+            watch_seconds: 600,
         }
     }
 }

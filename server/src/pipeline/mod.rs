@@ -8,6 +8,7 @@
 pub mod arrivals;
 pub mod digest;
 pub mod evidence;
+pub mod incident;
 pub mod indexer;
 mod process;
 pub mod reopen;
@@ -41,9 +42,6 @@ use arrivals::Arrivals;
 use process::Processor;
 use worker::Worker;
 
-/// Names this process's leases. The single binary locks its data folder, so leases that it finds at its start are
-/// those of a process that is dead.
-pub const OWNER: &str = "embedded";
 /// How many reports are looked at together when the stores are compared.
 const BATCH: u32 = 500;
 
@@ -145,6 +143,8 @@ pub struct Stores {
     pub modules: Arc<dyn Modules>,
     /// Symbols that come while reports are read.
     pub arrivals: Arc<Arrivals>,
+    /// What reports of one incident told together lately.
+    pub judgements: Arc<incident::Judgements>,
     /// What is to be indexed.
     pub outbox: Arc<dyn Outbox>,
     /// What has grown old.
@@ -153,6 +153,9 @@ pub struct Stores {
     pub previews: Arc<dyn Previews>,
     /// The index.
     pub search: Arc<dyn Search>,
+    /// Names this server's leases. It is that of its data folder, which is locked: leases that it finds at its start are
+    /// those of a process that is dead.
+    pub owner: String,
     /// Folder for what is being read: of this process alone, on the file system of the blobs.
     pub work: PathBuf,
 }
@@ -231,7 +234,7 @@ impl Pipeline {
 
 /// Brings the queue back in step with the records after a process died.
 pub async fn recover(stores: &Stores) -> Result<()> {
-    let released = stores.jobs.release(OWNER).await?;
+    let released = stores.jobs.release(&stores.owner).await?;
     stores.modules.take_up_arrivals().await?;
     let enqueue = async |ids: Vec<ReportId>| {
         stores.jobs.enqueue_all(&ids, Work::Read).await?;

@@ -14,6 +14,7 @@ use whycrash_plugin_host::{Diagnosis, Input, Outcome as RunOutcome, Report};
 use whycrash_reading::READER_VERSION;
 use whycrash_reading::stored::{LoadError, Parts};
 
+use super::incident::{self, JoinError};
 use super::{Diagnose, Stores, digest, evidence, reopen};
 use crate::public_text::without_paths;
 use crate::reading::child::words;
@@ -42,6 +43,15 @@ impl From<ReadError> for Trouble {
         match error {
             ReadError::Io(error) => Self::Store(error.into()),
             other => Self::Reading(other),
+        }
+    }
+}
+
+impl From<JoinError> for Trouble {
+    fn from(error: JoinError) -> Self {
+        match error {
+            JoinError::Own(error) => error.into(),
+            JoinError::Store(error) => error.into(),
         }
     }
 }
@@ -106,8 +116,9 @@ impl Processor {
     }
 
     fn from_evidence(&self, report: &ReportRecord, stored: StoredEvidence) -> Result<Outcome, Trouble> {
+        let key = stored.key.clone();
         let loaded = self.wait(evidence::load(self.stores.blobs.as_ref(), stored))?;
-        self.conclude(report, &loaded.parts, |_| None)
+        self.conclude(report, &key, &loaded.parts, |_| None)
     }
 
     fn from_artifacts(&self, report: &ReportRecord) -> Result<Outcome, Trouble> {
@@ -115,8 +126,9 @@ impl Processor {
         let symbols = self.wait(self.stores.outcomes.symbol_generation())?;
         let parts = self.read(report, scratch.path())?;
         let head = parts.head()?;
-        let mut outcome = self.conclude(report, &parts, |report| Some(reopen::modules_of(&report.evidence)))?;
         let key = evidence::key(report, READER_VERSION, symbols);
+        let modules = |report: &Report| Some(reopen::modules_of(&report.evidence));
+        let mut outcome = self.conclude(report, &key, &parts, modules)?;
         let stored = self.wait(evidence::take_over(self.stores.blobs.as_ref(), parts, &head, key))?;
         if let Some((evidence, _)) = &mut outcome.evidence {
             *evidence = stored;
@@ -139,6 +151,7 @@ impl Processor {
     fn conclude(
         &self,
         report: &ReportRecord,
+        evidence: &str,
         parts: &Parts,
         modules: impl FnOnce(&Report) -> Option<Vec<ModuleUse>>,
     ) -> Result<Outcome, Trouble> {
@@ -146,6 +159,7 @@ impl Processor {
         let version = self.diagnoser.version();
         let mut read = Report::load(parts)?;
         digest::complete_head(&mut read.head, report);
+        let kin = self.wait(incident::join(&self.stores, &report.id, evidence, parts, &mut read))?;
         let read = Arc::new(read);
         let mut diagnosis = guarded(|| self.diagnoser.conclude(&read))?;
         all_ran(&diagnosis)?;
@@ -163,6 +177,7 @@ impl Processor {
             summary: digest::summary(&found, report),
             causes: digest::causes(&found),
             kinds: digest::kinds(&found),
+            kin,
         })
     }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
+use super::indexer;
 use super::process::{Processor, Trouble};
-use super::{OWNER, indexer};
 use crate::config;
 use crate::store::{Job, Jobs, Lane, Lease, ModuleUse, Outcome, StoreError};
 
@@ -62,7 +62,7 @@ impl Worker {
     fn lease(&self) -> Lease {
         let span = Duration::from_secs(self.settings.lease_seconds.max(1));
         Lease {
-            owner: OWNER.to_owned(),
+            owner: self.processor.stores.owner.clone(),
             span,
             lane: self.lane,
         }

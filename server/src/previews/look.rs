@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use whycrash_plugin_host::{Diagnosis, Diff, Panel, Report};
-use whycrash_reading::stored::Parts;
 
 use super::made_with;
 use crate::documents::conclusion;
-use crate::pipeline::{Stores, digest, evidence};
+use crate::pipeline::{Stores, digest, evidence, incident};
 use crate::store::sqlite::blocking;
 use crate::store::{Change, Conclusion, DiagnosisRecord, Looked, Proposal, ReportId, ReportRecord, Result, StoreError};
 
@@ -43,13 +42,21 @@ async fn propose(stores: &Stores, panel: &Arc<Panel>, id: &ReportId, now: Diagno
     ) else {
         return Ok(None);
     };
+    let key = stored.key.clone();
     let loaded = evidence::load(stores.blobs.as_ref(), stored).await?;
+    let mut read = Report::load(&loaded.parts).map_err(|error| StoreError::Damaged(error.to_string()))?;
+    incident::join(stores, id, &key, &loaded.parts, &mut read).await?;
     let panel = Arc::clone(panel);
-    blocking(move || compare(&panel, &report, &loaded.parts, &conclusion(&now)?)).await
+    blocking(move || {
+        let proposal = compare(&panel, &report, read, &conclusion(&now)?);
+        // Its texts are read from files until here.
+        drop(loaded);
+        proposal
+    })
+    .await
 }
 
-fn compare(panel: &Panel, report: &ReportRecord, parts: &Parts, now: &Diagnosis) -> Result<Option<Proposal>> {
-    let mut read = Report::load(parts).map_err(|error| StoreError::Damaged(error.to_string()))?;
+fn compare(panel: &Panel, report: &ReportRecord, mut read: Report, now: &Diagnosis) -> Result<Option<Proposal>> {
     digest::complete_head(&mut read.head, report);
     let read = Arc::new(read);
     let mut diagnosis = panel.conclude(&read);

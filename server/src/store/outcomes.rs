@@ -4,6 +4,8 @@
 //! ones stay, so that two can be compared. Both become true together with everything that follows from them, in one
 //! step that only the holder of the job's lease can take.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 
@@ -67,7 +69,36 @@ pub struct Outcome {
     pub causes: Vec<String>,
     /// Kinds of the artifacts by their names: what decides how long they are kept.
     pub kinds: Vec<(String, String)>,
+    /// By what other reports of the incident find this one.
+    pub kin: Kin,
 }
+
+/// By what reports of one incident find each other, and which of them one was judged with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kin {
+    /// The attempt of a job, where the report names one.
+    pub job: Option<String>,
+    /// What kin have at least one of in common.
+    pub keys: Vec<String>,
+    /// Those that were found, which need not have told anything.
+    pub looked_at: Vec<ReportId>,
+}
+
+/// A report that may be of the same incident as another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kinsman {
+    /// Which.
+    pub report: ReportId,
+    /// Key of its evidence.
+    pub evidence: String,
+    /// The attempt of a job that it names.
+    pub job: Option<String>,
+}
+
+/// Reports of one incident that find each other: those that came first.
+pub const KIN: u32 = 256;
+/// How far apart they may have come.
+pub const KIN_SPAN: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// One version of a report's diagnosis.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,9 +120,13 @@ pub struct DiagnosisRecord {
 pub trait Outcomes: Send + Sync + std::fmt::Debug {
     /// Makes what a worker found true, all of it or nothing: evidence, a new version of the diagnosis unless it says
     /// the same as the last, what lists and groups show, the report's state, the note in the [`Outbox`](super::Outbox),
-    /// and the end of the job. Versions beyond the last `keep` are forgotten. Fails with
+    /// jobs to diagnose kin whose diagnosis does not take this report into account, and the end of the job. Versions beyond the last `keep` are forgotten. Fails with
     /// [`super::StoreError::LeaseLost`], and changes nothing, if the job is another's by now or gone.
     async fn commit(&self, job: &Job, outcome: &Outcome, keep: u32) -> Result<()>;
+
+    /// Reports that are kin of this one by what it is known by, in the order in which they came, [`KIN`] at most: they
+    /// have one of the keys, name no other job, and came within [`KIN_SPAN`] of it.
+    async fn kin(&self, id: &ReportId, kin: &Kin) -> Result<Vec<Kinsman>>;
 
     /// The evidence of a report with the parts of these names, or with all of them; none if there is none.
     async fn evidence(&self, id: &ReportId, parts: Option<&[&str]>) -> Result<Option<StoredEvidence>>;

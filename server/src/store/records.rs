@@ -98,6 +98,7 @@ pub struct ReportRecord {
 #[serde(default)]
 pub struct Summary {
     /// Report id.
+    #[schema(required)]
     pub id: String,
     /// One line a person recognizes the crash by.
     pub title: String,

@@ -15,6 +15,8 @@ async fn the_description_of_the_api() {
     let server = Server::start().await;
     let mut description = server.json("/api/v1/openapi.json").await;
     description["info"]["version"] = json!("…");
+    // What the answers say is in `web/src/api/types.ts`, which is made from it.
+    description.as_object_mut().unwrap().shift_remove("components");
     insta::assert_json_snapshot!(description);
 }
 

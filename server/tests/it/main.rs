@@ -8,6 +8,8 @@ mod diagnoses;
 mod downloads;
 mod durability;
 mod errors;
+mod events;
+mod incidents;
 mod index;
 mod ingest;
 mod lines;

@@ -1,10 +1,13 @@
 //! What workers make of reports.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
 use whycrash_server::services::Services;
+use whycrash_server::store::sqlite::Sqlite;
+use whycrash_server::store::{Jobs as _, Lane, Lease, Records as _, ReportId};
 
 use crate::support::{Hooked, Server, config, noise, traceback};
 
@@ -123,4 +126,37 @@ async fn a_deleted_index_comes_back() {
     assert_eq!(server.find("OutOfMemoryError").await["total"], 2);
     let again = server.json(&format!("/api/v1/reports/{}", ids[0])).await;
     assert_eq!(again, documents);
+}
+
+#[tokio::test]
+async fn a_restart_takes_up_its_own_jobs_at_once_and_leaves_those_of_another_server() {
+    let server = Server::start().await;
+    let mine = server.send(json!({"host": "a"}), &[("train.log", b"one\n")]).await;
+    let other = server.send(json!({"host": "b"}), &[("train.log", b"two\n")]).await;
+    for id in [&mine, &other] {
+        server.processed(id).await;
+    }
+    let reports: [ReportId; 2] = [mine.parse().unwrap(), other.parse().unwrap()];
+    let server = server.restart(|data| {
+        let name = std::fs::read_to_string(data.join("name")).unwrap();
+        let store = Sqlite::open(&data.join("whycrash.sqlite")).unwrap();
+        let left = async move {
+            for (report, owner) in reports.iter().zip([name, "another server".to_owned()]) {
+                store.reopen(report).await.unwrap();
+                store.enqueue(report, 100).await.unwrap();
+                let lease = Lease {
+                    owner,
+                    span: Duration::from_secs(10_000),
+                    lane: Lane::Any,
+                };
+                store.take(&lease).await.unwrap().unwrap();
+            }
+        };
+        let runtime = || tokio::runtime::Runtime::new().unwrap();
+        std::thread::spawn(move || runtime().block_on(left)).join().unwrap();
+    });
+    let server = server.await;
+    assert_eq!(server.processed(&mine).await["state"], "done");
+    let state = server.json(&format!("/api/v1/reports/{other}/state")).await;
+    assert_eq!(state["state"], "processing", "its lease is not over");
 }

@@ -127,6 +127,20 @@ impl Server {
         document
     }
 
+    /// Waits until no report is to be read or diagnosed.
+    pub async fn idle(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let metrics = self.get("/metrics").send().await.unwrap().text().await.unwrap();
+            let none = |state: &str| metrics.contains(&format!("whycrash_jobs{{state=\"{state}\"}} 0\n"));
+            if none("queued") && none("running") {
+                return;
+            }
+            assert!(Instant::now() < deadline, "jobs do not end: {metrics}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Waits until the index has everything.
     pub async fn indexed(&self) {
         self.until("/readyz", |ready| {

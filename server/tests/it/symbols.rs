@@ -16,7 +16,7 @@ use whycrash_reading::stored::Parts;
 use whycrash_server::pipeline::reopen::modules_of;
 use whycrash_server::reading::{ReadError, ReadReports};
 use whycrash_server::services::Services;
-use whycrash_server::store::{Lane, Lease, MadeWith, NewReport, Outcome, ReportId, StoredEvidence, Summary};
+use whycrash_server::store::{Kin, Lane, Lease, MadeWith, NewReport, Outcome, ReportId, StoredEvidence, Summary};
 
 use crate::security::with_tokens;
 use crate::support::{Hooked, PATIENCE, Server, config, ok, problem};
@@ -279,6 +279,7 @@ async fn all_reports_that_wait_for_symbols_are_read_again_however_many() {
         summary: Summary::default(),
         causes: Vec::new(),
         kinds: Vec::new(),
+        kin: Kin::default(),
     };
     let add = async |number: usize| {
         let mut metadata = Map::new();

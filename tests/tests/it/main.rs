@@ -2,6 +2,7 @@
 
 mod attack;
 mod authors;
+mod contract;
 mod corpus;
 mod dependencies;
 mod hostile_plugins;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
+use whycrash_tests::contract::Contract;
 use whycrash_tests::corpus::{self, Case};
 
 use crate::house::House;
@@ -43,11 +44,14 @@ fn the_server_says_what_the_command_line_says() {
     cases.retain(|case| causes.insert(case.label.cause.clone()) || case.label.artifacts.len() > 1);
     let binaries: Vec<_> = cases.iter().filter_map(Case::binaries).collect();
     let house = House::open(&format!("symbols = {binaries:?}"));
+    let contract = Contract::of(&house.get("/api/v1/openapi.json")).expect("the API is described");
     for case in &cases {
         let here = printed(&house, case, &["diagnose", "--format", "json"]);
         let sent = printed(&house, case, &["upload", "--format", "json"]);
         let there = house.document(sent["id"].as_str().expect("an id"));
         assert_eq!(there["state"], "done", "{}", case.name);
+        let faults = contract.faults("ReportDocument", &there);
+        assert!(faults.is_empty(), "{}: not as described: {faults:#?}", case.name);
         assert!(
             comparable(here.clone()) == comparable(there.clone()),
             "{}: {here:#}\n{there:#}",

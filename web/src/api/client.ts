@@ -2,21 +2,37 @@
 import { headers } from '../lib/access';
 import { safeJson } from '../lib/safetext';
 import type {
-  Cause,
+  Accepted,
+  CausePage,
+  Causes,
+  ChangedReports,
   Compared,
-  DiagnosisVersion,
-  Document,
+  Diagnoses,
   Evidence,
+  FacetValue,
+  Found,
   Group,
-  Hit,
   Lines,
-  Plugin,
-  Preview,
+  Plugins,
+  PreviewChanges,
+  Previews,
+  ProblemDocument,
   Progress,
-  RecentAnswer,
-  SearchAnswer,
-  Uploaded,
+  ReportDocument,
+  Reports,
+  ReportState,
+  Summary,
 } from './types';
+
+/** A row of a list of reports, also of one that is still being read. */
+export type Row = Summary & { state?: ReportState; count?: number | null };
+
+/** A list of reports, from the store or from a search. */
+export interface Listing {
+  total?: number;
+  hits?: Row[];
+  facets?: { [field: string]: FacetValue[] };
+}
 
 /** A request that did not work, in the words of the server's problem document (RFC 9457) where there is one. */
 export class ApiError extends Error {
@@ -53,31 +69,36 @@ export function linesPath(id: string, name: string, from: number, to: number): s
   return `${artifactPath(id, name)}/lines?from=${from}&to=${to}`;
 }
 
+/** Where the server tells how far a report or a preview has come. */
+export function eventsPath(of: 'reports' | 'previews', id: string): string {
+  return `${BASE}/${of}/${encodeURIComponent(id)}/events`;
+}
+
 function previewPath(number: string): string {
   return `${BASE}/previews/${encodeURIComponent(number)}`;
 }
 
 export const api = {
-  search: (query: string, limit: number, offset: number) => get<SearchAnswer>(searchPath(query, limit, offset)),
+  search: (query: string, limit: number, offset: number) => get<Found>(searchPath(query, limit, offset)),
   recent,
-  report: (id: string) => get<Document>(reportPath(id)),
+  report: (id: string) => get<ReportDocument>(reportPath(id)),
   /** Lists of the evidence, whole. */
   part: (id: string, path: string) => get<Evidence>(`${reportPath(id)}/${path}`),
   /** The versions of a report's diagnosis, the last one first. */
-  diagnoses: (id: string) => get<{ diagnoses?: DiagnosisVersion[] }>(`${reportPath(id)}/diagnoses`),
+  diagnoses: (id: string) => get<Diagnoses>(`${reportPath(id)}/diagnoses`),
   /** Deletes a report for good. */
   remove: (id: string) => ask('DELETE', reportPath(id)),
   state: (id: string) => get<Progress>(`${reportPath(id)}/state`),
   lines: (id: string, name: string, from: number, to: number, signal: AbortSignal) => get<Lines>(linesPath(id, name, from, to), signal),
   group: (signature: string) => get<Group>(`${BASE}/groups/${encodeURIComponent(signature)}`),
-  causes: () => get<{ causes?: Cause[] }>(`${BASE}/causes`),
-  cause: (id: string) => get<Cause>(`${BASE}/causes/${encodeURIComponent(id)}`),
-  plugins: () => get<{ plugins?: Plugin[] }>(`${BASE}/plugins`),
-  previews: () => get<{ previews?: Preview[] }>(`${BASE}/previews`),
-  preview: (number: string) => get<Preview>(previewPath(number)),
+  causes: () => get<Causes>(`${BASE}/causes`),
+  cause: (id: string) => get<CausePage>(`${BASE}/causes/${encodeURIComponent(id)}`),
+  plugins: () => get<Plugins>(`${BASE}/plugins`),
+  previews: () => get<Previews>(`${BASE}/previews`),
+  preview: (number: string) => get<PreviewChanges>(previewPath(number)),
   /** Reports that a preview changes, or those that it changes in one way. */
   previewReports: (number: string, way: { change: string; cause: string } | undefined, limit: number, offset: number) =>
-    get<{ total?: number; reports?: Hit[] }>(
+    get<ChangedReports>(
       `${previewPath(number)}/reports?${new URLSearchParams({ ...way, limit: String(limit), offset: String(offset) }).toString()}`,
     ),
   previewReport: (number: string, id: string) => get<Compared>(`${previewPath(number)}/reports/${encodeURIComponent(id)}`),
@@ -89,10 +110,10 @@ export const api = {
  * All reports in the order they came, those that are still being read among them, with the facets of all of them. The
  * list comes from the store: it is shown although the index, which has the facets, can not be asked now.
  */
-async function recent(limit: number, offset: number): Promise<SearchAnswer> {
+async function recent(limit: number, offset: number): Promise<Listing> {
   const [list, found] = await Promise.all([
-    get<RecentAnswer>(`${BASE}/reports?limit=${limit}&offset=${offset}`),
-    get<SearchAnswer>(`${searchPath('', 1, 0)}&sort=newest`).catch((): SearchAnswer => ({})),
+    get<Reports>(`${BASE}/reports?limit=${limit}&offset=${offset}`),
+    get<Partial<Found>>(`${searchPath('', 1, 0)}&sort=newest`).catch((): Partial<Found> => ({})),
   ]);
   const hits = list.reports ?? [];
   const before = lastRecent;
@@ -102,7 +123,7 @@ async function recent(limit: number, offset: number): Promise<SearchAnswer> {
   return lastRecent;
 }
 
-let lastRecent: SearchAnswer | undefined;
+let lastRecent: Listing | undefined;
 
 /** Answers that the server gave a tag, by address: an unchanged one is not sent, parsed and drawn again. */
 const TAGGED = 12;
@@ -153,7 +174,7 @@ function keep(path: string, tag: string, value: unknown): void {
  * Sends files as one new report. `fetch` can not tell how far an upload is, and cores are large: hence the older
  * interface.
  */
-export function upload(files: readonly File[], onProgress: (fraction: number) => void): Promise<Uploaded> {
+export function upload(files: readonly File[], onProgress: (fraction: number) => void): Promise<Accepted> {
   const form = new FormData();
   for (const file of files) form.append('artifact', file, file.name);
   return new Promise((resolve, reject) => {
@@ -164,7 +185,7 @@ export function upload(files: readonly File[], onProgress: (fraction: number) =>
     request.onerror = () => reject(unreachable());
     request.onload = () => {
       if (request.status < 200 || request.status >= 300) reject(problem(request.status, request.responseText));
-      else resolve(parse<Uploaded>(request.responseText));
+      else resolve(parse<Accepted>(request.responseText));
     };
     request.send(form);
   });
@@ -193,18 +214,10 @@ function unreachable(): ApiError {
   );
 }
 
-interface ProblemDocument {
-  title?: string;
-  detail?: string;
-  code?: string;
-  type?: string;
-  hint?: string;
-}
-
 function problem(status: number, text: string): ApiError {
-  let body: ProblemDocument = {};
+  let body: Partial<ProblemDocument> = {};
   try {
-    body = JSON.parse(safeJson(text)) as ProblemDocument;
+    body = JSON.parse(safeJson(text)) as Partial<ProblemDocument>;
   } catch {
     // An answer of something in between, such as a proxy: the status is all there is to tell.
   }

@@ -40,10 +40,11 @@ describe('who holds the others up', () => {
 
 it('what a rank left is an event of its own, or else a stack', () => {
   const thread = { id: 7, rank: 1, artifact: 'core.1', frames: [{}] };
+  const told = { kind: 'watchdog' as const, detail: {} };
   const events = [
-    { event: 0, rank: 0 },
-    { event: 1, rank: 1, primary: false },
-    { event: 2, rank: 1, primary: true },
+    { ...told, event: 0, rank: 0 },
+    { ...told, event: 1, rank: 1, primary: false },
+    { ...told, event: 2, rank: 1, primary: true },
   ];
   expect(placeOfRank({ evidence: { timeline: events, threads: [thread] } }, 1)).toBe('event:2');
   expect(placeOfRank({ evidence: { threads: [thread] } }, 1)).toBe('core.1:frame:7:0');

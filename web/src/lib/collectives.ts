@@ -1,5 +1,5 @@
 /** What ranks did together, as their flight recorders and NCCL itself tell, in words. */
-import type { Collectives, CollectiveVerdict, Communicator, Document } from '../api/types';
+import type { Collectives, CollectiveVerdict, Communicator, ReportDocument } from '../api/types';
 import { rankList } from './format';
 import { formatTarget } from './place';
 
@@ -66,7 +66,7 @@ export function operation(verdict: CollectiveVerdict): string {
 }
 
 /** Where the report shows what this rank itself left: an event, or a stack. */
-export function placeOfRank({ evidence }: Document, rank: number): string | undefined {
+export function placeOfRank({ evidence }: Partial<ReportDocument>, rank: number): string | undefined {
   const events = (evidence?.timeline ?? []).filter((event) => event.rank === rank);
   const event = events.find((candidate) => candidate.primary !== false) ?? events[0];
   if (event) return formatTarget({ artifact: '', at: { event: event.event } });

@@ -14,7 +14,7 @@ export interface Change {
 }
 
 /** What each version changed; the last one first, as they come. */
-export function changes(versions: readonly DiagnosisVersion[]): Change[] {
+export function changes(versions: readonly Partial<DiagnosisVersion>[]): Change[] {
   return versions.map((version, index) => {
     const before = versions[index + 1]?.causes;
     const causes = version.causes ?? [];

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ago, bytes, confidenceWord, differ, duration, fileName, plural } from './format';
+import { ago, bytes, confidenceWord, differ, duration, fileName, percent, plural } from './format';
 
 it.each([
   [0, '0 B'],
@@ -53,3 +53,11 @@ it('times that people would call the same are one', () => {
   expect(differ('2026-03-01T12:00:00Z', '2026-02-28T12:00:00Z')).toBe(true);
   expect(differ('2026-03-01T12:00:00Z', 'unknown')).toBe(false);
 });
+
+it.each([
+  [0, '0 %'],
+  [0.001, '1 %'],
+  [0.5, '50 %'],
+  [0.997, '99 %'],
+  [1, '100 %'],
+])('%d of one is %s: only all of it is 100 %%', (fraction, text) => expect(percent(fraction)).toBe(text));

@@ -39,8 +39,11 @@ export function confidenceWord(confidence: number): string {
   return 'weak';
 }
 
+/** A share in whole per cents. What is not all of it is never 100 %, and what is more than nothing never 0 %. */
 export function percent(fraction: number): string {
-  return `${Math.round(fraction * 100)} %`;
+  const rounded = Math.round(fraction * 100);
+  const [least, most] = [fraction > 0 ? 1 : 0, fraction < 1 ? 99 : 100];
+  return `${Math.min(most, Math.max(least, rounded))} %`;
 }
 
 /** A time in full, in the reader's zone; the text itself when it is no time. */

@@ -1,8 +1,15 @@
 import { expect, test } from 'vitest';
 import { countOf, listOf, merged, missing, pathsOf } from './parts';
 
+const told = { kind: 'watchdog' as const, detail: {} };
 const document = {
-  evidence: { threads: [{ id: 1 }], timeline: [{ event: 0 }, { event: 1 }] },
+  evidence: {
+    threads: [{ id: 1 }],
+    timeline: [
+      { ...told, event: 0 },
+      { ...told, event: 1 },
+    ],
+  },
   parts: { threads: { entries: 300, shown: 1 }, memory_snapshots: { entries: 9 }, memory_curves: { entries: 9 }, new_list: { entries: 1 } },
 };
 

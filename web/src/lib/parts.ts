@@ -1,5 +1,5 @@
 /** Long lists of the evidence: a document has their first entries, and the server the rest. */
-import type { Document, Evidence, Place } from '../api/types';
+import type { Evidence, Place, ReportDocument } from '../api/types';
 
 /** Where the server has a list whole, by its name. */
 const PATHS: Partial<Record<string, string>> = {
@@ -12,13 +12,13 @@ const PATHS: Partial<Record<string, string>> = {
 };
 
 /** Where to ask for those of these lists that the document does not have whole, each place once. */
-export function pathsOf(document: Document, lists: readonly string[]): string[] {
+export function pathsOf(document: Partial<ReportDocument>, lists: readonly string[]): string[] {
   const split = lists.filter((list) => document.parts?.[list]);
   return [...new Set(split.flatMap((list) => PATHS[list] ?? []))];
 }
 
 /** Those of these lists whose first entries do not do: there are none, or the place to show is not among them. */
-export function missing(document: Document, lists: readonly string[], at: Place | undefined): string[] {
+export function missing(document: Partial<ReportDocument>, lists: readonly string[], at: Place | undefined): string[] {
   const shown = (list: string) => document.parts?.[list]?.shown ?? 0;
   const has = (list: string): boolean => {
     if (shown(list) === 0) return false;
@@ -33,7 +33,7 @@ export function missing(document: Document, lists: readonly string[], at: Place 
 }
 
 /** How many entries a list has, whether they are here or not. */
-export function countOf(document: Document, list: 'threads' | 'timeline' | 'memory_snapshots' | 'gpu_cores'): number {
+export function countOf(document: Partial<ReportDocument>, list: 'threads' | 'timeline' | 'memory_snapshots' | 'gpu_cores'): number {
   return document.parts?.[list]?.entries ?? document.evidence?.[list]?.length ?? 0;
 }
 
@@ -44,6 +44,6 @@ export function listOf(fact: string | undefined): string[] {
 }
 
 /** The document's evidence with the lists that came since. */
-export function merged(document: Document, loaded: readonly Evidence[]): Evidence {
+export function merged(document: Partial<ReportDocument>, loaded: readonly Evidence[]): Evidence {
   return Object.assign({}, document.evidence, ...loaded) as Evidence;
 }

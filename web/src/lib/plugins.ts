@@ -1,5 +1,5 @@
 /** What plugins did, in words. */
-import type { Plugin, PluginRuns } from '../api/types';
+import type { ListedPlugin, PluginRuns } from '../api/types';
 import { bytes, count, plural, time } from './format';
 
 /** How a plugin's runs went, and what they cost, in a line. */
@@ -13,7 +13,7 @@ export function runs({ ok = 0, failed = 0, skipped = 0, unavailable = 0, ...cost
 }
 
 /** The versions that were published under a plugin's name and are not the present one, newest first. */
-export function earlier({ versions = [], sha256 }: Plugin): string[] {
+export function earlier({ versions = [], sha256 }: Partial<ListedPlugin>): string[] {
   const others = versions.filter((version) => version.sha256 !== sha256).reverse();
   return others.map(({ version = '', published = '' }) => (published ? `${version} of ${time(published)}` : version));
 }

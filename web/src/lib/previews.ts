@@ -22,7 +22,7 @@ const UNDO: Action = {
   means: 'What stood in its place before, and what was concluded of the reports, are back.',
 };
 
-export function actions(preview: Preview): Action[] {
+export function actions(preview: Partial<Preview>): Action[] {
   switch (preview.state) {
     case 'running':
       return [CANCEL];
@@ -36,7 +36,7 @@ export function actions(preview: Preview): Action[] {
 }
 
 /** How far it has come, in a line. */
-export function progress(preview: Preview): string {
+export function progress(preview: Partial<Preview>): string {
   const [reports, looked, changed] = [preview.reports ?? 0, preview.looked_at ?? 0, preview.changed ?? 0];
   switch (preview.state) {
     case 'running':

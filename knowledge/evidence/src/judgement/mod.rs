@@ -5,11 +5,15 @@
 //! of both gives it here together.
 
 mod communicators;
+mod kinship;
 mod recorders;
+mod together;
 
 use crate::model::{Collectives, Communicator, Recorder};
 
+pub use kinship::{Kinship, kinship};
 pub use recorders::match_ranks;
+pub use together::{Account, judge_together};
 
 /// Judges all that is known of the ranks of one job; nothing where nothing is known.
 ///

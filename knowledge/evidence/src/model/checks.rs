@@ -1,9 +1,10 @@
 //! What tests of the machine and the driver's own log say.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A test of the machine that did not pass, as `dcgmi diag -j` reports it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Diagnostic {
     /// Who tested: `dcgm`.
@@ -30,7 +31,7 @@ pub struct Diagnostic {
 }
 
 /// A failed call as the CUDA driver's own log tells it (`CUDA_LOG_FILE`).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct CudaLog {
     /// The function of the driver or the runtime that was called, where printed.

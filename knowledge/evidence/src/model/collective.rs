@@ -1,10 +1,11 @@
 //! What the ranks of a job were doing together.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// What ranks did together, judged: their flight recorders matched by group and sequence number, and what NCCL itself
 /// knew of its communicators.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Collectives {
     /// Ranks whose recorder is in the report.
@@ -28,7 +29,7 @@ pub struct Collectives {
 }
 
 /// One collective that did not match across ranks.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct CollectiveVerdict {
     /// Process group name.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::Place;
 
 /// A communicator as NCCL's RAS, or its Inspector, told of it at one moment. Ranks are those of the communicator.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Communicator {
     /// The artifact that says so.
@@ -39,7 +40,7 @@ pub struct Communicator {
 }
 
 /// One rank of a communicator.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct CommunicatorRank {
     /// Rank in the communicator.
@@ -55,7 +56,7 @@ pub struct CommunicatorRank {
 }
 
 /// A rank that did not answer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct MissingRank {
     /// Rank in the communicator.
@@ -71,7 +72,7 @@ pub struct MissingRank {
 }
 
 /// Where a rank runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct RankProcess {
     /// Host, as NCCL names it: mostly an address.

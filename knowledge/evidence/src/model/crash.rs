@@ -1,12 +1,13 @@
 //! How a process ended.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Place, ThreadId};
 use crate::Hex;
 
 /// How a process ended, from the most direct witness in the report.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Crash {
     /// Signal name, such as `SIGSEGV`.
@@ -64,7 +65,7 @@ pub struct Crash {
 }
 
 /// One process of a report that tells of several.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Process {
     /// Process id.
@@ -81,7 +82,7 @@ pub struct Process {
 }
 
 /// A binary mapped into a process.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Module {
     /// Path at the time of the crash.

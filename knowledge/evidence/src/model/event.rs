@@ -1,6 +1,7 @@
 //! Things that happened, as the artifacts tell them.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{
     Autograd, CollectiveMismatch, CudaError, CudaLog, CudaOom, DataloaderWorker, DeviceAssert, Diagnostic, Divergence,
@@ -9,7 +10,7 @@ use super::{
 };
 
 /// Something that happened, with where it is written and, as far as known, when and to whom.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Event {
     /// Number of the event in the report's timeline; citations use it.
     pub event: usize,
@@ -125,7 +126,7 @@ impl EventPayload {
 }
 
 /// The kinds of events, with their particulars. In JSON: `"kind": "cuda-oom", "detail": {…}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", content = "detail", rename_all = "kebab-case")]
 pub enum EventPayload {
     /// The caching allocator could not serve a request.

@@ -1,11 +1,12 @@
 //! What a GPU core dump says.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::Hex;
 
 /// One device of one GPU core dump. The members about a fault are those of the first fault.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct GpuCore {
     /// The artifact this was read from.
@@ -23,17 +24,21 @@ pub struct GpuCore {
     /// Line in `file`.
     pub line: Option<u32>,
     /// Block index of the faulting thread.
+    #[schema(min_items = 3, max_items = 3)]
     pub block: Option<[u32; 3]>,
     /// Thread index within its block.
+    #[schema(min_items = 3, max_items = 3)]
     pub thread: Option<[u32; 3]>,
     /// Address of the faulting instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pc: Option<Hex>,
     /// What the launch asked for: blocks of the grid.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_items = 3, max_items = 3)]
     pub grid_size: Option<[u32; 3]>,
     /// Threads of a block.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_items = 3, max_items = 3)]
     pub block_size: Option<[u32; 3]>,
     /// Product name, such as `NVIDIA H100 80GB HBM3`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,7 +58,7 @@ pub struct GpuCore {
 }
 
 /// One warp that stopped with an exception.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct GpuFault {
     /// Exception name without the `CUDBG_EXCEPTION_` prefix.
@@ -67,9 +72,11 @@ pub struct GpuFault {
     pub lane: Option<u32>,
     /// Block index.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_items = 3, max_items = 3)]
     pub block: Option<[u32; 3]>,
     /// Thread index within its block.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_items = 3, max_items = 3)]
     pub thread: Option<[u32; 3]>,
     /// Address of the instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,7 +90,7 @@ pub struct GpuFault {
 }
 
 /// Warps that were at the same place of the same kernel.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct WarpGroup {
     /// Demangled kernel name.

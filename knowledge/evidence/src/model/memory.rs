@@ -1,12 +1,13 @@
 //! GPU memory as the caching allocator saw it.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::UsageCurve;
 use crate::Hex;
 
 /// One device of one `PyTorch` CUDA memory snapshot. All sizes are bytes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct MemorySnapshot {
     /// The artifact this was read from.
@@ -73,7 +74,7 @@ pub struct MemorySnapshot {
 /// Together they are a pyramid: each level merges the rows of the finer one before it two by two, `usage` those of the
 /// last level here, and [`UsageCurve::pyramid`] goes on from there. A drawing takes the coarsest level that still has a
 /// row per pixel of the stretch it shows.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct MemoryCurve {
     /// The artifact this was read from.
@@ -85,7 +86,7 @@ pub struct MemoryCurve {
 }
 
 /// An allocation that the allocator could not serve.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct OomRequest {
     /// Bytes asked for.
@@ -113,13 +114,14 @@ pub struct OomRequest {
 }
 
 /// Segments that one kind of request can be served from.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct PoolUsage {
     /// The stream whose requests may use it.
     pub stream: Hex,
     /// Private pool (CUDA graphs), or absent for the default one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_items = 2, max_items = 2)]
     pub private_pool: Option<[u64; 2]>,
     /// `small` (requests up to 1 MiB) or `large`.
     pub size_class: String,
@@ -136,7 +138,7 @@ pub struct PoolUsage {
 }
 
 /// The moment at which most was allocated.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Peak {
     /// Bytes allocated.
@@ -154,7 +156,7 @@ pub struct Peak {
 }
 
 /// Live blocks that one stack allocated.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct AllocationCluster {
     /// Bytes alive.

@@ -18,6 +18,7 @@ mod thread;
 mod usage;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 pub use checks::*;
 pub use collective::*;
@@ -33,7 +34,7 @@ pub use thread::*;
 pub use usage::*;
 
 /// Everything the artifacts of one report say, merged.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Evidence {
     /// How the process ended, from the most direct witness there is.

@@ -1,9 +1,10 @@
 //! What events say beyond their kind.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// An out-of-memory message of the caching allocator. Sizes are bytes, rounded as the message rounds them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct CudaOom {
     /// `CUDA`, `HIP`, `XPU` or `MPS`.
@@ -31,7 +32,7 @@ pub struct CudaOom {
 }
 
 /// A failed request as a memory snapshot recorded it. Sizes are exact bytes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct SnapshotOom {
     /// Device index.
@@ -51,7 +52,7 @@ pub struct SnapshotOom {
 }
 
 /// What a process holds on a device.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ProcessMemory {
     /// Process id (as seen from where the message was printed).
     pub pid: u32,
@@ -60,7 +61,7 @@ pub struct ProcessMemory {
 }
 
 /// A Python exception with its traceback.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct PythonException {
     /// Class, with its module where printed: `torch.OutOfMemoryError`.
@@ -81,7 +82,7 @@ pub struct PythonException {
 }
 
 /// The head line of a faulthandler dump.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct FatalPythonError {
     /// Such as `Segmentation fault`; `Timeout (…)` for a dump that a timer asked for, which kills nothing.
@@ -94,7 +95,7 @@ pub struct FatalPythonError {
 }
 
 /// A `DataLoader` worker that died, as the parent tells it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct DataloaderWorker {
     /// The worker's process id.
@@ -108,7 +109,7 @@ pub struct DataloaderWorker {
 }
 
 /// The end of a process.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct ProcessExit {
     /// Signal name, such as `SIGSEGV`.
@@ -124,7 +125,7 @@ pub struct ProcessExit {
 }
 
 /// A job that made no progress: what its processes waited in, and which of them the others waited for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Hang {
     /// `stopped` (a process was stopped by a signal), `gil` (a thread kept the interpreter's lock while it waited),
@@ -169,7 +170,7 @@ pub struct Hang {
 }
 
 /// Native code that gave up on its own.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct NativeAbort {
     /// `glibc`, `assertion`, `cpp-exception`, `pure-virtual`, `rust-panic`, `torch-check`, `pybind11` or `glog-fatal`.
@@ -189,7 +190,7 @@ pub struct NativeAbort {
 }
 
 /// Host memory that could not be had.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct HostOom {
     /// Bytes asked for, where printed.
@@ -199,7 +200,7 @@ pub struct HostOom {
 }
 
 /// A failure with shared memory, or with the file descriptors that carry it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct SharedMemory {
     /// What failed: `open`, `allocate`, `mmap`, `resize`, `write`, `descriptors` or `bus-error`.
@@ -213,7 +214,7 @@ pub struct SharedMemory {
 }
 
 /// A failed call into CUDA, HIP or one of their libraries.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct CudaError {
     /// `cuda`, `hip`, `driver`, `cublas`, `cudnn`, `cusolver`, `cusparse`, `cufft`, `curand` or `nvrtc`.
@@ -235,7 +236,7 @@ pub struct CudaError {
 }
 
 /// A value of training that is no number any more.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Divergence {
     /// `loss`, `gradient`, `logits` or `perplexity`.
@@ -247,7 +248,7 @@ pub struct Divergence {
 }
 
 /// What the last lines of a log say, where no traceback does.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct LastWords {
     /// Who says it: `usage` (a parser of arguments), `shell`, `interpreter`, `container`, `loader` (of binaries),
@@ -259,7 +260,7 @@ pub struct LastWords {
 }
 
 /// A failed assertion in a GPU kernel.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct DeviceAssert {
     /// Source file.
@@ -271,15 +272,17 @@ pub struct DeviceAssert {
     /// What should have held.
     pub expression: String,
     /// Block index of the first thread that failed.
+    #[schema(min_items = 3, max_items = 3)]
     pub block: [u32; 3],
     /// Index of the first thread that failed in its block.
+    #[schema(min_items = 3, max_items = 3)]
     pub thread: [u32; 3],
     /// How many threads failed the same assertion.
     pub count: u64,
 }
 
 /// An exception on a device, as the driver's core dump progress tells it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct GpuException {
     /// Name without the `CUDBG_EXCEPTION_` prefix.
@@ -301,7 +304,7 @@ pub struct GpuException {
 }
 
 /// A failed NCCL call.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct NcclError {
     /// Name of the result, such as `ncclSystemError`.
@@ -319,7 +322,7 @@ pub struct NcclError {
 }
 
 /// A warning, or an error path, of NCCL's own log.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct NcclWarning {
     /// Host name.
@@ -336,7 +339,7 @@ pub struct NcclWarning {
 }
 
 /// What a process group's watchdog or heartbeat monitor said.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Watchdog {
     /// `timeout` (a collective took too long), `failure` (it saw an error), `stuck` (the watchdog itself made no
@@ -366,7 +369,7 @@ pub struct Watchdog {
 }
 
 /// Ranks that did not do the same thing, as one of them tells it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct CollectiveMismatch {
     /// `desync` (the watchdog's report), `fingerprint` (`TORCH_DISTRIBUTED_DEBUG=DETAIL`), `monitored-barrier`,
@@ -381,7 +384,7 @@ pub struct CollectiveMismatch {
 }
 
 /// A failed connection of a store or a rendezvous.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Rendezvous {
     /// `connect`, `receive`, `send`, `wait`, `join` or `listen`.
@@ -393,7 +396,7 @@ pub struct Rendezvous {
 }
 
 /// What `DistributedDataParallel` or autograd refused.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Autograd {
     /// `unused-parameters`, `ready-twice`, `inplace`, `backward-twice` or `nan`.
@@ -405,7 +408,7 @@ pub struct Autograd {
 }
 
 /// One worker's failure as torchelastic reports it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct ElasticFailure {
     /// Rank on its host.
@@ -425,7 +428,7 @@ pub struct ElasticFailure {
 }
 
 /// An Xid of the NVIDIA driver, or an `SXid` of an `NVSwitch`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Xid {
     /// Error number.
@@ -447,7 +450,7 @@ pub struct Xid {
 }
 
 /// A line of the kernel's log.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Kernel {
     /// `segfault`, `trap`, `oom-kill`, `soft-lockup`, `hung-task`, `fallen-off-bus`, `nvrm` or `hardware`.
@@ -475,7 +478,7 @@ pub struct Kernel {
 }
 
 /// An error a sanitizer reported.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Sanitizer {
     /// `compute-sanitizer`, `asan`, `ubsan`, `tsan`, `lsan` or `msan`.
@@ -497,8 +500,10 @@ pub struct Sanitizer {
     /// Line in `file`.
     pub line: Option<u32>,
     /// GPU block index.
+    #[schema(min_items = 3, max_items = 3)]
     pub block: Option<[u32; 3]>,
     /// GPU thread index in its block.
+    #[schema(min_items = 3, max_items = 3)]
     pub thread: Option<[u32; 3]>,
     /// How many equal reports.
     pub count: u64,

@@ -1,26 +1,29 @@
 //! Exact places in a report, as citations and problems name them.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A place in an artifact. In JSON one of `{"line":[a,b]}`, `{"frame":{"thread":…,"index":…}}`, `{"event":n}`,
 /// `{"bytes":[a,b]}`, `{"fact":"json.pointer"}`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     /// Lines `a` to `b` of a text artifact, both included, counted from 1.
+    #[schema(value_type = (u64, u64))]
     Line([u64; 2]),
     /// A frame of a thread.
     Frame(FramePlace),
     /// The number of an event in the timeline ([`crate::model::Event::event`]).
     Event(usize),
     /// Bytes `a` up to, not including, `b` of the artifact as stored.
+    #[schema(value_type = (u64, u64))]
     Bytes([u64; 2]),
     /// A dotted path into the report's evidence, such as `memory_snapshots.0.reserved`.
     Fact(String),
 }
 
 /// A frame by its thread and its index there, innermost first.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 pub struct FramePlace {
     /// [`crate::model::Thread::id`] of a thread of the same artifact.
     pub thread: ThreadId,
@@ -29,7 +32,7 @@ pub struct FramePlace {
 }
 
 /// Names a thread within its artifact.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum ThreadId {
     /// The operating system's thread id.

@@ -1,12 +1,13 @@
 //! Threads and their frames, native, Python and GPU alike.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Place, ThreadId};
 use crate::Hex;
 
 /// One thread of one process, innermost frame first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Thread {
     /// Names the thread within its artifact.
     pub id: ThreadId,
@@ -37,7 +38,7 @@ pub struct Thread {
 }
 
 /// One call on a stack.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Frame {
     /// Which world the frame is from.
@@ -69,7 +70,7 @@ pub struct Frame {
 }
 
 /// The world a frame belongs to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrameKind {
     /// Machine code of the host.
@@ -82,7 +83,7 @@ pub enum FrameKind {
 }
 
 /// How a frame was found, best first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
     /// From the registers at the moment of the crash.

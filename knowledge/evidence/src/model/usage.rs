@@ -1,10 +1,11 @@
 //! Memory over time, small enough to keep and to draw.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A level over time as columns: one row per stretch of the trace, with the lowest and highest value in it, so that
 /// no spike is lost however few rows there are.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct UsageCurve {
     /// Index of the first trace event of each stretch.

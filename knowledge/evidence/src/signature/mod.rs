@@ -11,6 +11,7 @@ mod title;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
 
 use crate::Evidence;
 use subject::Subject;
@@ -25,7 +26,7 @@ pub const VERSION: u32 = 2;
 const FRAMES: usize = 3;
 
 /// The grouping key, with the reason for it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Signature {
     /// [`VERSION`].

@@ -1,6 +1,6 @@
 //! Memory that grew from step to step until nothing was left.
 
-use whycrash_plugin::facts::Cluster;
+use whycrash_plugin::facts::AllocationCluster;
 use whycrash_plugin::{Diagnosis, Finding, Report};
 
 use crate::request::{Request, own_frame};
@@ -11,7 +11,7 @@ use crate::size::size;
 /// it.
 pub fn judge(report: &Report, request: &Request) -> Option<Diagnosis> {
     let blocks = request.blocks.as_ref()?;
-    let growing: Vec<(usize, &Cluster)> = blocks
+    let growing: Vec<(usize, &AllocationCluster)> = blocks
         .snapshot
         .clusters
         .iter()
@@ -49,7 +49,7 @@ pub fn judge(report: &Report, request: &Request) -> Option<Diagnosis> {
 }
 
 /// Whether the innermost lines that allocated are those of a loss. Further out every training step has one.
-fn is_of_loss(cluster: &Cluster) -> bool {
+fn is_of_loss(cluster: &AllocationCluster) -> bool {
     const WORDS: [&str; 4] = ["loss", "cross_entropy", "criterion", "nll"];
     cluster.frames.iter().take(2).any(|frame| {
         let frame = frame.to_ascii_lowercase();
@@ -58,7 +58,7 @@ fn is_of_loss(cluster: &Cluster) -> bool {
 }
 
 /// What would tell who keeps memory that grows.
-fn who_keeps_it(cluster: &Cluster) -> Diagnosis {
+fn who_keeps_it(cluster: &AllocationCluster) -> Diagnosis {
     let place = own_frame(&cluster.frames).map_or("an unknown place", |(_, frame)| frame);
     Diagnosis::nothing().collect(
         "what holds the memory that grows",

@@ -1,7 +1,7 @@
 //! What ranks did together, as their flight recorders and NCCL's own counts tell: the first collective that does not
 //! match, or the rank that is gone or did not move.
 
-use whycrash_plugin::facts::Verdict;
+use whycrash_plugin::facts::CollectiveVerdict;
 use whycrash_plugin::{Citation, Diagnosis, Finding, Report};
 
 use crate::{counts, ranks};
@@ -79,7 +79,7 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
 }
 
 /// A process that NCCL itself gave up.
-fn dead(report: &Report, index: usize, verdict: &Verdict) -> Diagnosis {
+fn dead(report: &Report, index: usize, verdict: &CollectiveVerdict) -> Diagnosis {
     let finding = Finding::new("dist-dead-peer", 0.86)
         .titled(format!("{} died", capital(&ranks(&verdict.ranks))))
         .because(format!(
@@ -96,7 +96,7 @@ fn dead(report: &Report, index: usize, verdict: &Verdict) -> Diagnosis {
 }
 
 /// A process that does not answer and is not given up: stopped, stuck in the kernel, or not to be reached.
-fn silent(report: &Report, index: usize, verdict: &Verdict) -> Diagnosis {
+fn silent(report: &Report, index: usize, verdict: &CollectiveVerdict) -> Diagnosis {
     let finding = Finding::new("dist-rank-missing", 0.6)
         .titled(format!("{} does not answer", capital(&ranks(&verdict.ranks))))
         .because(format!(
@@ -123,7 +123,7 @@ fn once_behind(report: &Report) -> Option<Diagnosis> {
 }
 
 /// Every rank is in the collective, and it does not end.
-fn unfinished(report: &Report, index: usize, verdict: &Verdict) -> Diagnosis {
+fn unfinished(report: &Report, index: usize, verdict: &CollectiveVerdict) -> Diagnosis {
     let finding = Finding::new("dist-rank-missing", 0.5)
         .because(format!(
             "{} {} was started and did not end before its time-out: {}. No recorder shows a rank that went another way: the network \
@@ -147,7 +147,7 @@ fn unfinished(report: &Report, index: usize, verdict: &Verdict) -> Diagnosis {
 
 /// A rank did not come. Recorders can not tell one that went another way from one that is stuck or slow, so it takes
 /// that rank's Python stack to name a cause; without it, the rank is certain and the reason is not.
-fn missing(report: &Report, verdicts: &[Verdict], index: usize, verdict: &Verdict) -> Diagnosis {
+fn missing(report: &Report, verdicts: &[CollectiveVerdict], index: usize, verdict: &CollectiveVerdict) -> Diagnosis {
     if let Some(finding) = crossed(report, verdicts) {
         return finding.into();
     }
@@ -248,7 +248,7 @@ fn elsewhere(report: &Report, missing: &[u32]) -> Option<Way> {
 
 /// Two groups in which the ranks wait for each other: each rank that is missing in one is waited for by one that is
 /// missing in the other.
-fn crossed(report: &Report, verdicts: &[Verdict]) -> Option<Finding> {
+fn crossed(report: &Report, verdicts: &[CollectiveVerdict]) -> Option<Finding> {
     let missing = || {
         verdicts
             .iter()
@@ -294,7 +294,7 @@ fn somebody_failed(report: &Report) -> bool {
 }
 
 /// Where in the job a verdict is about, to begin a sentence with.
-fn place(verdict: &Verdict) -> String {
+fn place(verdict: &CollectiveVerdict) -> String {
     if verdict.point_to_point {
         format!("In {}", group(verdict))
     } else {
@@ -302,7 +302,7 @@ fn place(verdict: &Verdict) -> String {
     }
 }
 
-fn group(verdict: &Verdict) -> String {
+fn group(verdict: &CollectiveVerdict) -> String {
     if verdict.group_description.is_empty() {
         format!("group {}", verdict.group)
     } else {

@@ -243,7 +243,7 @@ fn has_waiting(connection: &Connection, count: u64) -> Result<bool> {
 }
 
 /// Whether the report has a job that waits or runs; one to diagnose it is made to read it if that is asked for.
-fn has_job(connection: &Connection, report: &ReportId, work: Work) -> Result<bool> {
+pub(super) fn has_job(connection: &Connection, report: &ReportId, work: Work) -> Result<bool> {
     let state: Option<String> = connection
         .prepare_cached("SELECT state FROM jobs WHERE report = ?1")?
         .query_row([report.as_str()], |row| row.get(0))
@@ -257,7 +257,7 @@ fn has_job(connection: &Connection, report: &ReportId, work: Work) -> Result<boo
     Ok(has)
 }
 
-fn add_job(connection: &Connection, report: &ReportId, work: Work) -> Result<()> {
+pub(super) fn add_job(connection: &Connection, report: &ReportId, work: Work) -> Result<()> {
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO jobs (report, work, large, state, attempts, deaths, not_before, queued, token)

@@ -6,6 +6,7 @@
 //! (<https://sqlite.org/pragma.html#pragma_synchronous>).
 
 mod jobs;
+mod kin;
 mod modules;
 mod outbox;
 mod outcomes;

@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Sqlite, millis, outbox, parse, timestamp};
+use super::{Sqlite, kin, millis, outbox, parse, timestamp};
 use crate::store::{
-    DiagnosisRecord, Job, MadeWith, ModuleUse, Outcome, Outcomes, PartBody, ReportId, ReportState, Result, StoreError,
-    StoredEvidence, StoredPart, Summary, Work,
+    DiagnosisRecord, Job, Kin, Kinsman, MadeWith, ModuleUse, Outcome, Outcomes, PartBody, ReportId, ReportState,
+    Result, StoreError, StoredEvidence, StoredPart, Summary, Work,
 };
 
 #[async_trait]
@@ -23,9 +23,15 @@ impl Outcomes for Sqlite {
             put_diagnosis(tx, &job.report, &outcome, keep)?;
             put_summary(tx, &job.report, &outcome)?;
             outbox::add(tx, &job.report)?;
-            end_job(tx, &job, wanted)
+            end_job(tx, &job, wanted)?;
+            kin::commit(tx, &job.report, &outcome)
         })
         .await
+    }
+
+    async fn kin(&self, id: &ReportId, kin: &Kin) -> Result<Vec<Kinsman>> {
+        let (id, kin) = (id.clone(), kin.clone());
+        self.read(move |connection| kin::of(connection, &id, &kin)).await
     }
 
     async fn evidence(&self, id: &ReportId, parts: Option<&[&str]>) -> Result<Option<StoredEvidence>> {

@@ -210,6 +210,15 @@ CREATE TABLE preview_changes (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX preview_changes_by_report ON preview_changes (preview, report);
 ",
+    "
+CREATE TABLE report_kin (
+    key         TEXT NOT NULL,              -- what reports of one incident have in common
+    report      TEXT NOT NULL REFERENCES reports (id) ON DELETE CASCADE,
+    job         TEXT,                       -- the attempt of a job, where the report names one
+    PRIMARY KEY (key, report)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX report_kin_by_report ON report_kin (report);
+",
 ];
 
 /// Brings the tables up to date.

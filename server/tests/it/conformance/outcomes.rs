@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use whycrash_server::store::{
-    Digest, Job, JobCounts, Jobs, Lane, Lease, MadeWith, ModuleUse, Modules, Outbox, Outcome, Outcomes, PartBody,
+    Digest, Job, JobCounts, Jobs, Kin, Lane, Lease, MadeWith, ModuleUse, Modules, Outbox, Outcome, Outcomes, PartBody,
     Records, ReportId, ReportState, Result, StoreError, StoredEvidence, StoredPart, Summary, Upkeep, Work,
 };
 
@@ -55,6 +55,7 @@ pub fn outcome(id: &ReportId, signature: &str, causes: &[&str], time: &str) -> O
         summary,
         causes: causes.iter().map(|cause| (*cause).to_owned()).collect(),
         kinds: kinds.map(|(name, kind)| (name.to_owned(), kind.to_owned())).to_vec(),
+        kin: Kin::default(),
     }
 }
 

@@ -1,0 +1,1041 @@
+//! The evidence's JSON members as Rust types. Made from the evidence model by `make contract`: mend the type there, and
+//! not here.
+//!
+//! All are read tolerantly: what is absent is the default, what is new is ignored.
+
+use serde::Deserialize;
+
+use super::EventDetail;
+
+/// Live blocks that one stack allocated.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct AllocationCluster {
+    /// Bytes alive.
+    pub bytes: u64,
+    /// Blocks alive.
+    pub count: u64,
+    /// For memory alive at the end of a trace: how much of it was there when recording began, and after each further
+    /// eighth of the trace's events. A leak climbs steadily; weights and caches are there from the start.
+    pub growth: Vec<u64>,
+    /// The allocating stack, innermost first, uninteresting frames left out, as `function (file:line)`.
+    pub frames: Vec<String>,
+}
+
+/// What `DistributedDataParallel` or autograd refused.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Autograd {
+    /// `unused-parameters`, `ready-twice`, `inplace`, `backward-twice` or `nan`.
+    pub family: String,
+    /// Indices or names of the parameters it is about.
+    pub parameters: Vec<String>,
+    /// The message's own particulars, as printed.
+    pub detail: String,
+}
+
+impl EventDetail for Autograd {
+    const KIND: &'static str = "autograd";
+}
+
+/// Ranks that did not do the same thing, as one of them tells it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct CollectiveMismatch {
+    /// `desync` (the watchdog's report), `fingerprint` (`TORCH_DISTRIBUTED_DEBUG=DETAIL`), `monitored-barrier`,
+    /// `parameter-shape` (a model that differs across ranks) or `gloo-size`.
+    pub family: String,
+    /// The ranks that lag, are missing or differ.
+    pub ranks: Vec<u32>,
+    /// Sequence number, where printed.
+    pub sequence: Option<u64>,
+    /// What differs, as printed.
+    pub detail: String,
+}
+
+impl EventDetail for CollectiveMismatch {
+    const KIND: &'static str = "collective-mismatch";
+}
+
+/// One collective that did not match across ranks.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct CollectiveVerdict {
+    /// Process group name.
+    pub group: String,
+    /// What the program calls the group, such as `TENSOR_MODEL_PARALLEL_GROUP`.
+    pub group_description: String,
+    /// Sequence number of the collective in its group; of a send or receive, its number among those of the rank that
+    /// waits, which other ranks do not share.
+    pub sequence: u64,
+    /// Of flight recorders `op-mismatch`, `shape-mismatch`, `dtype-mismatch`, `missing-rank` or `not-completed`. Of
+    /// communicators `dead-rank`, `failed-rank`, `unresponsive-rank`, and `behind-rank` (it did not move while others
+    /// waited).
+    pub kind: String,
+    /// The ranks that differ from the rest, or are missing.
+    pub ranks: Vec<u32>,
+    /// What the ranks did, in words.
+    pub detail: String,
+    /// The operation as most ranks recorded it, such as `nccl:all_reduce`.
+    pub operation: String,
+    /// Ranks that entered the collective, as far as their recorders tell.
+    pub entered: Vec<u32>,
+    /// When the first rank entered it: RFC 3339, by that rank's clock.
+    pub time: Option<String>,
+    /// True for a send or receive: those that entered and those that are missing are the two ends of it.
+    pub point_to_point: bool,
+    /// Where the program called it, innermost first, as `function (file:line)`: a rank that differs if there is one
+    /// that recorded its stack, else one that entered.
+    pub frames: Vec<String>,
+}
+
+/// A communicator as NCCL's RAS, or its Inspector, told of it at one moment. Ranks are those of the communicator.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Communicator {
+    /// The artifact that says so.
+    pub artifact: String,
+    /// Where in that artifact.
+    pub at: Option<Place>,
+    /// `ras`, which counts what ranks have started, or `inspector`, which counts what they have completed.
+    pub source: String,
+    /// What NCCL tells it by from others, as hex without a prefix.
+    pub hash: String,
+    /// RFC 3339, where the artifact has a time.
+    pub time: Option<String>,
+    /// How many ranks it has, where known.
+    pub size: Option<u32>,
+    /// The ranks that told of themselves; of a summary in words only those that it names.
+    pub ranks: Vec<CommunicatorRank>,
+    /// How far ranks are that a summary counts and does not name, by operation.
+    pub others: std::collections::BTreeMap<String, u64>,
+    /// True when it is being made or torn down: counts then differ by nature.
+    pub in_transition: bool,
+    /// The ranks of which nothing was heard.
+    pub missing: Vec<MissingRank>,
+}
+
+/// One rank of a communicator.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct CommunicatorRank {
+    /// Host, as NCCL names it: mostly an address.
+    pub host: Option<String>,
+    /// Process id.
+    pub pid: Option<u32>,
+    /// CUDA's number of its GPU.
+    pub device: Option<u32>,
+    /// Rank in the communicator.
+    pub rank: u32,
+    /// How many of each operation it has started or completed, such as `AllReduce`.
+    pub counts: std::collections::BTreeMap<String, u64>,
+    /// NCCL's own error of this rank by name, such as `ncclSystemError`.
+    pub error: Option<String>,
+}
+
+/// How a process ended, from the most direct witness in the report.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Crash {
+    /// Signal name, such as `SIGSEGV`.
+    pub signal: Option<String>,
+    /// Exit code of a process that ended by itself.
+    pub exit_code: Option<i32>,
+    /// The signal's code by name, such as `SEGV_MAPERR` or `SI_TKILL` (signal(7), `siginfo_t`).
+    pub code: Option<String>,
+    /// Address the fault was about, where the kernel gave one.
+    pub address: Option<Hex>,
+    /// What that address tells, such as `null`, `unmapped`, `guard-page`, `read-only`, `non-canonical`, `not-code`.
+    pub address_kind: Option<String>,
+    /// `read`, `write` or `execute`, where known.
+    pub access: Option<String>,
+    /// What the instruction at a SIGFPE could not do: of a division `zero-divisor`, or `quotient-overflow` when the
+    /// result does not fit, as its operands tell (the kernel has one code for both); `floating-point` for an operation
+    /// of which no more is known.
+    pub arithmetic: Option<String>,
+    /// The bytes of code at the faulting instruction as lower-case hex (16 at most), where the core or a binary has
+    /// them.
+    pub instruction: Option<String>,
+    /// The thread the signal was delivered to.
+    pub thread: Option<ThreadId>,
+    /// Process id.
+    pub pid: Option<u32>,
+    /// Rank of the process, where it is one of a distributed job and somebody saw it end or hang.
+    pub rank: Option<u32>,
+    /// Name of the executable.
+    pub process: Option<String>,
+    /// Last words found in memory or in the log, such as glibc's abort message or a C++ `what()`.
+    pub message: Option<String>,
+    /// Where in a dump the message was found, such as `__abort_msg of libc.so.6` or `exception in memory`; absent for
+    /// one from a log.
+    pub message_source: Option<String>,
+    /// The artifact that says so.
+    pub artifact: String,
+    /// Where in that artifact, when it is text.
+    pub at: Option<Place>,
+}
+
+/// A failed call into CUDA, HIP or one of their libraries.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct CudaError {
+    /// `cuda`, `hip`, `driver`, `cublas`, `cudnn`, `cusolver`, `cusparse`, `cufft`, `curand` or `nvrtc`.
+    pub api: String,
+    /// Number of the error since CUDA 10.1, where printed or implied by the text.
+    pub code: Option<u32>,
+    /// Name, such as `cudaErrorIllegalAddress` or `CUBLAS_STATUS_ALLOC_FAILED`, where printed or implied.
+    pub name: Option<String>,
+    /// Text, such as `an illegal memory access was encountered`.
+    pub message: String,
+    /// The call that returned it, where printed.
+    pub call: Option<String>,
+    /// True when the context is dead after it: every later call of the process fails the same way.
+    pub sticky: bool,
+    /// Source file of the check, where printed.
+    pub file: Option<String>,
+    /// Line in `file`.
+    pub line: Option<u32>,
+}
+
+impl EventDetail for CudaError {
+    const KIND: &'static str = "cuda-error";
+}
+
+/// A failed call as the CUDA driver's own log tells it (`CUDA_LOG_FILE`).
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct CudaLog {
+    /// The function of the driver or the runtime that was called, where printed.
+    pub call: Option<String>,
+    /// Name of what it returned, such as `CUDA_ERROR_INVALID_VALUE`, where printed.
+    pub result: Option<String>,
+    /// Number of that.
+    pub code: Option<u32>,
+    /// What was wrong, in the driver's words.
+    pub message: String,
+}
+
+impl EventDetail for CudaLog {
+    const KIND: &'static str = "cuda-log";
+}
+
+/// An out-of-memory message of the caching allocator. Sizes are bytes, rounded as the message rounds them.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct CudaOom {
+    /// `CUDA`, `HIP` or `XPU`.
+    pub backend: String,
+    /// Bytes asked for.
+    pub requested: u64,
+    /// Device index.
+    pub gpu: Option<u32>,
+    /// Total capacity of the device.
+    pub capacity: Option<u64>,
+    /// Free on the device.
+    pub free: Option<u64>,
+    /// Allocated by the program through the allocator.
+    pub allocated: Option<u64>,
+    /// Held by the allocator but not allocated.
+    pub reserved_unallocated: Option<u64>,
+    /// Of `allocated`, in private pools (CUDA graphs).
+    pub private_pools: Option<u64>,
+    /// What a memory fraction allows this process.
+    pub allowed: Option<u64>,
+    /// What this process holds on the device, everything included.
+    pub this_process: Option<u64>,
+    /// Other processes on the device, with what they hold.
+    pub other_processes: Vec<ProcessMemory>,
+}
+
+impl EventDetail for CudaOom {
+    const KIND: &'static str = "cuda-oom";
+}
+
+/// A `DataLoader` worker that died, as the parent tells it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct DataloaderWorker {
+    /// The worker's process id.
+    pub pid: Option<u32>,
+    /// The signal's description as printed, such as `Killed` or `Bus error`.
+    pub signal: Option<String>,
+    /// Exit code, when it exited.
+    pub exit_code: Option<i32>,
+    /// True when the message blames shared memory.
+    pub shared_memory: bool,
+}
+
+impl EventDetail for DataloaderWorker {
+    const KIND: &'static str = "dataloader-worker";
+}
+
+/// A failed assertion in a GPU kernel.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct DeviceAssert {
+    /// Source file.
+    pub file: String,
+    /// Line in `file`.
+    pub line: u32,
+    /// Kernel or device function.
+    pub function: String,
+    /// What should have held.
+    pub expression: String,
+    /// Block index of the first thread that failed.
+    pub block: [u32; 3],
+    /// Index of the first thread that failed in its block.
+    pub thread: [u32; 3],
+    /// How many threads failed the same assertion.
+    pub count: u64,
+}
+
+impl EventDetail for DeviceAssert {
+    const KIND: &'static str = "device-assert";
+}
+
+/// A test of the machine that did not pass, as `dcgmi diag -j` reports it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Diagnostic {
+    /// Who tested: `dcgm`.
+    pub tool: String,
+    /// The test, such as `memory`.
+    pub test: String,
+    /// What the test is counted among, such as `Hardware`.
+    pub category: Option<String>,
+    /// `fail`; `warn` for what is worth a look and is no failure.
+    pub status: String,
+    /// What was tested, such as `GPU` or `CPU`.
+    pub entity: Option<String>,
+    /// Its number among those; of a GPU, DCGM's, which may differ from CUDA's.
+    pub entity_id: Option<u32>,
+    /// Number of the error (`dcgmError_t` in `dcgm_errors.h`).
+    pub error: Option<u32>,
+    /// What the error is counted among: `performance`, `software`, `xid`, `cuda`, `thermal`, `memory`, `nvlink`,
+    /// `nvswitch`, `pcie`, `power`, `hardware` or `internal` (`dcgmErrorCategory_t`).
+    pub family: Option<String>,
+    /// What NVIDIA says is to be done: `monitor`, `isolate`, `triage`, `configure` or `reset` (`dcgmErrorSeverity_t`).
+    pub action: Option<String>,
+    /// The warning, as printed.
+    pub message: String,
+}
+
+impl EventDetail for Diagnostic {
+    const KIND: &'static str = "diagnostic";
+}
+
+/// A value of training that is no number any more.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Divergence {
+    /// `loss`, `gradient`, `logits` or `perplexity`.
+    pub quantity: String,
+    /// `nan`, `inf` or `infinity`.
+    pub value: String,
+    /// The step it is told of, where printed.
+    pub step: Option<u64>,
+}
+
+impl EventDetail for Divergence {
+    const KIND: &'static str = "divergence";
+}
+
+/// One worker's failure as torchelastic reports it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ElasticFailure {
+    /// Rank on its host.
+    pub local_rank: Option<u32>,
+    /// Host name.
+    pub host: Option<String>,
+    /// Exit code; a negative one is a signal.
+    pub exit_code: Option<i32>,
+    /// Signal name.
+    pub signal: Option<String>,
+    /// True for the failure torchelastic observed first ("Root Cause").
+    pub root: bool,
+    /// The exception or signal line it gives.
+    pub message: String,
+    /// Path of the error file, where there is one.
+    pub error_file: Option<String>,
+}
+
+impl EventDetail for ElasticFailure {
+    const KIND: &'static str = "elastic-failure";
+}
+
+/// The head line of a faulthandler dump.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct FatalPythonError {
+    /// Such as `Segmentation fault`; `Timeout (…)` for a dump that a timer asked for, which kills nothing.
+    pub error: String,
+    /// The signal that stands for.
+    pub signal: Option<String>,
+    /// Extension modules that were loaded, as far as the dump lists them (Python 3.10 and later; bounded).
+    pub extension_modules: Vec<String>,
+}
+
+impl EventDetail for FatalPythonError {
+    const KIND: &'static str = "fatal-python-error";
+}
+
+/// A frame by its thread and its index there, innermost first.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct FramePlace {
+    /// `crate::model::Thread::id` of a thread of the same artifact.
+    pub thread: ThreadId,
+    /// Index into `crate::model::Thread::frames`.
+    pub index: u64,
+}
+
+/// One device of one GPU core dump. The members about a fault are those of the first fault.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct GpuCore {
+    /// The artifact this was read from.
+    pub artifact: String,
+    /// Device index.
+    pub device: u32,
+    /// Exception name without the `CUDBG_EXCEPTION_` prefix, such as `WARP_ILLEGAL_ADDRESS`.
+    pub exception: Option<String>,
+    /// Demangled kernel name.
+    pub kernel: Option<String>,
+    /// Offset of the faulting instruction in the kernel.
+    pub offset: Option<Hex>,
+    /// Source file of that instruction, where the cubin has line tables.
+    pub file: Option<String>,
+    /// Line in `file`.
+    pub line: Option<u32>,
+    /// Block index of the faulting thread.
+    pub block: Option<[u32; 3]>,
+    /// Thread index within its block.
+    pub thread: Option<[u32; 3]>,
+    /// Address of the faulting instruction.
+    pub pc: Option<Hex>,
+    /// What the launch asked for: blocks of the grid.
+    pub grid_size: Option<[u32; 3]>,
+    /// Threads of a block.
+    pub block_size: Option<[u32; 3]>,
+    /// Product name, such as `NVIDIA H100 80GB HBM3`.
+    pub name: Option<String>,
+    /// Architecture, such as `sm_90`.
+    pub architecture: Option<String>,
+    /// Driver version, such as `575.57`.
+    pub driver: Option<String>,
+    /// All faults: one per warp that stopped with an exception (bounded), in order of multiprocessor and warp.
+    pub faults: Vec<GpuFault>,
+    /// What all resident warps were doing, most warps first (bounded).
+    pub warps: Vec<WarpGroup>,
+}
+
+/// An exception on a device, as the driver's core dump progress tells it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct GpuException {
+    /// Name without the `CUDBG_EXCEPTION_` prefix.
+    pub exception: String,
+    /// Its number.
+    pub code: u32,
+    /// Device index.
+    pub device: Option<u32>,
+    /// Streaming multiprocessor.
+    pub sm: Option<u32>,
+    /// Warp on that multiprocessor.
+    pub warp: Option<u32>,
+    /// Address of the faulting instruction.
+    pub pc: Option<Hex>,
+    /// Kernel (the outermost printed frame), demangled by nobody: as printed.
+    pub kernel: Option<String>,
+    /// Path of the core dump that was written.
+    pub core: Option<String>,
+}
+
+impl EventDetail for GpuException {
+    const KIND: &'static str = "gpu-exception";
+}
+
+/// One warp that stopped with an exception.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct GpuFault {
+    /// Exception name without the `CUDBG_EXCEPTION_` prefix.
+    pub exception: Option<String>,
+    /// Streaming multiprocessor.
+    pub sm: u32,
+    /// Warp on that multiprocessor.
+    pub warp: u32,
+    /// Lane in the warp.
+    pub lane: Option<u32>,
+    /// Block index.
+    pub block: Option<[u32; 3]>,
+    /// Thread index within its block.
+    pub thread: Option<[u32; 3]>,
+    /// Address of the instruction.
+    pub pc: Option<Hex>,
+    /// Demangled kernel name.
+    pub kernel: Option<String>,
+    /// Offset of the instruction in the kernel.
+    pub offset: Option<Hex>,
+}
+
+/// A job that made no progress: what its processes waited in, and which of them the others waited for.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Hang {
+    /// `stopped` (a process was stopped by a signal), `gil` (a thread kept the interpreter's lock while it waited),
+    /// `apart` (a process waited elsewhere than the others), `together` (all waited in the same place) or `alone`
+    /// (there is one process).
+    pub family: String,
+    /// Seconds without progress before the stacks were looked at.
+    pub idle_s: u64,
+    /// Ranks that the others waited for; empty where that is not known.
+    pub ranks: Vec<u32>,
+    /// Rank of the first of these processes.
+    pub rank: Option<u32>,
+    /// Innermost function that this process was in, of Python where it has one.
+    pub function: Option<String>,
+    /// Its source file.
+    pub file: Option<String>,
+    /// The line in `file`.
+    pub line: Option<u32>,
+    /// Of `gil`, the native function that was called there and waited with the lock, with its file and line where they
+    /// are known.
+    pub native: Option<String>,
+    /// The system call that it waited in, by name or number.
+    pub call: Option<String>,
+    /// The function that the others waited in.
+    pub others_in: Option<String>,
+    /// Whether the others waited in a collective.
+    pub collective: bool,
+    /// The thread whose stack that is.
+    pub thread: Option<ThreadId>,
+    /// Whether the job made progress again, or began to fail, before it ended.
+    pub passed: bool,
+}
+
+impl EventDetail for Hang {
+    const KIND: &'static str = "hang";
+}
+
+/// An address, offset or 64-bit identifier. In JSON: `"0x7f0aab1c1740"`.
+pub type Hex = String;
+
+/// Host memory that could not be had.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct HostOom {
+    /// Bytes asked for, where printed.
+    pub requested: Option<u64>,
+    /// Who was refused: `DefaultCPUAllocator`, `numpy`, `pinned`, `malloc` or `mmap`.
+    pub allocator: String,
+}
+
+impl EventDetail for HostOom {
+    const KIND: &'static str = "host-oom";
+}
+
+/// A line of the kernel's log.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Kernel {
+    /// `segfault`, `trap`, `oom-kill`, `soft-lockup`, `hung-task`, `fallen-off-bus`, `nvrm` or `hardware`.
+    pub family: String,
+    /// Name of the process or task.
+    pub process: Option<String>,
+    /// Fault address.
+    pub address: Option<Hex>,
+    /// Instruction pointer.
+    pub ip: Option<Hex>,
+    /// `read`, `write` or `execute`.
+    pub access: Option<String>,
+    /// The object the instruction pointer is in.
+    pub object: Option<String>,
+    /// Offset of the instruction in that object's file.
+    pub offset: Option<Hex>,
+    /// For an OOM kill: the victim's resident anonymous memory in bytes.
+    pub rss: Option<u64>,
+    /// For an OOM kill: true when a memory cgroup's limit was the reason.
+    pub cgroup: Option<bool>,
+    /// Seconds a CPU or task was stuck.
+    pub seconds: Option<u64>,
+    /// The line without its prefixes.
+    pub message: String,
+}
+
+impl EventDetail for Kernel {
+    const KIND: &'static str = "kernel";
+}
+
+/// What the last lines of a log say, where no traceback does.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct LastWords {
+    /// Who says it: `usage` (a parser of arguments), `shell`, `interpreter`, `container`, `loader` (of binaries),
+    /// `threads` and `openmp` (libraries that need them), `driver` or `scheduler`.
+    pub family: String,
+    /// The line.
+    pub message: String,
+}
+
+impl EventDetail for LastWords {
+    const KIND: &'static str = "last-words";
+}
+
+/// One device of one `PyTorch` CUDA memory snapshot. All sizes are bytes.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct MemorySnapshot {
+    /// The artifact this was read from.
+    pub artifact: String,
+    /// Device index.
+    pub device: u32,
+    /// Sum of segment sizes: what the allocator holds from the driver.
+    pub reserved: u64,
+    /// Sum of blocks in state `active_allocated`.
+    pub allocated: u64,
+    /// `allocated` plus blocks freed by the program that another stream may still use (`active_pending_free`).
+    pub active: u64,
+    /// What the program asked for in the blocks counted in `active`, before rounding.
+    pub requested: u64,
+    /// Number of segments.
+    pub segments: u64,
+    /// Number of blocks.
+    pub blocks: u64,
+    /// Number of trace entries.
+    pub events: u64,
+    /// Highest `allocated` over the recorded trace, replayed backwards from the final state; equal to `allocated`
+    /// when nothing was recorded.
+    pub peak_allocated: u64,
+    /// Highest `active` over the recorded trace, likewise: memory counts until its free is completed.
+    pub peak_active: u64,
+    /// Sum of inactive blocks: free, but held.
+    pub inactive: u64,
+    /// The largest inactive block.
+    pub largest_inactive: u64,
+    /// Bytes in blocks waiting for another stream.
+    pub pending_free: u64,
+    /// Bytes reserved in segments of private pools (CUDA graphs).
+    pub private_pools: u64,
+    /// True when the allocator ran with expandable segments (by its settings, or by the segments).
+    pub expandable_segments: Option<bool>,
+    /// How many requests failed, as far as the trace reaches back.
+    pub oom_events: u64,
+    /// The failed request (the last one), when the trace has an `oom` event.
+    pub oom: Option<OomRequest>,
+    /// Live memory grouped by the stack that allocated it, largest first (bounded).
+    pub clusters: Vec<AllocationCluster>,
+    /// Memory by what the allocator will reuse it for: a free block serves only its own stream, pool and size class.
+    /// Most reserved first (bounded).
+    pub pools: Vec<PoolUsage>,
+    /// The moment of `peak_allocated` and what was alive then, when a trace was recorded.
+    pub peak: Option<Peak>,
+    /// Allocated bytes over the recorded trace, at a glance: at most 512 rows. `MemoryCurve` has more detail.
+    pub usage: Option<UsageCurve>,
+    /// The allocator's settings as written in the snapshot.
+    pub settings: serde_json::Map<String, serde_json::Value>,
+}
+
+/// A rank that did not answer.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct MissingRank {
+    /// Host, as NCCL names it: mostly an address.
+    pub host: Option<String>,
+    /// Process id.
+    pub pid: Option<u32>,
+    /// CUDA's number of its GPU.
+    pub device: Option<u32>,
+    /// Rank in the communicator.
+    pub rank: u32,
+    /// True when NCCL gave its process up for dead: it could not be reached for a minute.
+    pub dead: bool,
+    /// True when its process did not answer; false when it answered and is no member, as it is before and after the
+    /// communicator's time.
+    pub unresponsive: bool,
+}
+
+/// Native code that gave up on its own.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct NativeAbort {
+    /// `glibc`, `assertion`, `cpp-exception`, `pure-virtual`, `rust-panic`, `torch-check`, `pybind11` or `glog-fatal`.
+    pub family: String,
+    /// What it says, such as `free(): double free detected in tcache 2` or the assertion's expression.
+    pub message: String,
+    /// Type of the C++ exception.
+    pub exception: Option<String>,
+    /// Source file, where printed.
+    pub file: Option<String>,
+    /// Line in `file`.
+    pub line: Option<u32>,
+    /// Function, or for Rust the thread's name.
+    pub function: Option<String>,
+    /// The thread in `crate::Evidence::threads` that holds its frames, when a stack was printed with it.
+    pub thread: Option<ThreadId>,
+}
+
+impl EventDetail for NativeAbort {
+    const KIND: &'static str = "native-abort";
+}
+
+/// A failed NCCL call.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct NcclError {
+    /// Name of the result, such as `ncclSystemError`.
+    pub result: Option<String>,
+    /// Text, such as `unhandled system error`.
+    pub message: String,
+    /// NCCL version, where printed.
+    pub version: Option<String>,
+    /// NCCL's last warning, where printed with it.
+    pub last_error: Option<String>,
+    /// Source file of the check.
+    pub file: Option<String>,
+    /// Line in `file`.
+    pub line: Option<u32>,
+}
+
+impl EventDetail for NcclError {
+    const KIND: &'static str = "nccl-error";
+}
+
+/// A warning, or an error path, of NCCL's own log.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct NcclWarning {
+    /// Host name.
+    pub host: String,
+    /// CUDA device index of the communicator.
+    pub device: Option<i32>,
+    /// Source position, such as `transport/net_ib.cc:93`.
+    pub source: Option<String>,
+    /// What it says.
+    pub message: String,
+    /// `net-ib`, `net-socket`, `shm`, `version`, `cuda`, `duplicate-gpu`, `ras`, `path` or `other`; of what the RAS
+    /// client answered `ras-dead` or `ras-unresponsive`.
+    pub family: String,
+}
+
+impl EventDetail for NcclWarning {
+    const KIND: &'static str = "nccl-warning";
+}
+
+/// An allocation that the allocator could not serve.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct OomRequest {
+    /// Bytes asked for.
+    pub requested: u64,
+    /// Bytes the device had free at that moment.
+    pub device_free: u64,
+    /// Stream the request was for.
+    pub stream: Hex,
+    /// Inactive bytes in segments that this request could have used (same stream, same pool).
+    pub usable_inactive: u64,
+    /// The largest of those blocks.
+    pub largest_usable: u64,
+    /// Bytes allocated at that moment.
+    pub allocated: u64,
+    /// Bytes reserved at that moment.
+    pub reserved: u64,
+    /// Microseconds since the epoch, where the trace has times.
+    pub time_us: Option<u64>,
+    /// Index of the event in the device's trace.
+    pub trace_event: u64,
+    /// Where the program asked, innermost first, as `function (file:line)`.
+    pub frames: Vec<String>,
+}
+
+/// The moment at which most was allocated.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Peak {
+    /// Bytes allocated.
+    pub allocated: u64,
+    /// Index of the event in the device's trace that reached it; absent when it was reached before recording began.
+    pub trace_event: Option<u64>,
+    /// Microseconds since the epoch, where the trace has times.
+    pub time_us: Option<u64>,
+    /// What was alive, by the stack that allocated it, largest first (bounded). Sizes of what was freed later are as
+    /// the program asked for them.
+    pub clusters: Vec<AllocationCluster>,
+}
+
+/// A place in an artifact. In JSON one of `{"line":[a,b]}`, `{"frame":{"thread":…,"index":…}}`, `{"event":n}`,
+/// `{"bytes":[a,b]}`, `{"fact":"json.pointer"}`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Place {
+    /// Lines `a` to `b` of a text artifact, both included, counted from 1.
+    pub line: Option<[u64; 2]>,
+    /// A frame of a thread.
+    pub frame: Option<FramePlace>,
+    /// The number of an event in the timeline (`crate::model::Event::event`).
+    pub event: Option<u64>,
+    /// Bytes `a` up to, not including, `b` of the artifact as stored.
+    pub bytes: Option<[u64; 2]>,
+    /// A dotted path into the report's evidence, such as `memory_snapshots.0.reserved`.
+    pub fact: Option<String>,
+}
+
+/// Segments that one kind of request can be served from.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct PoolUsage {
+    /// The stream whose requests may use it.
+    pub stream: Hex,
+    /// Private pool (CUDA graphs), or absent for the default one.
+    pub private_pool: Option<[u64; 2]>,
+    /// `small` (requests up to 1 MiB) or `large`.
+    pub size_class: String,
+    /// Bytes held from the driver.
+    pub reserved: u64,
+    /// Bytes in allocated blocks.
+    pub allocated: u64,
+    /// Bytes freed by the program that another stream may still use.
+    pub pending_free: u64,
+    /// Bytes in free blocks.
+    pub inactive: u64,
+    /// The largest free block.
+    pub largest_inactive: u64,
+}
+
+/// The end of a process.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ProcessExit {
+    /// Signal name, such as `SIGSEGV`.
+    pub signal: Option<String>,
+    /// Exit code.
+    pub exit_code: Option<i32>,
+    /// True for the process of a job whose end led to that of the others, as the collector saw them end.
+    pub first: bool,
+    /// Rank of that process.
+    pub rank: Option<u32>,
+}
+
+impl EventDetail for ProcessExit {
+    const KIND: &'static str = "process-exit";
+}
+
+/// What a process holds on a device.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ProcessMemory {
+    /// Process id (as seen from where the message was printed).
+    pub pid: u32,
+    /// Bytes held.
+    pub bytes: u64,
+}
+
+/// A Python exception with its traceback.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct PythonException {
+    /// Class, with its module where printed: `torch.OutOfMemoryError`.
+    pub exception: String,
+    /// Message, possibly of several lines.
+    pub message: String,
+    /// The thread in `crate::Evidence::threads` that holds its frames.
+    pub thread: Option<ThreadId>,
+    /// What it is to the exception printed after it: `cause` (raise … from), `context` (during handling), `original`
+    /// (a worker's own, brought to the parent), `group` (a member or the group around it); absent for the last one.
+    pub relation: Option<String>,
+    /// The thread or process the line before the traceback names, such as `Process SpawnProcess-1`.
+    pub process: Option<String>,
+    /// True when the interpreter only reported it (`Exception ignored in …`).
+    pub ignored: bool,
+}
+
+impl EventDetail for PythonException {
+    const KIND: &'static str = "python-exception";
+}
+
+/// A failed connection of a store or a rendezvous.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Rendezvous {
+    /// `connect`, `receive`, `send`, `wait`, `join` or `listen`.
+    pub operation: String,
+    /// The other end or the address listened on, where printed.
+    pub peer: Option<String>,
+    /// The reason, as printed.
+    pub reason: String,
+}
+
+impl EventDetail for Rendezvous {
+    const KIND: &'static str = "rendezvous";
+}
+
+/// An error a sanitizer reported.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Sanitizer {
+    /// `compute-sanitizer`, `asan`, `ubsan`, `tsan`, `lsan` or `msan`.
+    pub tool: String,
+    /// Such as `heap-use-after-free`, `Invalid __global__ read`, `data race`.
+    pub error: String,
+    /// `read`, `write` or `atomic`.
+    pub access: Option<String>,
+    /// Bytes accessed or leaked.
+    pub size: Option<u64>,
+    /// The address.
+    pub address: Option<Hex>,
+    /// How the address relates to memory, as printed.
+    pub relation: Option<String>,
+    /// Kernel or function.
+    pub function: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line in `file`.
+    pub line: Option<u32>,
+    /// GPU block index.
+    pub block: Option<[u32; 3]>,
+    /// GPU thread index in its block.
+    pub thread: Option<[u32; 3]>,
+    /// How many equal reports.
+    pub count: u64,
+    /// The thread in `crate::Evidence::threads` that holds its frames.
+    pub stack: Option<ThreadId>,
+}
+
+impl EventDetail for Sanitizer {
+    const KIND: &'static str = "sanitizer";
+}
+
+/// A failure with shared memory, or with the file descriptors that carry it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct SharedMemory {
+    /// What failed: `open`, `allocate`, `mmap`, `resize`, `write`, `descriptors` or `bus-error`.
+    pub operation: String,
+    /// The object's name.
+    pub object: Option<String>,
+    /// Bytes asked for.
+    pub bytes: Option<u64>,
+    /// The system's reason, as printed.
+    pub reason: Option<String>,
+}
+
+impl EventDetail for SharedMemory {
+    const KIND: &'static str = "shared-memory";
+}
+
+/// A failed request as a memory snapshot recorded it. Sizes are exact bytes.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct SnapshotOom {
+    /// Device index.
+    pub gpu: u32,
+    /// Bytes asked for.
+    pub requested: u64,
+    /// Free on the device.
+    pub device_free: u64,
+    /// Allocated by the program at that moment.
+    pub allocated: u64,
+    /// Held by the allocator at that moment.
+    pub reserved: u64,
+    /// Of that, free and usable for this request (same stream, pool and size class).
+    pub usable_inactive: u64,
+    /// The largest such block.
+    pub largest_usable: u64,
+}
+
+impl EventDetail for SnapshotOom {
+    const KIND: &'static str = "snapshot-oom";
+}
+
+/// Names a thread within its artifact.
+pub type ThreadId = serde_json::Value;
+
+/// A level over time as columns: one row per stretch of the trace, with the lowest and highest value in it, so that
+/// no spike is lost however few rows there are.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct UsageCurve {
+    /// Index of the first trace event of each stretch.
+    pub event: Vec<u64>,
+    /// When each stretch begins, in microseconds since the epoch; empty when the trace has no times.
+    pub time_us: Vec<u64>,
+    /// Lowest value in the stretch, in bytes.
+    pub min: Vec<u64>,
+    /// Highest value in the stretch, in bytes.
+    pub max: Vec<u64>,
+}
+
+/// Warps that were at the same place of the same kernel.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct WarpGroup {
+    /// Demangled kernel name.
+    pub kernel: Option<String>,
+    /// Offset in the kernel of the first active lane.
+    pub offset: Option<Hex>,
+    /// Number of warps.
+    pub count: u64,
+    /// Number of these that stopped with an exception.
+    pub faulted: u64,
+}
+
+/// What a process group's watchdog or heartbeat monitor said.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Watchdog {
+    /// `timeout` (a collective took too long), `failure` (it saw an error), `stuck` (the watchdog itself made no
+    /// progress), `gil` (could not get the interpreter lock), `dump-signal` (another rank asked for a dump) or
+    /// `teardown` (it takes the process down).
+    pub family: String,
+    /// Process group name.
+    pub group: Option<String>,
+    /// Process group description, such as `default_pg`.
+    pub description: Option<String>,
+    /// Sequence number of the collective.
+    pub sequence: Option<u64>,
+    /// Operation, such as `ALLREDUCE`.
+    pub operation: Option<String>,
+    /// Elements in.
+    pub elements_in: Option<u64>,
+    /// Elements out.
+    pub elements_out: Option<u64>,
+    /// The timeout in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// How long it ran, in milliseconds.
+    pub ran_ms: Option<u64>,
+    /// Last collective the rank enqueued (-1: none).
+    pub last_enqueued: Option<i64>,
+    /// Last collective the rank completed (-1: none).
+    pub last_completed: Option<i64>,
+}
+
+impl EventDetail for Watchdog {
+    const KIND: &'static str = "watchdog";
+}
+
+/// An Xid of the NVIDIA driver, or an `SXid` of an `NVSwitch`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Xid {
+    /// Error number.
+    pub code: u32,
+    /// True for an `SXid`.
+    pub nvswitch: bool,
+    /// PCI address as printed.
+    pub pci: String,
+    /// Name of the process it names.
+    pub process: Option<String>,
+    /// The rest of the line.
+    pub message: String,
+    /// Severity word of an `SXid`, such as `Fatal`.
+    pub severity: Option<String>,
+    /// The Xid that this one follows from, where the driver says so.
+    pub caused_by: Option<u32>,
+    /// How many equal lines (same device and code) followed each other.
+    pub count: u64,
+}
+
+impl EventDetail for Xid {
+    const KIND: &'static str = "xid";
+}

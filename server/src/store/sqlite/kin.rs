@@ -1,0 +1,57 @@
+//! Reports of one incident, and how they learn of each other.
+
+use rusqlite::{Connection, params};
+
+use super::jobs::{add_job, has_job};
+use super::parse;
+use crate::store::{KIN, KIN_SPAN, Kin, Kinsman, Outcome, ReportId, Result, Work};
+
+/// Reports that are kin of this one, in the order in which they came.
+pub fn of(connection: &Connection, report: &ReportId, kin: &Kin) -> Result<Vec<Kinsman>> {
+    if kin.keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT DISTINCT reports.id, evidence.key, report_kin.job FROM json_each(?2) AS wanted
+         JOIN report_kin ON report_kin.key = wanted.value
+         JOIN reports ON reports.id = report_kin.report JOIN evidence ON evidence.report = reports.id
+         WHERE reports.id <> ?1 AND (report_kin.job IS NULL OR ?3 IS NULL OR report_kin.job = ?3)
+           AND abs(reports.received - (SELECT received FROM reports WHERE id = ?1)) <= ?4
+         ORDER BY reports.received, reports.id LIMIT ?5",
+    )?;
+    let wanted = parse("keys", serde_json::to_string(&kin.keys))?;
+    let rows = statement.query_map(
+        params![report.as_str(), wanted, kin.job, KIN_SPAN.as_millis() as i64, KIN],
+        |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)),
+    )?;
+    let kinsmen = rows.map(|row| {
+        let (id, evidence, job) = row?;
+        Ok(Kinsman {
+            report: parse("report id", id.parse())?,
+            evidence,
+            job,
+        })
+    });
+    kinsmen.collect()
+}
+
+/// Notes by what the report is found. Where its evidence is new, its kin are to be diagnosed with it; and it is to be
+/// diagnosed again itself where kin came while it was.
+pub fn commit(tx: &Connection, report: &ReportId, outcome: &Outcome) -> Result<()> {
+    let known = &outcome.kin;
+    tx.prepare_cached("DELETE FROM report_kin WHERE report = ?1")?
+        .execute([report.as_str()])?;
+    let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO report_kin (key, report, job) VALUES (?1, ?2, ?3)")?;
+    for key in &known.keys {
+        insert.execute(params![key, report.as_str(), known.job])?;
+    }
+    let kin: Vec<ReportId> = of(tx, report, known)?.into_iter().map(|other| other.report).collect();
+    let outdated = kin.iter().filter(|_| outcome.evidence.is_some());
+    let itself = (kin != known.looked_at).then_some(report);
+    for report in outdated.chain(itself) {
+        if !has_job(tx, report, Work::Diagnose)? {
+            add_job(tx, report, Work::Diagnose)?;
+        }
+    }
+    Ok(())
+}

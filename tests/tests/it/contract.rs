@@ -1,0 +1,115 @@
+//! The one contract: what is made of it is up to date, and the server answers as it says.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use whycrash_server::api::openapi;
+use whycrash_tests::contract::{Contract, Definition, facts, typescript};
+
+use crate::house::House;
+
+/// Set by `make contract`, which has everything made anew.
+const MAKE: &str = "WHYCRASH_MAKE_CONTRACT";
+
+fn contract() -> (Value, Contract) {
+    let description = serde_json::to_value(openapi::description()).expect("a description is JSON");
+    let contract = Contract::of(&description).expect("it has schemas");
+    (description, contract)
+}
+
+fn definitions() -> Vec<Definition> {
+    contract()
+        .1
+        .definitions()
+        .expect("every schema has a form that is known")
+}
+
+/// Holds what was made against what would be made now.
+fn is_up_to_date(path: &str, text: &str) {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
+    if std::env::var_os(MAKE).is_some() {
+        std::fs::write(&path, text).expect("the file can be written");
+    }
+    let there = std::fs::read_to_string(&path).unwrap_or_default();
+    let first = there.lines().zip(text.lines()).find(|(there, made)| there != made);
+    assert!(
+        there == text,
+        "{} is not what the model says now ({first:?}): run `make contract`",
+        path.display()
+    );
+}
+
+#[test]
+fn the_types_of_the_web_ui_are_those_of_the_model() {
+    is_up_to_date("web/src/api/types.ts", &typescript(&definitions()));
+}
+
+#[test]
+fn the_facts_of_the_sdk_are_those_of_the_model() {
+    let facts = facts(&definitions()).expect("all that plugins read is in the contract");
+    is_up_to_date("plugins/sdk/src/facts/model.rs", &facts);
+}
+
+#[test]
+fn every_reference_of_the_description_leads_somewhere() {
+    let (description, _) = contract();
+    let mut references = Vec::new();
+    collect_references(&description, &mut references);
+    assert!(references.len() > 100, "the description refers to its schemas");
+    for reference in references {
+        let found = description.pointer(reference.trim_start_matches('#'));
+        assert!(found.is_some(), "{reference} leads nowhere");
+    }
+}
+
+fn collect_references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+    match value {
+        Value::Object(members) => {
+            found.extend(members.get("$ref").and_then(Value::as_str));
+            members.values().for_each(|member| collect_references(member, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_references(item, found)),
+        _ => {}
+    }
+}
+
+/// The type of the JSON with which a GET of this path is answered.
+fn answer_of<'a>(operations: &'a Value) -> Option<&'a str> {
+    let schema = operations.pointer("/get/responses/200/content/application~1json/schema/$ref")?;
+    schema.as_str()?.rsplit('/').next()
+}
+
+#[test]
+fn the_server_answers_as_the_description_says() {
+    let house = House::open("");
+    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/oom-fragmentation-log");
+    let log = std::fs::read_dir(log).expect("a case").filter_map(Result::ok);
+    let sent = house
+        .whycrash(&["upload", "--format", "json"])
+        .args(log.map(|file| file.path()))
+        .output()
+        .expect("the program runs");
+    let sent: Value = serde_json::from_slice(&sent.stdout).expect("it prints JSON");
+    let id = sent["id"].as_str().expect("an id");
+    let document = house.document(id);
+    let cause = document["findings"][0]["cause"].as_str().expect("a cause");
+    let signature = document["report"]["signature"]["key"].as_str().expect("a signature");
+    let description = house.get("/api/v1/openapi.json");
+    let contract = Contract::of(&description).expect("it has schemas");
+    let mut answered = 0;
+    for (path, operations) in description["paths"].as_object().expect("it lists paths") {
+        let Some(name) = answer_of(operations) else { continue };
+        if path.contains("/previews/") || path.contains("/symbols/") || path.ends_with("/lines") {
+            continue;
+        }
+        let of = if path.contains("/causes/") { cause } else { id };
+        let address = path
+            .replace("{id}", of)
+            .replace("{signature}", signature)
+            .replace("{version}", "1");
+        let faults = contract.faults(name, &house.get(&address));
+        assert!(faults.is_empty(), "{address} is no {name}: {faults:#?}");
+        answered += 1;
+    }
+    assert!(answered > 15, "{answered} addresses answer with JSON");
+}
