@@ -37,9 +37,8 @@ const EVENTS: &str = "EventPayload";
 /// When the contract lacks one of them, or one has a form that no Rust is made of yet.
 pub fn facts(definitions: &[Definition]) -> anyhow::Result<String> {
     let find = |name: &str| definitions.iter().find(|definition| definition.name == name);
-    let kinds = match find(EVENTS).map(|definition| &definition.shape) {
-        Some(Shape::Tagged { variants, .. }) => variants,
-        _ => bail!("{EVENTS} does not name kinds of events"),
+    let Some(Shape::Tagged { variants: kinds, .. }) = find(EVENTS).map(|definition| &definition.shape) else {
+        bail!("{EVENTS} does not name kinds of events")
     };
     let mut wanted: BTreeSet<String> = ROOTS.map(str::to_owned).into();
     wanted.extend(kinds.iter().flat_map(|kind| names_in(&kind.of)));

@@ -74,7 +74,7 @@ fn collect_references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
 }
 
 /// The type of the JSON with which a GET of this path is answered.
-fn answer_of<'a>(operations: &'a Value) -> Option<&'a str> {
+fn answer_of(operations: &Value) -> Option<&str> {
     let schema = operations.pointer("/get/responses/200/content/application~1json/schema/$ref")?;
     schema.as_str()?.rsplit('/').next()
 }
