@@ -440,7 +440,7 @@ export interface CudaLog {
 
 /** An out-of-memory message of the caching allocator. Sizes are bytes, rounded as the message rounds them. */
 export interface CudaOom {
-  /** `CUDA`, `HIP` or `XPU`. */
+  /** `CUDA`, `HIP`, `XPU` or `MPS`. */
   backend?: string;
   /** Bytes asked for. */
   requested?: number;
@@ -1063,7 +1063,8 @@ export interface KnownFile {
 export interface LastWords {
   /**
    * Who says it: `usage` (a parser of arguments), `shell`, `interpreter`, `container`, `loader` (of binaries),
-   * `threads` and `openmp` (libraries that need them), `driver` or `scheduler`.
+   * `threads` and `openmp` (libraries that need them), `driver`, `scheduler`, `build` (of an extension), or `stopped`
+   * (whoever ends the program from outside).
    */
   family?: string;
   /** The line. */

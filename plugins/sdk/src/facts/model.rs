@@ -223,7 +223,7 @@ impl EventDetail for CudaLog {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct CudaOom {
-    /// `CUDA`, `HIP` or `XPU`.
+    /// `CUDA`, `HIP`, `XPU` or `MPS`.
     pub backend: String,
     /// Bytes asked for.
     pub requested: u64,
@@ -573,7 +573,8 @@ impl EventDetail for Kernel {
 #[serde(default)]
 pub struct LastWords {
     /// Who says it: `usage` (a parser of arguments), `shell`, `interpreter`, `container`, `loader` (of binaries),
-    /// `threads` and `openmp` (libraries that need them), `driver` or `scheduler`.
+    /// `threads` and `openmp` (libraries that need them), `driver`, `scheduler`, `build` (of an extension), or `stopped`
+    /// (whoever ends the program from outside).
     pub family: String,
     /// The line.
     pub message: String,

@@ -77,8 +77,11 @@ pub async fn a_report_that_is_read_has_its_kin_diagnosed_again(store: &(impl Rec
     read(store, &one, Some("job"), &["job"]).await;
     assert!(diagnosed(store).await.is_empty(), "it has no kin yet");
     read(store, &two, Some("job"), &["job"]).await;
-    assert_eq!(diagnosed(store).await, [one.id.clone()]);
-    store.enqueue_all(&[one.id.clone()], Work::Diagnose).await.unwrap();
+    assert_eq!(diagnosed(store).await, std::slice::from_ref(&one.id));
+    store
+        .enqueue_all(std::slice::from_ref(&one.id), Work::Diagnose)
+        .await
+        .unwrap();
     let job = take(store).await.unwrap();
     let again = Outcome {
         evidence: None,
