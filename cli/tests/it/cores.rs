@@ -303,15 +303,7 @@ fn a_large_core_is_uploaded_as_a_minicore() {
     let home = Home::new();
     let server = Server::start(accept);
     let job = "import ctypes; held = bytearray(b'x' * (40 << 20)); ctypes.string_at(0)";
-    let mut command = home.whycrash(&[
-        "run",
-        "--quiet",
-        "--output",
-        "report",
-        "--server",
-        &server.address,
-        "--",
-    ]);
+    let mut command = home.whycrash(&["run", "--output", "report", "--server", &server.address, "--"]);
     command.args(python(job)).output().expect("it runs");
     let core = home.work().join("report/core");
     if !core.is_file() {

@@ -193,7 +193,8 @@ fn who_keeps_the_lock_of_python_is_read_from_its_memory_and_named_with_the_call(
             assert!(taken.status.success(), "{}", String::from_utf8_lossy(&taken.stderr));
             let told = context(&home.work().join(&name)).expect("a context");
             let process = told["stall"]["processes"][0].clone();
-            if process["lock_waiters"].as_u64().is_some_and(|waiters| waiters > 0) {
+            let is_wanted = process["lock_waiters"].as_u64().is_some_and(|waiters| waiters > 0);
+            if is_wanted && process["lock_holder"].is_object() {
                 break (name, process["lock_holder"].clone());
             }
             assert!(number < 50, "{interpreter}: nobody is seen to wait: {process:#}");

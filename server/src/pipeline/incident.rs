@@ -56,6 +56,9 @@ pub async fn join(stores: &Stores, id: &ReportId, evidence: &str, parts: &Parts,
         keys: kinship.keys.into_iter().collect(),
         looked_at: Vec::new(),
     };
+    if kin.keys.is_empty() {
+        return Ok(kin);
+    }
     let others = stores.outcomes.kin(id, &kin).await?;
     kin.looked_at = others.iter().map(|other| other.report.clone()).collect();
     if others.is_empty() {

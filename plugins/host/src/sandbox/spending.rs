@@ -5,9 +5,10 @@
 //! thread: time in which the machine does something else does not count.
 
 use std::cell::Cell;
-use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
+
+use nix::time::{ClockId, clock_gettime};
 
 /// Fuel for any call of the host.
 pub(super) const CALL: u64 = 500;
@@ -117,11 +118,9 @@ impl Clock {
     }
 }
 
-/// Processor time of this thread (proc(5): the first figure of `schedstat`, in nanoseconds).
+/// Processor time of this thread (clock_gettime(2)).
 fn thread_time() -> Option<Duration> {
-    let figures = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanos = figures.split(' ').next()?.parse().ok()?;
-    Some(Duration::from_nanos(nanos))
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok().map(Duration::from)
 }
 
 #[cfg(test)]
@@ -140,7 +139,6 @@ mod tests {
     #[test]
     fn time_ends_what_fuel_does_not() {
         let spending = Spending::new(u64::MAX, Duration::ZERO);
-        // The kernel brings the figure up to date at its ticks.
         let stopped = (0..u32::MAX).find_map(|_| spending.charge(LOOK).err());
         assert!(stopped.is_some_and(|stopped| stopped.to_string() == "it ran for more than 0 ms"));
     }
