@@ -133,16 +133,38 @@ describe('asking again', () => {
       }));
   }
 
-  test('a report that is being read is asked for its state alone, less and less often, until it is read', () =>
+  test('a report that is being read is followed by being told, until it is read', () =>
     onPage(browser, server.url, {}, async (page) => {
       const bytes = log(7);
       const { id } = await declare(bytes);
       const asked = watch(page);
       await page.goto(`/reports/${id}`);
       await page.getByText('Artifacts are still arriving').waitFor();
+      await page.waitForTimeout(1000);
+      assert.ok(
+        asked.some((line) => line.endsWith(`/reports/${id}/events`)),
+        asked.join(', '),
+      );
+      const before = asked.length;
+      await page.waitForTimeout(4000);
+      assert.deepEqual(asked.slice(before), [], 'who is told does not ask');
+      await send(`/reports/${id}/artifacts/train.log`, { method: 'PUT', body: bytes });
+      await send(`/reports/${id}/complete`, { method: 'POST' });
+      await page.getByRole('link', { name: /About this cause/ }).first().waitFor();
+    }));
+
+  test('where nobody tells, its state alone is asked for, less and less often, until it is read', () =>
+    onPage(browser, server.url, {}, async (page) => {
+      const bytes = log(9);
+      const { id } = await declare(bytes);
+      await page.route('**/events', (route) => route.fulfill({ status: 429, body: '' }));
+      const asked = watch(page);
+      const states = (from) => asked.slice(from).filter((line) => !line.endsWith('/events'));
+      await page.goto(`/reports/${id}`);
+      await page.getByText('Artifacts are still arriving').waitFor();
       const before = asked.length;
       await page.waitForTimeout(6000);
-      const while6s = asked.slice(before);
+      const while6s = states(before);
       assert.ok(while6s.length >= 1 && while6s.length <= 6, while6s.join(', '));
       assert.ok(
         while6s.every((line) => line.endsWith(`/reports/${id}/state`)),

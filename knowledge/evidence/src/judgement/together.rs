@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use super::judge;
 use crate::model::{Collectives, Communicator, Recorder, RecorderEntry};
 
@@ -25,7 +27,12 @@ pub struct Account {
 impl Account {
     fn latest_ns(&self) -> Option<u64> {
         let entries = self.recorders.iter().flat_map(|recorder| &recorder.entries);
-        entries.map(|entry| entry.seen_ns).max().filter(|time| *time > 0)
+        let seen = entries.map(|entry| entry.seen_ns).filter(|time| *time > 0);
+        let told = self.communicators.iter().filter_map(|state| {
+            let time: Timestamp = state.time.as_deref()?.parse().ok()?;
+            u64::try_from(time.as_nanosecond()).ok()
+        });
+        seen.chain(told).max()
     }
 
     fn ranks(&self) -> BTreeSet<u32> {

@@ -1,8 +1,8 @@
 //! What NCCL itself says of its communicators, and torchcomms' logs: judged from the evidence alone, however it came
 //! together.
 
-use whycrash_evidence::model::{Collectives, EventPayload, Evidence, Recorder};
-use whycrash_evidence::{ArtifactKind, Limits, judge, merge, read};
+use whycrash_evidence::model::{Collectives, Communicator, EventPayload, Evidence, Recorder};
+use whycrash_evidence::{Account, ArtifactKind, Limits, judge, judge_together, merge, read};
 
 use crate::recorders::{CORPUS, said};
 use crate::support::artifact;
@@ -270,4 +270,22 @@ fn what_is_stored_of_two_reports_is_judged_together() {
             "one rank alone does not know"
         );
     }
+}
+
+#[test]
+fn what_ranks_told_of_themselves_on_another_day_is_not_of_this_incident() {
+    let told = |report: &str, time: &str| Account {
+        report: report.to_owned(),
+        communicators: vec![Communicator {
+            hash: "51d2b7a00c94e6f3".to_owned(),
+            time: Some(time.to_owned()),
+            ..Communicator::default()
+        }],
+        ..Account::default()
+    };
+    let own = || told("own", "2026-03-02T17:40:10Z");
+    let (_, reports) = judge_together(own(), vec![told("other", "2026-01-19T12:00:01Z")]);
+    assert_eq!(Vec::from_iter(reports), ["own"]);
+    let (_, reports) = judge_together(own(), vec![told("other", "2026-03-02T17:41:00Z")]);
+    assert_eq!(Vec::from_iter(reports), ["other", "own"]);
 }
