@@ -157,7 +157,7 @@ describe('asking again', () => {
     onPage(browser, server.url, {}, async (page) => {
       const bytes = log(9);
       const { id } = await declare(bytes);
-      await page.route('**/events', (route) => route.fulfill({ status: 429, body: '' }));
+      await page.route('**/events', (route) => route.fulfill({ contentType: 'text/event-stream', body: '' }));
       const asked = watch(page);
       const states = (from) => asked.slice(from).filter((line) => !line.endsWith('/events'));
       await page.goto(`/reports/${id}`);
