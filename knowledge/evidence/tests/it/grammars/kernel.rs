@@ -1,0 +1,94 @@
+//! The kernel's log.
+
+use serde_json::{Value, json};
+
+use super::check;
+
+#[test]
+fn kernel_log_behind_every_prefix() {
+    let line = "NVRM: Xid (PCI:0000:07:00): 31, pid=16952, name=python, Ch 00000008, intr 00000000. MMU Fault";
+    for (prefix, time) in [
+        ("", Value::Null),
+        ("[12345.678901] ", Value::Null),
+        (
+            "kern  :warn  : 2025-01-21T04:41:44,283302+00:00 ",
+            json!("2025-01-21T04:41:44.283302Z"),
+        ),
+        (
+            "2025-01-21T04:41:44.283302+01:00 node1 kernel: ",
+            json!("2025-01-21T03:41:44.283302Z"),
+        ),
+        ("Jan 21 04:41:44 node1 kernel: ", json!("0000-01-21T04:41:44Z")),
+        (
+            "Jan 21 04:41:44 node1 kernel: [12345.678901] ",
+            json!("0000-01-21T04:41:44Z"),
+        ),
+        ("4,1234,98765432,-;", Value::Null),
+    ] {
+        let expected = json!({"code": 31, "pci": "PCI:0000:07:00", "process": "python", "pid": 16952, "time": time});
+        check(&format!("{prefix}{line}"), "xid", &expected);
+    }
+    let journald = r#"{"__REALTIME_TIMESTAMP":"1737434504283302","SYSLOG_IDENTIFIER":"kernel","MESSAGE":"NVRM: Xid (PCI:0000:07:00): 79, pid=1, name=x, GPU has fallen off the bus."}"#;
+    check(
+        journald,
+        "xid",
+        &json!({"code": 79, "message": "GPU has fallen off the bus.", "time": "2025-01-21T04:41:44.283302Z"}),
+    );
+}
+
+#[test]
+fn kernel_log() {
+    for (text, expected) in [
+        (
+            "NVRM: Xid (PCI:0000:38:00): 13, pid='<unknown>', name=<unknown>, Graphics Exception: ESR 0x54=0x11",
+            json!({"code": 13, "process": null, "pid": null, "message": "Graphics Exception: ESR 0x54=0x11"}),
+        ),
+        ("NVRM: Xid (PCI:0000:04:00): 69", json!({"code": 69, "message": ""})),
+        (
+            "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress",
+            json!({"code": 12028, "nvswitch": true, "severity": "Non-fatal", "message": "Link 32 egress"}),
+        ),
+    ] {
+        check(text, "xid", &expected);
+    }
+    for (text, expected) in [
+        (
+            "[1.5] llama-server[16980]: segfault at 20d803fdc ip 00007dbe270a3e47 sp 00007dbe error 4 in libcuda.so.570.133.20[4a3e47,7dbe26d79000+d1c000] likely on CPU 29",
+            json!({"family": "segfault", "process": "llama-server", "pid": 16980, "address": "0x20d803fdc", "access": "read", "object": "libcuda.so.570.133.20", "offset": "0x4a3e47"}),
+        ),
+        (
+            "[1.5] python[9]: segfault at 8 ip 0000000000401234 sp 00007 error 6 in a.out[400000+2000]",
+            json!({"access": "write", "offset": "0x1234"}),
+        ),
+        (
+            "[1.5] a.out[9]: segfault at 0 ip 0000000000000000 sp 00007 error 14 likely on CPU 1",
+            json!({"access": "execute", "object": null}),
+        ),
+        (
+            "[1.5] traps: python[29942] general protection fault ip:7f05d5e377fd sp:7ff error:0 in libtorch_cpu.so[6a377fd,7f05d0383000+111bb000]",
+            json!({"family": "trap", "process": "python", "pid": 29942}),
+        ),
+        (
+            "[1.5] Memory cgroup out of memory: Killed process 17282 (python) total-vm:4528548kB, anon-rss:1460228kB, file-rss:240884kB",
+            json!({"family": "oom-kill", "process": "python", "pid": 17282, "cgroup": true, "rss": 1_460_228 * 1024}),
+        ),
+        (
+            "Out of memory: Kill process 456 (python) score 50 or sacrifice child",
+            json!({"family": "oom-kill", "cgroup": false, "pid": 456}),
+        ),
+        (
+            "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [pt_data_pin:1234]",
+            json!({"family": "soft-lockup", "process": "pt_data_pin", "pid": 1234, "seconds": 22}),
+        ),
+        (
+            "INFO: task python:99 blocked for more than 120 seconds.",
+            json!({"family": "hung-task", "pid": 99, "seconds": 120}),
+        ),
+        (
+            "NVRM: GPU 0000:01:00.0: GPU has fallen off the bus.",
+            json!({"family": "fallen-off-bus"}),
+        ),
+    ] {
+        check(text, "kernel", &expected);
+    }
+}

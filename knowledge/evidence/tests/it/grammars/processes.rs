@@ -1,0 +1,208 @@
+//! Processes that ended, and who tells of it.
+
+use serde_json::json;
+
+use super::{check, events};
+
+#[test]
+fn dataloader_workers() {
+    for (text, expected) in [
+        (
+            "RuntimeError: DataLoader worker (pid 734) is killed by signal: Killed. ",
+            json!({"pid": 734, "signal": "Killed", "shared_memory": false}),
+        ),
+        (
+            "RuntimeError: DataLoader worker (pid 734) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory. Please try to raise your shared memory limit.",
+            json!({"signal": "Bus error", "shared_memory": true}),
+        ),
+        (
+            "RuntimeError: DataLoader worker (pid 9) exited unexpectedly with exit code 7. Details are lost due to multiprocessing.",
+            json!({"pid": 9, "exit_code": 7}),
+        ),
+        (
+            "RuntimeError: DataLoader worker (pid(s) 9, 10) exited unexpectedly",
+            json!({"pid": 9, "signal": null, "exit_code": null}),
+        ),
+        (
+            "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
+            json!({"signal": "Bus error", "shared_memory": true}),
+        ),
+        (
+            "ERROR: Unexpected segmentation fault encountered in worker.",
+            json!({"signal": "Segmentation fault", "shared_memory": false}),
+        ),
+    ] {
+        check(text, "dataloader-worker", &expected);
+    }
+    for (text, expected) in [
+        (
+            "RuntimeError: unable to mmap 4096 bytes from file </torch_1_2_3>: Cannot allocate memory (12)",
+            json!({"operation": "mmap", "bytes": 4096, "object": "/torch_1_2_3", "reason": "Cannot allocate memory"}),
+        ),
+        (
+            "RuntimeError: unable to open shared memory object </torch_1_2_3> in read-write mode: Too many open files (24)",
+            json!({"operation": "descriptors"}),
+        ),
+        (
+            "RuntimeError: unable to resize file <filename not specified> to the right size: Invalid argument (22)",
+            json!({"operation": "resize", "reason": "Invalid argument"}),
+        ),
+        (
+            "RuntimeError: unable to allocate shared memory(shm) for file </torch_1_2_3>: No space left on device (28)",
+            json!({"operation": "allocate", "object": "/torch_1_2_3", "reason": "No space left on device"}),
+        ),
+        (
+            "RuntimeError: received 0 items of ancdata",
+            json!({"operation": "descriptors"}),
+        ),
+    ] {
+        check(text, "shared-memory", &expected);
+    }
+}
+
+#[test]
+fn native_code_that_gave_up() {
+    for (text, expected) in [
+        (
+            "free(): double free detected in tcache 2",
+            json!({"family": "glibc", "message": "free(): double free detected in tcache 2"}),
+        ),
+        ("malloc(): corrupted top size", json!({"family": "glibc"})),
+        ("munmap_chunk(): invalid pointer", json!({"family": "glibc"})),
+        (
+            "double free or corruption (!prev)",
+            json!({"family": "glibc", "message": "double free or corruption (!prev)"}),
+        ),
+        ("corrupted size vs. prev_size", json!({"family": "glibc"})),
+        (
+            "*** Error in `python': free(): invalid next size (fast): 0x000055d1 ***",
+            json!({"family": "glibc", "message": "free(): invalid next size (fast)"}),
+        ),
+        (
+            "*** stack smashing detected ***: terminated",
+            json!({"family": "glibc", "message": "*** stack smashing detected ***"}),
+        ),
+        (
+            "*** buffer overflow detected ***: terminated",
+            json!({"family": "glibc"}),
+        ),
+        (
+            "python: /src/ext.cpp:35: void f(at::Tensor): Assertion `x.is_contiguous() && \"contiguous\"' failed.",
+            json!({"family": "assertion", "file": "/src/ext.cpp", "line": 35, "function": "void f(at::Tensor)", "message": "x.is_contiguous() && \"contiguous\""}),
+        ),
+        (
+            "RuntimeError: x.numel() == 0 INTERNAL ASSERT FAILED at \"/src/ext.cpp\":31, please report a bug to PyTorch. broken",
+            json!({"family": "torch-check", "file": "/src/ext.cpp", "line": 31, "message": "x.numel() == 0 broken"}),
+        ),
+        ("pure virtual method called", json!({"family": "pure-virtual"})),
+        (
+            "terminate called without an active exception",
+            json!({"family": "cpp-exception", "message": "terminate called without an active exception"}),
+        ),
+        (
+            "terminate called after throwing an instance of 'std::runtime_error'\n  what():  loss is NaN",
+            json!({"family": "cpp-exception", "exception": "std::runtime_error", "message": "loss is NaN"}),
+        ),
+        (
+            "libc++abi: terminating due to uncaught exception of type std::runtime_error: loss is NaN",
+            json!({"exception": "std::runtime_error", "message": "loss is NaN"}),
+        ),
+        (
+            "thread 'main' (31881) panicked at src/main.rs:22:11:\ncalled `Result::unwrap()` on an `Err` value: 7\nnote: run with",
+            json!({"family": "rust-panic", "file": "src/main.rs", "line": 22, "function": "main", "message": "called `Result::unwrap()` on an `Err` value: 7"}),
+        ),
+        (
+            "thread 'io' panicked at 'index out of bounds', src/lib.rs:3:5",
+            json!({"family": "rust-panic", "message": "index out of bounds", "line": 3}),
+        ),
+        (
+            "F1121 09:53:46.407000 29074 dispatch.cc:88] Check failed: a == b (1 vs. 2)",
+            json!({"family": "glog-fatal", "pid": 29074}),
+        ),
+    ] {
+        check(text, "native-abort", &expected);
+    }
+}
+
+#[test]
+fn processes_that_ended() {
+    for (text, expected) in [
+        ("Segmentation fault (core dumped)", json!({"signal": "SIGSEGV"})),
+        ("Killed", json!({"signal": "SIGKILL"})),
+        (
+            "run.sh: line 3:  4711 Bus error               (core dumped) python train.py",
+            json!({"signal": "SIGBUS", "pid": 4711}),
+        ),
+        (
+            "srun: error: node7: task 3: Exited with exit code 1",
+            json!({"exit_code": 1, "signal": null}),
+        ),
+        (
+            "srun: error: node7: tasks 0-3: Segmentation fault (core dumped)",
+            json!({"signal": "SIGSEGV"}),
+        ),
+        (
+            "subprocess.CalledProcessError: Command '['nvcc']' died with <Signals.SIGKILL: 9>.",
+            json!({"signal": "SIGKILL"}),
+        ),
+        (
+            "Process trainer exited with code 137",
+            json!({"exit_code": 137, "signal": "SIGKILL"}),
+        ),
+        (
+            "Process finished with exit code 139 (interrupted by signal 11:SIGSEGV)",
+            json!({"exit_code": 139, "signal": "SIGSEGV"}),
+        ),
+        (
+            "command terminated with exit code 137",
+            json!({"exit_code": 137, "signal": "SIGKILL"}),
+        ),
+        ("      Exit Code:    137", json!({"exit_code": 137})),
+        (
+            "[2026-11-21 10:00:00,120] [ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python3', '-u', 'train.py'] exits with return code = -11",
+            json!({"exit_code": -11, "signal": "SIGSEGV"}),
+        ),
+        (
+            "srun: error: gpu17: task 3: Out Of Memory",
+            json!({"signal": "SIGKILL"}),
+        ),
+        (
+            "slurmstepd: error: *** JOB 4711 ON gpu17 CANCELLED AT 2026-11-21T10:00:00 DUE TO TIME LIMIT ***",
+            json!({"signal": "SIGTERM"}),
+        ),
+    ] {
+        check(text, "process-exit", &expected);
+    }
+}
+
+#[test]
+fn supervisors_tell_the_signal_by_its_number() {
+    for (text, signal) in [
+        (
+            "mpirun noticed that process rank 3 with PID 20113 on node n1 exited on signal 9 (Killed).",
+            "SIGKILL",
+        ),
+        (
+            "prterun noticed that process rank 0 with PID 71 on node gpu-2 exited on signal 11 (Segmentation fault: 11).",
+            "SIGSEGV",
+        ),
+        (
+            "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
+            "SIGKILL",
+        ),
+        (
+            "worker 4 (pid 881) was terminated by signal 6, restarting it is off",
+            "SIGABRT",
+        ),
+        ("Child process died with signal 7.", "SIGBUS"),
+    ] {
+        check(text, "process-exit", &json!({"signal": signal}));
+    }
+    for text in [
+        "Killed by signal 2 handler installed",
+        "process 12 installed its handler for signal 11",
+        "sent to process 12: signal 9 of the radio",
+    ] {
+        assert!(events(text).is_empty(), "{text}");
+    }
+}
