@@ -1,5 +1,6 @@
 //! Minicores beside the full cores that they were made of.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -34,7 +35,13 @@ fn read(core: &Path, symbols: &Symbols) -> Reading {
 /// What was read. Of binaries that no stack leads through, a minicore need not have the symbols that were in memory.
 fn evidence(reading: &Reading) -> Value {
     let mut evidence = reading.evidence.clone();
-    for module in &mut evidence.modules {
+    let frames = evidence.threads.iter().flat_map(|thread| &thread.frames);
+    let on_stacks: HashSet<String> = frames.filter_map(|frame| frame.module.clone()).collect();
+    let others = evidence
+        .modules
+        .iter_mut()
+        .filter(|module| !on_stacks.contains(&module.path));
+    for module in others {
         module.symbols = module.symbols.take().filter(|from| from != "core");
     }
     serde_json::to_value(&evidence).expect("JSON")
