@@ -22,7 +22,7 @@ fn null_reader(home: &Home) -> PathBuf {
 }
 
 /// Whether the kernel writes core dumps as files here, by names that need no privilege.
-fn kernel_writes_files() -> bool {
+pub fn kernel_writes_files() -> bool {
     let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
     let hard = rustix::process::getrlimit(rustix::process::Resource::Core).maximum;
     !pattern.starts_with('|') && !pattern.contains('/') && hard.is_none()
