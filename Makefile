@@ -5,9 +5,11 @@ FUZZ_SECONDS ?= 600
 export PATH := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/whycrash/node/bin:$(PATH)
 # One line a stage; what a stage's tools print is errors and warnings.
 SAY = @printf '%s\n' >&2
+# Most tests wait, for processes or for a limit: with one for each processor, processors would idle.
+export RUST_TEST_THREADS ?= $(shell expr 4 + $$(nproc))
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: setup plugins web build run test test-rust test-browser authors contract check truth bench bench-service bench-run faults attack score gpualert fuzz clean
+.PHONY: setup plugins web build run test test-rust test-tools test-programs test-browser authors contract check truth bench bench-service bench-run faults attack score gpualert fuzz clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test check
@@ -35,14 +37,19 @@ run: build        ## crash two small programs for real, show why, leave the UI u
 test: test-rust test-browser  ## everything
 
 test-rust: build
-	@.ci/setup test
-	$(SAY) 'tests: compiling them (minutes the first time)'
-	@cargo test -q --workspace --all-targets --no-run
+	@$(MAKE) -s -j2 test-tools test-programs
 	$(SAY) 'tests: running those in Rust'
-	@cargo test --workspace --all-targets --no-fail-fast
+	@cargo test --workspace --tests --no-fail-fast
 
-test-browser: build
+# Side by side: one waits for the network, the other for processors.
+test-tools:
 	@.ci/setup test
+
+test-programs:
+	$(SAY) 'tests: compiling them (minutes the first time)'
+	@cargo test -q --workspace --tests --no-run
+
+test-browser: build test-tools
 	$(SAY) 'tests: running those of the web UI, without and with a browser'
 	@cd web && npm run -s test
 	@cd tests/browser && npm ci --no-fund --no-audit --loglevel=error && \
