@@ -102,6 +102,27 @@ describe('a log of 2.4 million lines', () => {
       assert.ok(asked.length <= 6, `${asked.length} requests: ${asked.join(' | ')}`);
     }));
 
+  test('a scroll that a busy page hears of late is not taken back', () =>
+    onPage(browser, server.url, {}, async (page) => {
+      await openLog(page, at(1));
+      for (const [first, second, line] of [[0.2, 1, TOTAL], [0.6, 0, 1], [0.4, 1, TOTAL]]) {
+        await page.locator(SCROLLER).evaluate(
+          async (element, [first, second]) => {
+            const to = (share) => (element.scrollTop = (element.scrollHeight - element.clientHeight) * share);
+            const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+            to(first);
+            await frame();
+            await frame();
+            // What the view does once nothing has moved for a while is due by the end of this.
+            for (const until = performance.now() + 400; performance.now() < until; );
+            to(second);
+          },
+          [first, second],
+        );
+        await assertShown(page, line);
+      }
+    }));
+
   test('dragging from the beginning to the end asks for a part of what is flown over', () =>
     onPage(browser, server.url, {}, async (page) => {
       const asked = await openLog(page, at(1));
