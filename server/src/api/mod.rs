@@ -4,6 +4,7 @@ pub mod access;
 mod artifacts;
 mod body;
 mod conditional;
+mod cursor;
 mod deletion;
 mod diagnoses;
 mod direct;

@@ -8,14 +8,15 @@ use utoipa::{IntoParams, ToSchema};
 use whycrash_plugin_host::{Diagnosis, Diff, Finding};
 
 use super::access::Admin;
+use super::cursor;
 use super::prelude::*;
 use super::reports::report_id;
 use super::symbols;
 use crate::previews::{self, PreviewError};
 use crate::public_text::without_paths;
-use crate::store::{Change, ChangeCount, Page, PreviewRecord, PreviewState, StoreError, Summary};
+use crate::store::{Change, ChangeCount, PreviewRecord, PreviewState, ReportId, StoreError, Summary};
 
-/// ChangedReports in a list, if nobody says how many; and at most.
+/// Reports in a list, if nobody says how many; and at most.
 const REPORTS: (u32, u32) = (20, 200);
 
 /// A plugin or page that is tried on stored reports.
@@ -155,20 +156,20 @@ pub struct ReportsQuery {
     pub change: Option<Change>,
     /// The cause.
     pub cause: Option<String>,
-    /// ChangedReports at most, 20 if absent, at most 200.
+    /// Reports at most, 20 if absent, at most 200.
     pub limit: Option<u32>,
-    /// ChangedReports to leave out at the front.
-    #[serde(default)]
-    pub offset: u32,
+    /// Where the page before ended: its `next`. The first page when absent.
+    pub after: Option<String>,
 }
 
-/// ChangedReports that change.
+/// Reports that change. How many there are in all, the preview says.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ChangedReports {
-    /// How many there are in all.
-    pub total: u64,
     /// In the order of their ids.
     pub reports: Vec<Summary>,
+    /// What to give as `after` for the next page; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// The reports of which something else would be concluded, or those that change in one way.
@@ -190,12 +191,14 @@ pub async fn reports(
             return Err(ApiError::new(Code::InvalidRequest, detail));
         }
     };
-    let page = Page {
-        limit: query.limit.unwrap_or(REPORTS.0).min(REPORTS.1),
-        offset: query.offset,
-    };
-    let (total, reports) = services.stores.previews.changed(*path, way, page).await?;
-    Ok(Json(ChangedReports { total, reports }))
+    let after: Option<ReportId> = cursor::place(query.after.as_ref())?;
+    let limit = query.limit.unwrap_or(REPORTS.0).min(REPORTS.1);
+    let previews = &services.stores.previews;
+    let page = previews.changed(*path, way, after.as_ref(), limit).await?;
+    Ok(Json(ChangedReports {
+        reports: page.entries,
+        next: cursor::word(page.next.as_ref())?,
+    }))
 }
 
 /// A report without and with what is tried.

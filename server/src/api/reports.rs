@@ -9,6 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use whycrash_plugin_host::{Document, Finding};
 
 use super::conditional::{self, Tag};
+use super::cursor;
 use super::json::{self, NewReport};
 use super::look;
 use super::multipart;
@@ -16,7 +17,7 @@ use super::prelude::*;
 use crate::documents::{Extent, failed};
 use crate::ingest::Declared;
 use crate::store::sqlite::blocking;
-use crate::store::{ArtifactRecord, Digest, Page, ReportId, ReportRecord, ReportState, Summary};
+use crate::store::{ArtifactRecord, Digest, Listed, ReportId, ReportRecord, ReportState, Summary};
 
 /// The answer to a report that was sent.
 #[derive(Debug, Serialize, ToSchema)]
@@ -281,18 +282,20 @@ pub async fn state(
 pub struct ListQuery {
     /// How many, 50 if absent, at most 200.
     pub limit: Option<u32>,
-    /// How many to leave out at the front.
-    #[serde(default)]
-    pub offset: u32,
+    /// Where the page before ended: its `next`. The first page when absent.
+    pub after: Option<String>,
 }
 
 /// Reports by the time they came, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Reports {
-    /// How many there are in all.
+    /// How many there are in all, counted up to 10,000.
     pub total: u64,
     /// Those asked for.
     pub reports: Vec<ListedReport>,
+    /// What to give as `after` for the next page; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// A report in a list.
@@ -303,7 +306,7 @@ pub struct ListedReport {
     /// What it is.
     #[serde(flatten)]
     pub summary: Summary,
-    /// How many reports have the same signature, this one included; absent while it has none.
+    /// How many reports have the same signature, this one included, counted up to 10,000; absent while it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
 }
@@ -317,25 +320,25 @@ pub async fn list(
     request: HttpRequest,
     query: Query<ListQuery>,
 ) -> ApiResult<HttpResponse> {
-    let page = Page {
-        limit: query.limit.unwrap_or(50).min(200),
-        offset: query.offset,
-    };
-    let (total, reports) = services.stores.records.list(page).await?;
-    let signatures: Vec<String> = reports
+    let (after, limit) = (cursor::place(query.after.as_ref())?, query.limit.unwrap_or(50).min(200));
+    let records = &services.stores.records;
+    let page = records.list(after.as_ref(), limit).await?;
+    let signatures: Vec<String> = page
+        .entries
         .iter()
-        .filter_map(|(_, report)| report.signature.clone())
+        .filter_map(|report| report.summary.signature.clone())
         .collect();
-    let mut sizes = services.stores.records.group_sizes(&signatures).await?.into_iter();
-    let reports = reports.into_iter().map(|(state, summary)| {
+    let mut sizes = records.group_sizes(&signatures).await?.into_iter();
+    let reports = page.entries.into_iter().map(|Listed { state, summary, .. }| {
         let count = summary.signature.as_ref().and_then(|_| sizes.next());
         ListedReport { state, summary, count }
     });
     conditional::answer(
         &request,
         &Reports {
-            total,
+            total: records.count().await?,
             reports: reports.collect(),
+            next: cursor::word(page.next.as_ref())?,
         },
     )
 }

@@ -9,15 +9,13 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::{IntoParams, ToSchema};
 
-use super::conditional;
 use super::prelude::*;
+use super::{conditional, cursor};
 use crate::search::{self, FacetValue, SearchPage, SearchRequest, Sort};
 use crate::store::{StoreError, Summary};
 
 /// How long a search waits while as many are running as may.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How far results can be paged: an index has to rank all results before those.
-const MAX_OFFSET: usize = 10_000;
 
 /// What is asked.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -30,9 +28,8 @@ pub struct SearchQuery {
     pub q: String,
     /// Results at most, 20 if absent, at most 200.
     pub limit: Option<usize>,
-    /// Results to leave out at the front, at most 10000.
-    #[serde(default)]
-    pub offset: usize,
+    /// Where the page before ended: its `next`. The first page when absent.
+    pub after: Option<String>,
     /// `relevance` (if absent) or `newest`.
     #[serde(default)]
     pub sort: Sort,
@@ -47,6 +44,9 @@ pub struct Found {
     pub total: u64,
     /// Those asked for.
     pub hits: Vec<Hit>,
+    /// What to give as `after` for the next page; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
     /// Values by field, most frequent first, counted over all matches.
     pub facets: BTreeMap<&'static str, Vec<FacetValue>>,
 }
@@ -57,7 +57,7 @@ pub struct Hit {
     /// What it is.
     #[serde(flatten)]
     pub summary: Summary,
-    /// How many reports have the same signature, this one included.
+    /// How many reports have the same signature, this one included, counted up to 10,000.
     pub count: u64,
 }
 
@@ -85,16 +85,10 @@ pub async fn search(
     http: HttpRequest,
     query: Query<SearchQuery>,
 ) -> ApiResult<HttpResponse> {
-    if query.offset > MAX_OFFSET {
-        return Err(ApiError::new(
-            Code::InvalidRequest,
-            format!("`offset` is at most {MAX_OFFSET}: narrow the query to see what comes after"),
-        ));
-    }
     let request = SearchRequest {
         query: search::Query::parse(&query.q)?,
         limit: query.limit.unwrap_or(20).min(200),
-        offset: query.offset,
+        after: cursor::place(query.after.as_ref())?,
         sort: query.sort,
         facet_values: query.facet_values.unwrap_or(10).min(100),
     };
@@ -121,6 +115,7 @@ pub async fn search(
         &Found {
             total: page.total,
             hits: hits.collect(),
+            next: cursor::word(page.next.as_ref())?,
             facets: page.facets,
         },
     )

@@ -253,12 +253,12 @@ fn made_with(panel: &Panel) -> MadeWith {
 /// The reports that a search finds.
 async fn results(services: &Services, query: &str) -> Result<Vec<ReportId>> {
     let parsed = search::Query::parse(query).map_err(|error| PreviewError::Query(error.to_string()))?;
-    let mut ids = Vec::new();
+    let (mut ids, mut after) = (Vec::new(), None);
     loop {
         let request = SearchRequest {
             query: parsed.clone(),
             limit: BATCH,
-            offset: ids.len(),
+            after,
             sort: Sort::Newest,
             facet_values: 0,
         };
@@ -270,10 +270,9 @@ async fn results(services: &Services, query: &str) -> Result<Vec<ReportId>> {
                 page.total
             )));
         }
-        let found = page.hits.iter().filter_map(|hit| hit.id.parse().ok());
-        let before = ids.len();
-        ids.extend(found);
-        if ids.len() == before || ids.len() as u64 >= page.total {
+        ids.extend(page.hits.iter().filter_map(|hit| hit.id.parse::<ReportId>().ok()));
+        after = page.next;
+        if after.is_none() {
             return Ok(ids);
         }
     }

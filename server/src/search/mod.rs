@@ -130,12 +130,24 @@ pub struct SearchRequest {
     pub query: Query,
     /// Results at most.
     pub limit: usize,
-    /// Results left out at the front.
-    pub offset: usize,
+    /// The place behind which they begin.
+    pub after: Option<Rank>,
     /// Order.
     pub sort: Sort,
     /// Values at most per facet; none are counted for 0.
     pub facet_values: u32,
+}
+
+/// Where a result stands among all that a query finds: those before it match better, or are newer where all match alike.
+/// What comes or goes meanwhile moves no other result to its other side, but for how much a word counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Rank {
+    /// How well it matches, as bits that compare as the number does; 0 where that does not count.
+    pub score: u32,
+    /// When it happened, in milliseconds since 1970.
+    pub time: i64,
+    /// Tells those apart that are alike: the start of the id.
+    pub id: u64,
 }
 
 /// How often a value occurs among all matches.
@@ -154,6 +166,8 @@ pub struct SearchPage {
     pub total: u64,
     /// Those asked for.
     pub hits: Vec<Summary>,
+    /// The place behind which the next page begins; none if this is the last one.
+    pub next: Option<Rank>,
     /// Values by field name, most frequent first, counted over all matches.
     pub facets: BTreeMap<&'static str, Vec<FacetValue>>,
 }

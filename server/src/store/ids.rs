@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use sha2::Digest as _;
 
 /// Names a report: 32 lower-case hex digits, derived from what was sent so that the same upload twice is one report.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct ReportId(String);
 
 impl ReportId {
@@ -66,6 +66,20 @@ fn hash_value(hasher: &mut sha2::Sha256, value: &Value) {
 fn hash_text(hasher: &mut sha2::Sha256, text: &str) {
     // Text always has a form in JSON.
     hasher.update(serde_json::to_vec(text).unwrap_or_default());
+}
+
+impl TryFrom<String> for ReportId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<ReportId> for String {
+    fn from(id: ReportId) -> Self {
+        id.0
+    }
 }
 
 impl FromStr for ReportId {

@@ -22,7 +22,7 @@ mod tokens;
 mod upkeep;
 
 pub use blobs::{BlobFacts, Blobs, ByteStream, LocalBlob};
-pub use clock::{Clock, SteadyClock};
+pub use clock::{Clock, SteadyClock, age_now, kept_now};
 pub use error::{Result, StoreError};
 pub(crate) use error::{is_full, is_short};
 pub use ids::{Digest, ReportId};
@@ -35,6 +35,9 @@ pub use outcomes::{
 pub use previews::{
     Change, ChangeCount, Conclusion, Looked, NewPreview, Pair, PreviewRecord, PreviewState, Previews, Proposal,
 };
-pub use records::{ArtifactRecord, CauseCount, Group, NewReport, Page, Records, ReportRecord, ReportState, Summary};
+pub use records::{
+    ArtifactRecord, COUNTED, CauseCount, Group, Listed, NewReport, Page, Place, Records, ReportRecord, ReportState,
+    Summary,
+};
 pub use tokens::{Scope, Token, TokenRecord, Tokens};
 pub use upkeep::{Expired, Upkeep};

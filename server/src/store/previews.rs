@@ -214,9 +214,14 @@ pub trait Previews: Send + Sync + std::fmt::Debug {
     /// How many reports change in which way, most first.
     async fn changes(&self, number: u64) -> Result<Vec<ChangeCount>>;
 
-    /// Reports that change, or those that change in this way, in the order of their ids; with how many there are in
-    /// all.
-    async fn changed(&self, number: u64, way: Option<(Change, &str)>, page: Page) -> Result<(u64, Vec<Summary>)>;
+    /// So many reports that change, or that change in this way, in the order of their ids, after this one.
+    async fn changed(
+        &self,
+        number: u64,
+        way: Option<(Change, &str)>,
+        after: Option<&ReportId>,
+        limit: u32,
+    ) -> Result<Page<Summary, String>>;
 
     /// What is concluded of a report without and with what is tried; none if that is the same, or the report is not in
     /// the scope.

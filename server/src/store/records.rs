@@ -132,21 +132,55 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A part of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page {
-    /// How many at most.
-    pub limit: u32,
-    /// How many to leave out at the front.
-    pub offset: u32,
+/// A part of a list. It begins behind a place of the list, not after a number of entries: so none is shown twice, or
+/// left out, because others came meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page<T, P> {
+    /// The entries.
+    pub entries: Vec<T>,
+    /// The place behind which the next page begins; none if this is the last one.
+    pub next: Option<P>,
 }
+
+impl<T, P> Page<T, P> {
+    /// A page of so many at most, from one entry more if there is one.
+    pub fn of(mut entries: Vec<T>, limit: u32, place: impl FnOnce(&T) -> P) -> Self {
+        let more = entries.len() > limit as usize;
+        entries.truncate(limit as usize);
+        let next = entries.last().filter(|_| more).map(place);
+        Self { entries, next }
+    }
+}
+
+/// A report in a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// Where it stands in the list.
+    pub place: Place,
+    /// How far it has come.
+    pub state: ReportState,
+    /// What it is.
+    pub summary: Summary,
+}
+
+/// Where a report stands in the list of all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// When it came, in milliseconds since 1970.
+    pub received: i64,
+    /// Which it is, of those that came at that moment.
+    pub id: ReportId,
+}
+
+/// How far reports are counted: as many stand for as many or more. To know exactly costs more the more there are.
+pub const COUNTED: u64 = 10_000;
 
 /// All reports with one signature.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Group {
     /// The key that its reports share.
     pub signature: String,
-    /// How many reports there are.
+    /// How many reports there are, counted up to 10,000.
     pub count: u64,
     /// Time of the oldest (RFC 3339).
     pub first_seen: String,
@@ -189,11 +223,15 @@ pub trait Records: Send + Sync + std::fmt::Debug {
     async fn reopen_all(&self, ids: &[ReportId]) -> Result<u64>;
 
     /// Removes a report with everything that is known of it: evidence, diagnoses, its job, its artifacts' names, and
-    /// through the [`Outbox`](super::Outbox) its entry in the index. False if there is no such report.
+    /// through the [`Outbox`](super::Outbox) its entry in the index. Its kin are to be diagnosed without it. False if
+    /// there is no such report.
     async fn delete(&self, id: &ReportId) -> Result<bool>;
 
-    /// Reports by the time they came, newest first, with how many there are in all.
-    async fn list(&self, page: Page) -> Result<(u64, Vec<(ReportState, Summary)>)>;
+    /// So many reports by the time they came, newest first, behind this place of the list.
+    async fn list(&self, after: Option<&Place>, limit: u32) -> Result<Page<Listed, Place>>;
+
+    /// How many reports there are, counted up to [`COUNTED`].
+    async fn count(&self) -> Result<u64>;
 
     /// Ids of reports in this state, in order of their ids, after this one.
     async fn in_state(&self, state: ReportState, after: Option<&ReportId>, limit: u32) -> Result<Vec<ReportId>>;
@@ -201,7 +239,7 @@ pub trait Records: Send + Sync + std::fmt::Debug {
     /// All reports with this signature, or none if there is no such report.
     async fn group(&self, signature: &str, latest: u32) -> Result<Option<Group>>;
 
-    /// How many reports have each of these signatures.
+    /// How many reports have each of these signatures, counted up to [`COUNTED`].
     async fn group_sizes(&self, signatures: &[String]) -> Result<Vec<u64>>;
 
     /// How many reports each cause was found in, by its id.

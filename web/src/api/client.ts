@@ -31,6 +31,8 @@ export type Row = Summary & { state?: ReportState; count?: number | null };
 export interface Listing {
   total?: number;
   hits?: Row[];
+  /** What the next page is asked for with; none on the last. */
+  next?: string | null;
   facets?: { [field: string]: FacetValue[] };
 }
 
@@ -53,8 +55,13 @@ export class ApiError extends Error {
 
 const BASE = '/api/v1';
 
-export function searchPath(query: string, limit: number, offset: number): string {
-  return `${BASE}/search?${new URLSearchParams({ q: query, limit: String(limit), offset: String(offset) }).toString()}`;
+export function searchPath(query: string, limit: number, after: string): string {
+  return `${BASE}/search?${page({ q: query }, limit, after)}`;
+}
+
+/** Asks for a page of a list: the first one, or the one behind where another ended. */
+function page(params: Record<string, string>, limit: number, after: string): string {
+  return new URLSearchParams({ ...params, limit: String(limit), ...(after && { after }) }).toString();
 }
 
 export function reportPath(id: string): string {
@@ -79,7 +86,7 @@ function previewPath(number: string): string {
 }
 
 export const api = {
-  search: (query: string, limit: number, offset: number) => get<Found>(searchPath(query, limit, offset)),
+  search: (query: string, limit: number, after: string) => get<Found>(searchPath(query, limit, after)),
   recent,
   report: (id: string) => get<ReportDocument>(reportPath(id)),
   /** Lists of the evidence, whole. */
@@ -97,10 +104,8 @@ export const api = {
   previews: () => get<Previews>(`${BASE}/previews`),
   preview: (number: string) => get<PreviewChanges>(previewPath(number)),
   /** Reports that a preview changes, or those that it changes in one way. */
-  previewReports: (number: string, way: { change: string; cause: string } | undefined, limit: number, offset: number) =>
-    get<ChangedReports>(
-      `${previewPath(number)}/reports?${new URLSearchParams({ ...way, limit: String(limit), offset: String(offset) }).toString()}`,
-    ),
+  previewReports: (number: string, way: { change: string; cause: string } | undefined, limit: number, after: string) =>
+    get<ChangedReports>(`${previewPath(number)}/reports?${page({ ...way }, limit, after)}`),
   previewReport: (number: string, id: string) => get<Compared>(`${previewPath(number)}/reports/${encodeURIComponent(id)}`),
   /** Does `apply`, `undo` or `cancel`. */
   actOnPreview: (number: string, action: string) => ask('POST', `${previewPath(number)}/${action}`),
@@ -110,16 +115,16 @@ export const api = {
  * All reports in the order they came, those that are still being read among them, with the facets of all of them. The
  * list comes from the store: it is shown although the index, which has the facets, can not be asked now.
  */
-async function recent(limit: number, offset: number): Promise<Listing> {
+async function recent(limit: number, after: string): Promise<Listing> {
   const [list, found] = await Promise.all([
-    get<Reports>(`${BASE}/reports?limit=${limit}&offset=${offset}`),
-    get<Partial<Found>>(`${searchPath('', 1, 0)}&sort=newest`).catch((): Partial<Found> => ({})),
+    get<Reports>(`${BASE}/reports?${page({}, limit, after)}`),
+    get<Partial<Found>>(`${searchPath('', 1, '')}&sort=newest`).catch((): Partial<Found> => ({})),
   ]);
   const hits = list.reports ?? [];
   const before = lastRecent;
   // What did not change is the very same object, so that nothing is drawn anew for it.
   if (before?.hits === hits && before.facets === found.facets) return before;
-  lastRecent = { total: list.total ?? hits.length, hits, facets: found.facets ?? {} };
+  lastRecent = { total: list.total ?? hits.length, hits, next: list.next ?? null, facets: found.facets ?? {} };
   return lastRecent;
 }
 

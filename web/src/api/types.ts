@@ -192,12 +192,12 @@ export interface Changed {
   reasons: boolean;
 }
 
-/** ChangedReports that change. */
+/** Reports that change. How many there are in all, the preview says. */
 export interface ChangedReports {
-  /** How many there are in all. */
-  total: number;
   /** In the order of their ids. */
   reports: Summary[];
+  /** What to give as `after` for the next page; absent on the last one. */
+  next?: string | null;
 }
 
 /** An exact place, and what stands there. */
@@ -793,6 +793,8 @@ export interface Found {
   total: number;
   /** Those asked for. */
   hits: Hit[];
+  /** What to give as `after` for the next page; absent on the last one. */
+  next?: string | null;
   /** Values by field, most frequent first, counted over all matches. */
   facets: { [key: string]: FacetValue[] };
 }
@@ -920,7 +922,7 @@ export interface GpuFault {
 export interface Group {
   /** The key that its reports share. */
   signature: string;
-  /** How many reports there are. */
+  /** How many reports there are, counted up to 10,000. */
   count: number;
   /** Time of the oldest (RFC 3339). */
   first_seen: string;
@@ -972,7 +974,7 @@ export type Hex = string;
 
 /** A report that was found. */
 export type Hit = Summary & {
-  /** How many reports have the same signature, this one included. */
+  /** How many reports have the same signature, this one included, counted up to 10,000. */
   count: number;
 };
 
@@ -1101,7 +1103,7 @@ export type ListedPlugin = PluginInfo & {
 export type ListedReport = Summary & {
   /** How far it has come. */
   state: ReportState;
-  /** How many reports have the same signature, this one included; absent while it has none. */
+  /** How many reports have the same signature, this one included, counted up to 10,000; absent while it has none. */
   count?: number | null;
 };
 
@@ -1681,10 +1683,12 @@ export type ReportState = 'uploading' | 'processing' | 'done' | 'failed' | 'quar
 
 /** Reports by the time they came, newest first. */
 export interface Reports {
-  /** How many there are in all. */
+  /** How many there are in all, counted up to 10,000. */
   total: number;
   /** Those asked for. */
   reports: ListedReport[];
+  /** What to give as `after` for the next page; absent on the last one. */
+  next?: string | null;
 }
 
 /** Whether a second try is worth it, and why. */

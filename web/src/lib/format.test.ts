@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ago, bytes, confidenceWord, differ, duration, fileName, percent, plural } from './format';
+import { ago, bytes, confidenceWord, counted, differ, duration, fileName, percent, plural } from './format';
 
 it.each([
   [0, '0 B'],
@@ -11,6 +11,12 @@ it.each([
   [80 * 1024 ** 3, '80.0 GiB'],
   [5000 * 1024 ** 4, '5000 TiB'],
 ])('%d bytes are %s', (count, text) => expect(bytes(count)).toBe(text));
+
+it.each([
+  [9999, '9,999'],
+  [10_000, '10,000+'],
+  [12_345, '12,345'],
+])('%d reports are shown as %s', (reports, text) => expect(counted(reports)).toBe(text));
 
 it.each([
   [1, 'near certain'],

@@ -25,9 +25,17 @@ export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
+/** How far the server counts reports: so many stand for as many or more. */
+const COUNTED = 10_000;
+
+/** A number of reports, such as `2` or `10,000+`. */
+export function counted(reports: number): string {
+  return reports === COUNTED ? `${count(COUNTED)}+` : count(reports);
+}
+
 /** How often something was seen. */
 export function seen(times: number): string {
-  return times === 1 ? 'seen once' : `seen ${count(times)}×`;
+  return times === 1 ? 'seen once' : `seen ${counted(times)}×`;
 }
 
 /** How sure a finding is, in a word. */

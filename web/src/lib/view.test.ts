@@ -3,17 +3,13 @@ import { href, readSearch, reportHref, searchHref, upgrade } from './view';
 
 describe('a search view goes into an address and comes back', () => {
   it.each([
-    [{ query: '', page: 1 }, '/'],
-    [{ query: 'signal:SIGSEGV', page: 1 }, '/?q=signal:SIGSEGV&v=1'],
-    [{ query: 'a & b="c"', page: 3 }, '/?q=a+%26+b%3D%22c%22&page=3&v=1'],
+    [{ query: '', after: '' }, '/'],
+    [{ query: 'signal:SIGSEGV', after: '' }, '/?q=signal:SIGSEGV&v=1'],
+    [{ query: 'a & b="c"', after: 'eyJ4IjoxfQ' }, '/?q=a+%26+b%3D%22c%22&after=eyJ4IjoxfQ&v=1'],
   ])('%j', (view, address) => {
     expect(searchHref(view)).toBe(address);
     expect(readSearch(new URL(address, 'http://x').searchParams)).toEqual(view);
   });
-});
-
-it.each(['0', '-1', '1.5', 'x', ''])('page=%s is the first page', (page) => {
-  expect(readSearch(new URLSearchParams({ page })).page).toBe(1);
 });
 
 it('empty parameters are left out', () => {

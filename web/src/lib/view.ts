@@ -20,18 +20,17 @@ export function upgrade(params: URLSearchParams): URLSearchParams {
 /** What the search page shows. */
 export interface SearchView {
   query: string;
-  /** Counted from 1. */
-  page: number;
+  /** Where the page before ended, in the server's word; empty on the first page. */
+  after: string;
 }
 
 export function readSearch(params: URLSearchParams): SearchView {
   const current = upgrade(params);
-  const page = Number(current.get('page') ?? 1);
-  return { query: current.get('q') ?? '', page: Number.isSafeInteger(page) && page > 0 ? page : 1 };
+  return { query: current.get('q') ?? '', after: current.get('after') ?? '' };
 }
 
-export function searchHref({ query, page }: SearchView): string {
-  return href('/', { q: query, page: page > 1 ? String(page) : '' });
+export function searchHref({ query, after }: SearchView): string {
+  return href('/', { q: query, after });
 }
 
 /** A path with those of the parameters that are not empty, and the version mark if there are any. */
@@ -57,7 +56,7 @@ export function groupHref(signature: string): string {
 }
 
 export function previewHref(number: number | string, params: Record<string, string | undefined> = {}): string {
-  const given = Object.entries(params).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const given = Object.entries(params).filter((entry): entry is [string, string] => Boolean(entry[1]));
   const query = new URLSearchParams(given).toString();
   return `/previews/${encodeURIComponent(number)}${query && `?${query}`}`;
 }

@@ -10,8 +10,9 @@ use ::tantivy::{Index, TantivyDocument};
 
 use crate::search::{Field, IndexDocument, VALUE_BYTES, cut, words};
 
-/// Name of the field results can be ordered by.
+/// Names of the fields results are ordered by.
 pub const TIME: &str = "time";
+pub const ORDER: &str = "order";
 /// Tokenizer of text. The number counts versions of what the tokenizers do: an index that was made by another one has
 /// another schema, and is built again.
 const WORDS: &str = "words-2";
@@ -27,6 +28,7 @@ const PARTS: usize = 4;
 pub struct Fields {
     pub id: Handle,
     pub time: Handle,
+    order: Handle,
     pub title: Handle,
     pub text: Handle,
     pub summary: Handle,
@@ -49,6 +51,7 @@ impl Fields {
         let fields = Self {
             id: schema.add_text_field("id", STRING),
             time: schema.add_i64_field(TIME, FAST),
+            order: schema.add_u64_field(ORDER, FAST),
             title: schema.add_text_field("title", words.clone()),
             text: schema.add_text_field("text", words),
             summary: schema.add_text_field("summary", STORED),
@@ -68,6 +71,7 @@ impl Fields {
         let mut made = TantivyDocument::default();
         made.add_text(self.id, document.id.as_str());
         made.add_i64(self.time, document.time);
+        made.add_u64(self.order, order(document.id.as_str()));
         for line in &document.title {
             made.add_text(self.title, line);
         }
@@ -85,6 +89,12 @@ impl Fields {
         );
         made
     }
+}
+
+/// Tells reports apart in an order: as much of the id as a number holds.
+fn order(id: &str) -> u64 {
+    let start = id.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    start.unwrap_or_default()
 }
 
 /// Makes the index know the tokenizers that its schema names.

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use ::tantivy::aggregation::agg_req::Aggregations;
 use ::tantivy::aggregation::agg_result::{AggregationResult, AggregationResults, BucketResult};
 use ::tantivy::aggregation::{AggContextParams, AggregationCollector, AggregationLimitsGuard, Key};
+use ::tantivy::collector::sort_key::{NaturalComparator, SegmentSortKeyComputer, SortKeyComputer};
 use ::tantivy::collector::{Count, TopDocs};
+use ::tantivy::columnar::Column;
 use ::tantivy::schema::Value as _;
-use ::tantivy::{DocAddress, Index, Order, Searcher, TantivyDocument, TantivyError};
+use ::tantivy::{DocAddress, DocId, Index, Score, Searcher, SegmentReader, TantivyDocument, TantivyError};
 
 use super::fields::{self, Fields};
 use super::translate;
-use crate::search::{FacetValue, Field, SearchPage, SearchRequest, Sort};
+use crate::search::{FacetValue, Field, Rank, SearchPage, SearchRequest, Sort};
 use crate::store::Summary;
 
 /// What the index answers to a request.
@@ -23,7 +25,7 @@ pub fn find(
 ) -> ::tantivy::Result<SearchPage> {
     let query = translate::query(&request.query, &fields);
     let total = searcher.search(&query, &Count)? as u64;
-    let addresses = top(searcher, query.as_ref(), request)?;
+    let (addresses, next) = top(searcher, query.as_ref(), request)?;
     let hits = addresses
         .into_iter()
         .map(|address| summary(searcher, fields, address))
@@ -35,24 +37,88 @@ pub fn find(
         let context = AggContextParams::new(AggregationLimitsGuard::default(), index.tokenizers().clone());
         facets(searcher.search(&query, &AggregationCollector::from_aggs(aggregations, context))?)
     };
-    Ok(SearchPage { total, hits, facets })
+    Ok(SearchPage {
+        total,
+        hits,
+        next,
+        facets,
+    })
 }
 
+/// The results that come first behind the place where the page before ended, and the place where this one ends.
 fn top(
     searcher: &Searcher,
     query: &dyn ::tantivy::query::Query,
     request: &SearchRequest,
-) -> ::tantivy::Result<Vec<DocAddress>> {
+) -> ::tantivy::Result<(Vec<DocAddress>, Option<Rank>)> {
     if request.limit == 0 {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
-    let top = TopDocs::with_limit(request.limit).and_offset(request.offset);
-    if request.sort == Sort::Relevance && request.query.has_words() {
-        let found = searcher.search(query, &top.order_by_score())?;
-        return Ok(found.into_iter().map(|(_, address)| address).collect());
+    let ranked = Ranked {
+        by_score: request.sort == Sort::Relevance && request.query.has_words(),
+        after: request.after,
+    };
+    let found = searcher.search(query, &TopDocs::with_limit(request.limit + 1).order_by(ranked))?;
+    let mut page: Vec<(Rank, DocAddress)> = found
+        .into_iter()
+        .filter_map(|(rank, address)| Some((rank?, address)))
+        .collect();
+    let more = page.len() > request.limit;
+    page.truncate(request.limit);
+    let next = page.last().filter(|_| more).map(|(rank, _)| *rank);
+    Ok((page.into_iter().map(|(_, address)| address).collect(), next))
+}
+
+/// Gives each match its place; those that were on earlier pages have none, and come last.
+struct Ranked {
+    by_score: bool,
+    after: Option<Rank>,
+}
+
+struct RankedSegment {
+    by_score: bool,
+    after: Option<Rank>,
+    times: Column<i64>,
+    orders: Column<u64>,
+}
+
+impl SortKeyComputer for Ranked {
+    type SortKey = Option<Rank>;
+    type Child = RankedSegment;
+    type Comparator = NaturalComparator;
+
+    fn requires_scoring(&self) -> bool {
+        self.by_score
     }
-    let found = searcher.search(query, &top.order_by_fast_field::<i64>(fields::TIME, Order::Desc))?;
-    Ok(found.into_iter().map(|(_, address)| address).collect())
+
+    fn segment_sort_key_computer(&self, segment: &SegmentReader) -> ::tantivy::Result<RankedSegment> {
+        Ok(RankedSegment {
+            by_score: self.by_score,
+            after: self.after,
+            times: segment.fast_fields().i64(fields::TIME)?,
+            orders: segment.fast_fields().u64(fields::ORDER)?,
+        })
+    }
+}
+
+impl SegmentSortKeyComputer for RankedSegment {
+    type SortKey = Option<Rank>;
+    type SegmentSortKey = Option<Rank>;
+    type SegmentComparator = NaturalComparator;
+
+    fn segment_sort_key(&mut self, doc: DocId, score: Score) -> Option<Rank> {
+        let rank = Rank {
+            // Scores are not negative: their bits compare as they do.
+            score: if self.by_score { score.to_bits() } else { 0 },
+            time: self.times.first(doc).unwrap_or_default(),
+            id: self.orders.first(doc).unwrap_or_default(),
+        };
+        self.after.is_none_or(|after| rank < after).then_some(rank)
+    }
+
+    fn convert_segment_sort_key(&self, rank: Option<Rank>) -> Option<Rank> {
+        rank
+    }
 }
 
 fn summary(searcher: &Searcher, fields: Fields, address: DocAddress) -> ::tantivy::Result<Summary> {

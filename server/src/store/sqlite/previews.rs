@@ -182,24 +182,32 @@ impl Previews for Sqlite {
         .await
     }
 
-    async fn changed(&self, number: u64, way: Option<(Change, &str)>, page: Page) -> Result<(u64, Vec<Summary>)> {
+    async fn changed(
+        &self,
+        number: u64,
+        way: Option<(Change, &str)>,
+        after: Option<&ReportId>,
+        limit: u32,
+    ) -> Result<Page<Summary, String>> {
         let way = way.map(|(change, cause)| (change.as_str(), cause.to_owned()));
         let (change, cause) = way.map_or((None, None), |(change, cause)| (Some(change), Some(cause)));
+        let after = after.map(ToString::to_string).unwrap_or_default();
         self.read(move |connection| {
-            const REPORTS: &str = "FROM preview_reports JOIN reports ON reports.id = report
-                 WHERE preview = ?1 AND conclusion IS NOT NULL AND (?2 IS NULL OR EXISTS (SELECT 1 FROM preview_changes
+            let mut statement = connection.prepare_cached(
+                "SELECT summary FROM preview_reports JOIN reports ON reports.id = report
+                 WHERE preview = ?1 AND report > ?4 AND conclusion IS NOT NULL
+                 AND (?2 IS NULL OR EXISTS (SELECT 1 FROM preview_changes
                      WHERE preview_changes.preview = ?1 AND change = ?2 AND cause = ?3
-                     AND preview_changes.report = preview_reports.report))";
-            let total = connection
-                .prepare_cached(&format!("SELECT count(*) {REPORTS}"))?
-                .query_row(params![number, change, cause], |row| row.get(0))?;
-            let mut statement =
-                connection.prepare_cached(&format!("SELECT summary {REPORTS} ORDER BY report LIMIT ?4 OFFSET ?5"))?;
-            let rows = statement.query_map(params![number, change, cause, page.limit, page.offset], |row| {
+                     AND preview_changes.report = preview_reports.report))
+                 ORDER BY report LIMIT ?5",
+            )?;
+            let rows = statement.query_map(params![number, change, cause, after, u64::from(limit) + 1], |row| {
                 row.get::<_, String>(0)
             })?;
-            let summaries = rows.map(|json| parse("summary", serde_json::from_str(&json?)));
-            Ok((total, summaries.collect::<Result<_>>()?))
+            let summaries: Vec<Summary> = rows
+                .map(|json| parse("summary", serde_json::from_str(&json?)))
+                .collect::<Result<_>>()?;
+            Ok(Page::of(summaries, limit, |last| last.id.clone()))
         })
         .await
     }

@@ -1,13 +1,12 @@
 //! Reports.
 
 use async_trait::async_trait;
-use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Sqlite, millis, outbox, parse, timestamp};
+use super::{Sqlite, kin, millis, outbox, parse, timestamp};
 use crate::store::{
-    ArtifactRecord, CauseCount, Digest, Group, NewReport, Page, Records, ReportId, ReportRecord, ReportState, Result,
-    StoreError, Summary,
+    ArtifactRecord, COUNTED, CauseCount, Digest, Group, Listed, NewReport, Page, Place, Records, ReportId,
+    ReportRecord, ReportState, Result, StoreError, Summary, kept_now,
 };
 
 /// Which reports may be read again: complete ones whose artifacts are all still here.
@@ -89,6 +88,7 @@ impl Records for Sqlite {
     async fn delete(&self, id: &ReportId) -> Result<bool> {
         let id = id.clone();
         self.write(move |tx| {
+            kin::remove(tx, &id)?;
             // Artifacts, evidence, diagnoses and causes go with their report.
             let deleted = tx
                 .prepare_cached("DELETE FROM reports WHERE id = ?1")?
@@ -103,23 +103,27 @@ impl Records for Sqlite {
         .await
     }
 
-    async fn list(&self, page: Page) -> Result<(u64, Vec<(ReportState, Summary)>)> {
+    async fn list(&self, after: Option<&Place>, limit: u32) -> Result<Page<Listed, Place>> {
+        let (received, id) = after.map_or((i64::MAX, String::new()), |place| {
+            (place.received, place.id.to_string())
+        });
         self.read(move |connection| {
-            let total = connection
-                .prepare_cached("SELECT count(*) FROM reports")?
-                .query_row([], |row| row.get(0))?;
-            let mut statement = connection
-                .prepare_cached("SELECT state, summary FROM reports ORDER BY received DESC, id LIMIT ?1 OFFSET ?2")?;
-            let rows = statement
-                .query_map([page.limit, page.offset], |row| {
-                    Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-                })?
-                .collect::<rusqlite::Result<Vec<_>>>()?;
-            let reports = rows
-                .into_iter()
-                .map(|(state, json)| Ok((report_state(&state)?, summary(&json)?)))
-                .collect::<Result<_>>()?;
-            Ok((total, reports))
+            let mut statement = connection.prepare_cached(
+                "SELECT id, received, state, summary FROM reports
+                 WHERE received <= ?1 AND (received < ?1 OR id > ?2) ORDER BY received DESC, id LIMIT ?3",
+            )?;
+            let rows = statement.query_map(params![received, id, u64::from(limit) + 1], |row| Ok(listed(row)))?;
+            let reports = rows.map(|row| row?).collect::<Result<Vec<Listed>>>()?;
+            Ok(Page::of(reports, limit, |last| last.place.clone()))
+        })
+        .await
+    }
+
+    async fn count(&self) -> Result<u64> {
+        self.read(|connection| {
+            Ok(connection
+                .prepare_cached("SELECT count(*) FROM (SELECT 1 FROM reports LIMIT ?1)")?
+                .query_row([COUNTED], |row| row.get(0))?)
         })
         .await
     }
@@ -140,9 +144,13 @@ impl Records for Sqlite {
     async fn group(&self, signature: &str, latest: u32) -> Result<Option<Group>> {
         let signature = signature.to_owned();
         self.read(move |connection| {
-            let (count, first, last): (u64, Option<i64>, Option<i64>) = connection
-                .prepare_cached("SELECT count(*), min(happened), max(happened) FROM reports WHERE signature = ?1")?
-                .query_row([&signature], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            // Each by itself, so that the index gives the two times without all between them.
+            let (first, last): (Option<i64>, Option<i64>) = connection
+                .prepare_cached(
+                    "SELECT (SELECT min(happened) FROM reports WHERE signature = ?1),
+                            (SELECT max(happened) FROM reports WHERE signature = ?1)",
+                )?
+                .query_row([&signature], |row| Ok((row.get(0)?, row.get(1)?)))?;
             let (Some(first), Some(last)) = (first, last) else {
                 return Ok(None);
             };
@@ -153,7 +161,7 @@ impl Records for Sqlite {
                 .query_map(params![signature, latest], |row| row.get::<_, String>(0))?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             Ok(Some(Group {
-                count,
+                count: group_size(connection, &signature)?,
                 first_seen: timestamp(first)?.to_string(),
                 last_seen: timestamp(last)?.to_string(),
                 latest: rows.iter().map(|json| summary(json)).collect::<Result<_>>()?,
@@ -166,11 +174,8 @@ impl Records for Sqlite {
     async fn group_sizes(&self, signatures: &[String]) -> Result<Vec<u64>> {
         let signatures = signatures.to_vec();
         self.read(move |connection| {
-            let mut statement = connection.prepare_cached("SELECT count(*) FROM reports WHERE signature = ?1")?;
-            signatures
-                .iter()
-                .map(|signature| Ok(statement.query_row([signature], |row| row.get(0))?))
-                .collect()
+            let sizes = signatures.iter().map(|signature| group_size(connection, signature));
+            sizes.collect()
         })
         .await
     }
@@ -189,6 +194,23 @@ impl Records for Sqlite {
         })
         .await
     }
+}
+
+fn listed(row: &Row<'_>) -> Result<Listed> {
+    Ok(Listed {
+        place: Place {
+            received: row.get(1)?,
+            id: parse("report id", row.get::<_, String>(0)?.parse())?,
+        },
+        state: report_state(&row.get::<_, String>(2)?)?,
+        summary: summary(&row.get::<_, String>(3)?)?,
+    })
+}
+
+fn group_size(connection: &Connection, signature: &str) -> Result<u64> {
+    Ok(connection
+        .prepare_cached("SELECT count(*) FROM (SELECT 1 FROM reports WHERE signature = ?1 LIMIT ?2)")?
+        .query_row(params![signature, COUNTED], |row| row.get(0))?)
 }
 
 /// Adds a report, or believes what is said of one that is there; whether it was added.
@@ -225,7 +247,7 @@ pub(super) fn artifact_stored(tx: &Connection, id: &ReportId, digest: &Digest) -
     tx.prepare_cached("UPDATE artifacts SET stored = 1, expired = 0 WHERE report = ?1 AND digest = ?2")?
         .execute([id.as_str(), digest.as_str()])?;
     tx.prepare_cached("UPDATE reports SET touched = ?2 WHERE id = ?1")?
-        .execute(params![id.as_str(), millis(Timestamp::now())])?;
+        .execute(params![id.as_str(), millis(kept_now())])?;
     Ok(())
 }
 

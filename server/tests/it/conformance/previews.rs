@@ -1,8 +1,8 @@
 //! What would be found with other plugins.
 
 use whycrash_server::store::{
-    Change, ChangeCount, Conclusion, Jobs, Looked, MadeWith, NewPreview, Outbox, Outcomes, Page, PreviewState,
-    Previews, Proposal, Records, ReportId, Summary,
+    Change, ChangeCount, Conclusion, Jobs, Looked, MadeWith, NewPreview, Outbox, Outcomes, PreviewState, Previews,
+    Proposal, Records, ReportId, Summary,
 };
 
 use super::outcomes::{commit, outcome};
@@ -73,8 +73,6 @@ async fn ready(store: &(impl Records + Jobs + Outcomes + Previews)) -> (u64, Rep
     (number, a, b)
 }
 
-const ALL: Page = Page { limit: 10, offset: 0 };
-
 pub async fn a_preview_looks_at_each_report_once(store: &(impl Records + Jobs + Outcomes + Previews)) {
     let (a, b) = (add(store, "a").await, add(store, "b").await);
     store.create(&report("c", &[("core", b"1")], 100)).await.unwrap();
@@ -122,13 +120,18 @@ pub async fn proposals_are_grouped_and_compared(store: &(impl Records + Jobs + O
         reports: 1,
     };
     assert_eq!(store.changes(number).await.unwrap(), [gained]);
-    let ids = |(total, reports): (u64, Vec<Summary>)| (total, reports.into_iter().map(|report| report.id).collect());
-    let all: (u64, Vec<String>) = ids(store.changed(number, None, ALL).await.unwrap());
-    assert_eq!(all, (1, vec![a.to_string()]));
-    let gained = Some((Change::Gained, "team-loss"));
-    assert_eq!(ids(store.changed(number, gained, ALL).await.unwrap()), all);
-    let lost = Some((Change::Lost, "team-loss"));
-    assert_eq!(store.changed(number, lost, ALL).await.unwrap(), (0, vec![]));
+    let changed = async |way, after: Option<&ReportId>| {
+        let page = store.changed(number, way, after, 10).await.unwrap();
+        let ids = page.entries.into_iter().map(|report| report.id);
+        ids.collect::<Vec<String>>()
+    };
+    assert_eq!(changed(None, None).await, [a.to_string()]);
+    assert_eq!(
+        changed(Some((Change::Gained, "team-loss")), None).await,
+        [a.to_string()]
+    );
+    assert!(changed(Some((Change::Lost, "team-loss")), None).await.is_empty());
+    assert!(changed(None, Some(&a)).await.is_empty(), "it was on the page before");
     let pair = store.pair(number, &a).await.unwrap().unwrap();
     assert_eq!(
         (pair.before.as_str(), pair.after.as_str()),
@@ -144,7 +147,7 @@ pub async fn a_preview_is_applied_and_undone_in_one_step_each(
     let before = (
         body(store, &a).await,
         body(store, &b).await,
-        store.list(ALL).await.unwrap(),
+        store.list(None, 10).await.unwrap().entries,
     );
     store.indexed(&store.waiting(10).await.unwrap()).await.unwrap();
     assert_eq!(store.undo_preview(number).await.unwrap(), None, "it was not applied");
@@ -158,11 +161,11 @@ pub async fn a_preview_is_applied_and_undone_in_one_step_each(
         (applied.state, applied.replaced),
         (PreviewState::Applied, Some(replaced))
     );
-    let (_, shown) = store.list(ALL).await.unwrap();
+    let shown = store.list(None, 10).await.unwrap().entries;
     assert!(
         shown
             .iter()
-            .any(|(_, summary)| summary.cause.as_deref() == Some("team-loss"))
+            .any(|listed| listed.summary.cause.as_deref() == Some("team-loss"))
     );
     assert_eq!(store.causes().await.unwrap()[0].cause, "team-loss");
     let waiting = store.waiting(10).await.unwrap();
@@ -178,7 +181,7 @@ pub async fn a_preview_is_applied_and_undone_in_one_step_each(
         (3, before.0.1),
         "a version more, which says what the first one said"
     );
-    assert_eq!(store.list(ALL).await.unwrap(), before.2);
+    assert_eq!(store.list(None, 10).await.unwrap().entries, before.2);
     assert_eq!(store.causes().await.unwrap(), []);
     let pair = store.pair(number, &a).await.unwrap().unwrap();
     assert_eq!(pair.after, "{\"of\":\"team-loss\"}");
@@ -207,6 +210,6 @@ pub async fn a_report_that_is_deleted_leaves_its_previews(store: &(impl Records 
     let (number, a, _) = ready(store).await;
     store.delete(&a).await.unwrap();
     assert_eq!(store.changes(number).await.unwrap(), []);
-    assert_eq!(store.changed(number, None, ALL).await.unwrap().0, 0);
+    assert_eq!(store.changed(number, None, None, 10).await.unwrap().entries, []);
     assert_eq!(store.apply_preview(number, None).await.unwrap(), Some(0));
 }

@@ -1,6 +1,6 @@
 //! Reports.
 
-use whycrash_server::store::{Digest, Jobs, Outcomes, Page, Records, ReportState};
+use whycrash_server::store::{Digest, Jobs, Outcomes, Records, ReportState};
 
 use super::outcomes::{commit, outcome, take};
 use super::report;
@@ -68,15 +68,41 @@ pub async fn lists_are_newest_first(records: &impl Records) {
             .await
             .unwrap();
     }
-    let (total, page) = records.list(Page { limit: 2, offset: 1 }).await.unwrap();
-    let times: Vec<_> = page.iter().map(|(_, summary)| summary.time.as_str()).collect();
-    assert_eq!(
-        (total, times),
-        (5, vec!["1970-01-01T00:00:03Z", "1970-01-01T00:00:02Z"])
-    );
-    assert_eq!(page[0].0, ReportState::Uploading);
-    assert_eq!(page[0].1.title, "core");
-    assert_eq!(records.list(Page { limit: 2, offset: 9 }).await.unwrap(), (5, vec![]));
+    let page = records.list(None, 2).await.unwrap();
+    let times: Vec<_> = page.entries.iter().map(|listed| listed.summary.time.as_str()).collect();
+    assert_eq!(times, ["1970-01-01T00:00:04Z", "1970-01-01T00:00:03Z"]);
+    assert_eq!(page.entries[0].state, ReportState::Uploading);
+    assert_eq!(page.entries[0].summary.title, "core");
+    assert_eq!(records.count().await.unwrap(), 5);
+}
+
+/// As reports come and go while somebody looks through them, many of them at one moment.
+pub async fn pages_of_a_list_show_each_report_once(records: &impl Records) {
+    let add = async |name: String, second: i64| {
+        let new = report(&name, &[("core", b"1")], second);
+        records.create(&new).await.unwrap();
+        new.id
+    };
+    let mut there = Vec::new();
+    for number in 0..9 {
+        there.push(add(format!("at once {number}"), 100).await);
+        there.push(add(format!("{number}"), number).await);
+    }
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = records.list(after.as_ref(), 4).await.unwrap();
+        seen.extend(page.entries.into_iter().map(|listed| listed.place.id));
+        add(format!("came meanwhile {}", seen.len()), 200).await;
+        let shown = seen.first().unwrap();
+        records.delete(shown).await.unwrap();
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    seen.sort();
+    there.sort();
+    assert_eq!(seen, there);
 }
 
 pub async fn groups_count_reports(records: &(impl Records + Jobs + Outcomes)) {

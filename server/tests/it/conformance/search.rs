@@ -84,7 +84,7 @@ fn request(query: &str) -> SearchRequest {
     SearchRequest {
         query,
         limit: 10,
-        offset: 0,
+        after: None,
         sort: Sort::Relevance,
         facet_values: 5,
     }
@@ -207,30 +207,47 @@ pub async fn a_document_replaces_the_one_before(search: &impl Search) {
     assert_eq!(find(search, "").await.total, 2);
 }
 
+/// Every page of what is found, one after the other; `between` comes before each but the first.
+async fn pages(search: &impl Search, request: &SearchRequest, between: impl AsyncFn(usize)) -> Vec<Vec<String>> {
+    let (mut pages, mut after) = (Vec::new(), None);
+    loop {
+        let asked = SearchRequest {
+            after,
+            ..request.clone()
+        };
+        let page = search.search(&asked).await.unwrap();
+        pages.push(page.hits.iter().map(|hit| hit.id.clone()).collect());
+        if page.next.is_none() {
+            return pages;
+        }
+        after = page.next;
+        between(pages.len()).await;
+    }
+}
+
+fn numbered(number: i64, time: i64, text: &str) -> IndexDocument {
+    document(&format!("r{number:02}"), time, "a crash", &[text], &[])
+}
+
 pub async fn pages_and_order(search: &impl Search) {
-    let documents = (0..25)
-        .map(|n| document(&format!("r{n:02}"), n, "a crash", &["words"], &[]))
-        .collect();
-    put(search, documents).await;
-    let newest = SearchRequest {
-        sort: Sort::Newest,
-        limit: 10,
-        offset: 20,
-        ..request("words")
-    };
-    let page = search.search(&newest).await.unwrap();
-    assert_eq!(
-        (page.total, names(&page)),
-        (25, vec!["r04", "r03", "r02", "r01", "r00"])
-    );
-    let beyond = search
-        .search(&SearchRequest {
-            offset: 30,
+    put(search, (0..25).map(|n| numbered(n, n, "words")).collect()).await;
+    for request in [
+        SearchRequest {
+            sort: Sort::Newest,
+            limit: 10,
             ..request("words")
-        })
-        .await
-        .unwrap();
-    assert_eq!((beyond.total, beyond.hits.len()), (25, 0));
+        },
+        // All match alike: then the newest come first.
+        SearchRequest {
+            limit: 10,
+            ..request("words")
+        },
+    ] {
+        let found = pages(search, &request, async |_| {}).await;
+        assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [10, 10, 5]);
+        let newest_first: Vec<String> = (0..25).rev().map(|n| format!("r{n:02}")).collect();
+        assert_eq!(found.concat(), newest_first);
+    }
     let only_counts = search
         .search(&SearchRequest {
             limit: 0,
@@ -239,6 +256,31 @@ pub async fn pages_and_order(search: &impl Search) {
         .await
         .unwrap();
     assert_eq!((only_counts.total, only_counts.hits.len()), (25, 0));
+    assert_eq!(only_counts.next, None);
+}
+
+/// The index is written anew by what comes, and what happened at one moment has no other order than that of the ids.
+pub async fn pages_show_each_result_once_while_others_come(search: &impl Search) {
+    put(search, (0..25).map(|n| numbered(n, 7, "words")).collect()).await;
+    for sort in [Sort::Newest, Sort::Relevance] {
+        let request = SearchRequest {
+            sort,
+            limit: 4,
+            ..request("-late")
+        };
+        let between = async |page: usize| {
+            let number = 100 * page as i64;
+            put(
+                search,
+                vec![numbered(number, 9, "late words"), numbered(page as i64, 7, "words")],
+            )
+            .await;
+        };
+        let mut found = pages(search, &request, between).await.concat();
+        found.sort();
+        let all: Vec<String> = (0..25).map(|n| format!("r{n:02}")).collect();
+        assert_eq!(found, all);
+    }
 }
 
 pub async fn what_is_missing_is_named(search: &impl Search) {
