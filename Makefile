@@ -9,7 +9,7 @@ SAY = @printf '%s\n' >&2
 export RUST_TEST_THREADS ?= $(shell expr 4 + $$(nproc))
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: setup plugins web build run test test-rust test-tools test-programs test-browser authors contract check truth bench bench-service bench-run faults attack score gpualert fuzz clean
+.PHONY: setup plugins web build run test test-rust test-tools test-programs test-browser authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test check
@@ -97,6 +97,10 @@ faults: build     ## have a rank of a distributed job fail in eleven ways (make 
 attack: build     ## attack a real server under healthy load: hostile requests and artifacts, full disk, no descriptors, broken index
 	cargo build -q --release -p whycrash-server -p whycrash-attack --bins
 	$(TARGET)/release/whycrash-attack
+
+ends: build       ## end a server suddenly in 300 ways: killed, stopped, disk full, clock set (make ends SEED=the one of a run before)
+	cargo build -q --release -p whycrash-server -p whycrash-attack --bins
+	$(TARGET)/release/whycrash-attack $(addprefix --seed=,$(SEED)) 'sudden ends'
 
 score: build      ## diagnose the labelled corpus, one row a cause
 	cargo test -q -p whycrash-tests --test it -- --nocapture corpus

@@ -5,11 +5,12 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use jiff::Timestamp;
 use tempfile::TempPath;
 use whycrash_symbols::{NotSymbols, SymbolIdentity, SymbolKind};
+
+use crate::store::kept_now;
 
 /// Bytes that are compared at a time.
 const COMPARED: usize = 1 << 20;
@@ -94,7 +95,7 @@ impl SymbolFolder {
     /// place, never written there: others may have the old one mapped.
     pub fn keep(&self, staged: TempPath, file: &SymbolIdentity, existing: Existing) -> Result<bool, KeepError> {
         let sent = File::options().write(true).open(&staged)?;
-        sent.set_modified(SystemTime::now())?;
+        sent.set_modified(kept_now().into())?;
         sent.sync_all()?;
         let _guard = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let path = self.root.join(&file.place);
@@ -111,7 +112,7 @@ impl SymbolFolder {
                 File::options()
                     .write(true)
                     .open(&path)?
-                    .set_modified(SystemTime::now())?;
+                    .set_modified(kept_now().into())?;
                 false
             }
             Err(_) if existing == Existing::Stays => {

@@ -16,7 +16,6 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tempfile::TempPath;
 use tokio::sync::{Notify, OwnedMutexGuard};
@@ -28,7 +27,7 @@ pub use staging::{AppendError, Incoming, Received, Staging, Writer};
 
 use crate::config::Limits;
 use crate::store::{
-    ArtifactRecord, Blobs, Digest, Jobs, NewReport, Records, ReportId, ReportRecord, ReportState, StoreError,
+    ArtifactRecord, Blobs, Digest, Jobs, NewReport, Records, ReportId, ReportRecord, ReportState, StoreError, kept_now,
 };
 
 /// Takes in reports.
@@ -117,7 +116,7 @@ impl Ingest {
             id: id.clone(),
             metadata,
             artifacts: self.store(artifacts).await?,
-            received: Timestamp::now(),
+            received: kept_now(),
         };
         let new = if report.artifacts.iter().all(|artifact| artifact.stored) {
             let new = self.jobs.submit(&report, self.limits.queued_jobs).await?;

@@ -16,7 +16,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::services::Services;
-use crate::store::{ReportId, Result, StoreError};
+use crate::store::{ReportId, Result, StoreError, age_now};
 
 /// Longest pause between the start and the first round.
 const FIRST: Duration = Duration::from_secs(60);
@@ -110,7 +110,7 @@ pub async fn run(services: Arc<Services>) {
 
 /// Does one round.
 pub async fn round(services: &Services) -> Result<Round> {
-    let now = Timestamp::now();
+    let now = age_now();
     let mut round = Round {
         reports: retention::reports(services, now).await?,
         uploads: retention::uploads(services, now).await?,

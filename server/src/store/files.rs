@@ -5,7 +5,6 @@ use std::io::{Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
@@ -17,7 +16,7 @@ use tokio::io::AsyncReadExt;
 use tokio_util::io::ReaderStream;
 
 use super::sqlite::blocking;
-use super::{BlobFacts, Blobs, ByteStream, Digest, LocalBlob, Result, StoreError};
+use super::{BlobFacts, Blobs, ByteStream, Digest, LocalBlob, Result, StoreError, kept_now};
 
 /// Bytes per piece of a blob that is read.
 const READ_PIECE: usize = 256 << 10;
@@ -86,7 +85,7 @@ impl Blobs for FileBlobs {
         let from = Location::from_filesystem_path(&staged).map_err(|error| StoreError::Failed(error.to_string()))?;
         blocking(move || {
             let file = File::options().write(true).open(&staged)?;
-            file.set_modified(SystemTime::now())?;
+            file.set_modified(kept_now().into())?;
             Ok(file.sync_all()?)
         })
         .await?;
@@ -103,7 +102,7 @@ impl Blobs for FileBlobs {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
                 Err(error) => return Err(error.into()),
             };
-            file.set_modified(SystemTime::now())?;
+            file.set_modified(kept_now().into())?;
             Ok(Some(file.metadata()?.len()))
         })
         .await

@@ -126,7 +126,8 @@ pub trait Jobs: Send + Sync + std::fmt::Debug {
     async fn enqueue_all(&self, reports: &[ReportId], work: Work) -> Result<()>;
 
     /// Ends all leases of an owner that is known to be dead; how many. Their jobs go to the end of the queue, and this
-    /// time counts as no attempt. Jobs that wait to be tried again may be taken at once: another clock said until when.
+    /// time counts as no attempt. Other leases, and jobs that wait to be tried again, keep their time, but wait no longer
+    /// from now on than was asked for: the clock of the process that asked may have been wrong.
     async fn release(&self, owner: &str) -> Result<u64>;
 
     /// How many jobs there are.

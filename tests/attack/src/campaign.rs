@@ -38,6 +38,8 @@ pub struct Plan {
     pub only: Vec<String>,
     /// How long healthy clients are watched before the attack.
     pub quiet: Duration,
+    /// Chooses the sudden ends; others each time when absent.
+    pub seed: Option<u64>,
 }
 
 /// What came of it.
@@ -87,14 +89,15 @@ impl Plan {
 
     /// Ends at random moments, other ones each time.
     fn endings(&self, report: &mut Report) -> anyhow::Result<()> {
-        let (folder, seed) = (tempfile::tempdir()?, fastrand::u64(..));
+        let (folder, seed) = (tempfile::tempdir()?, self.seed.unwrap_or_else(|| fastrand::u64(..)));
         let count = match self.size {
-            Size::Bounded => 6,
+            Size::Bounded => 7,
             Size::Full => 300,
         };
+        say(report, format!("{count} {ENDINGS}, seed {seed}"));
         report.attacks += count;
         match endings(&self.binary, folder.path(), count, seed) {
-            Ok(seen) => say(report, format!("{count} {ENDINGS}, seed {seed}: {}", healthy(&seen))),
+            Ok(seen) => say(report, format!("{ENDINGS}: {}", healthy(&seen))),
             Err(error) => wrong(report, format!("{ENDINGS}: {error:#}")),
         }
         Ok(())

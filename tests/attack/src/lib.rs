@@ -15,4 +15,5 @@ pub mod endings;
 pub mod load;
 pub mod server;
 pub mod states;
+pub mod wall_clock;
 pub mod wire;

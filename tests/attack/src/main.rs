@@ -1,7 +1,7 @@
 //! `make attack`: attacks a server that it starts, and ends with an error when a promise of the house was broken.
 //!
-//! `whycrash-attack [--bounded] [WORD…]`; words choose groups of cases and states by their names. The server is
-//! `$WHYCRASH_SERVER_BIN`, or the one beside this program.
+//! `whycrash-attack [--bounded] [--seed=NUMBER] [WORD…]`; words choose groups of cases and states by their names. The
+//! server is `$WHYCRASH_SERVER_BIN`, or the one beside this program. A seed brings the same sudden ends about again.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,11 +14,15 @@ use whycrash_attack::cases::Size;
 fn main() -> anyhow::Result<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let bounded = words.iter().any(|word| word == "--bounded");
+    let seed = words
+        .iter()
+        .find_map(|word| Some(word.strip_prefix("--seed=")?.parse()));
     let plan = Plan {
         binary: server()?,
         size: if bounded { Size::Bounded } else { Size::Full },
         only: words.into_iter().filter(|word| !word.starts_with("--")).collect(),
         quiet: Duration::from_secs(if bounded { 5 } else { 20 }),
+        seed: seed.transpose().context("a seed is a number")?,
     };
     let report = plan.run()?;
     println!("\n{} attacks, {} wrong", report.attacks, report.wrong.len());

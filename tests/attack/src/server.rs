@@ -37,9 +37,15 @@ impl Server {
     /// Starts the binary over a data folder, with these settings beside its defaults (TOML), and waits until it
     /// listens.
     pub fn start(binary: &Path, data: &Path, settings: &str) -> anyhow::Result<Self> {
+        Self::start_as(Command::new(binary), data, settings)
+    }
+
+    /// The same with a command that starts it.
+    pub fn start_as(mut program: Command, data: &Path, settings: &str) -> anyhow::Result<Self> {
         let config = data.with_extension("toml");
         fs::write(&config, settings)?;
-        let mut child = Command::new(binary)
+        let binary = PathBuf::from(program.get_program());
+        let mut child = program
             .args(["--listen", "127.0.0.1:0", "--log-format", "text", "--config"])
             .arg(&config)
             .arg("--data")

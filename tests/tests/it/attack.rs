@@ -14,6 +14,7 @@ fn nothing_is_wrong(only: &[&str]) {
         size: Size::Bounded,
         only: only.iter().map(ToString::to_string).collect(),
         quiet: Duration::from_secs(1),
+        seed: None,
     };
     let report = plan.run().expect("the attack can be made");
     assert!(report.attacks > 0, "there is something to attack with");

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::records::{artifact_stored, complete, create, set_state};
@@ -60,19 +59,14 @@ impl Jobs for Sqlite {
                 // Left to itself the planner sorts all that wait, each time one is taken.
                 .prepare_cached(
                     "UPDATE jobs SET state = 'running', attempts = attempts + 1, token = random(), owner = ?1,
-                            not_before = ?2
+                            not_before = ?3 + ?2, pause = ?2
                      WHERE report = (SELECT report FROM jobs INDEXED BY jobs_to_take
                                      WHERE state IN ('queued', 'running') AND not_before <= ?3 AND large <= ?4
                                      ORDER BY work DESC, queued LIMIT 1)
                      RETURNING report, attempts, deaths, token, work",
                 )?
                 .query_row(
-                    params![
-                        lease.owner,
-                        millis(after(now, lease.span)),
-                        millis(now),
-                        lease.lane == Lane::Any
-                    ],
+                    params![lease.owner, span(lease.span), millis(now), lease.lane == Lane::Any],
                     |row| {
                         Ok((
                             row.get::<_, String>(0)?,
@@ -99,13 +93,14 @@ impl Jobs for Sqlite {
     }
 
     async fn renew(&self, job: &Job, lease: &Lease) -> Result<()> {
-        let (job, until) = (job.clone(), after(self.clock.now(), lease.span));
+        let (job, span, now) = (job.clone(), span(lease.span), millis(self.clock.now()));
         self.write(move |tx| {
             let changed = tx
                 .prepare_cached(
-                    "UPDATE jobs SET not_before = ?3 WHERE report = ?1 AND token = ?2 AND state = 'running'",
+                    "UPDATE jobs SET not_before = ?3 + ?4, pause = ?4
+                     WHERE report = ?1 AND token = ?2 AND state = 'running'",
                 )?
-                .execute(params![job.report.as_str(), job.token, millis(until)])?;
+                .execute(params![job.report.as_str(), job.token, now, span])?;
             held(changed, job.report)
         })
         .await
@@ -124,18 +119,19 @@ impl Jobs for Sqlite {
 
     async fn fail(&self, job: &Job, reason: &str, retry: Option<Duration>) -> Result<()> {
         let (job, reason) = (job.clone(), reason.to_owned());
-        let retry = retry.map(|pause| after(self.clock.now(), pause));
+        let now = millis(self.clock.now());
         self.write(move |tx| {
             let changed = tx
                 .prepare_cached(
-                    "UPDATE jobs SET state = ?3, not_before = ?4, reason = ?5, owner = NULL
+                    "UPDATE jobs SET state = ?3, not_before = ?4 + ?5, pause = ?5, reason = ?6, owner = NULL
                      WHERE report = ?1 AND token = ?2 AND state = 'running'",
                 )?
                 .execute(params![
                     job.report.as_str(),
                     job.token,
                     if retry.is_some() { "queued" } else { "failed" },
-                    retry.map_or(0, millis),
+                    now,
+                    retry.map_or(0, span),
                     reason
                 ])?;
             if retry.is_none() && changed == 1 {
@@ -172,21 +168,22 @@ impl Jobs for Sqlite {
 
     async fn postpone(&self, job: &Job, reason: &str, retry: Duration) -> Result<()> {
         let (job, reason) = (job.clone(), reason.to_owned());
-        let retry = after(self.clock.now(), retry);
+        let (now, retry) = (millis(self.clock.now()), span(retry));
         self.write(move |tx| {
             let changed = tx
                 .prepare_cached(
-                    "UPDATE jobs SET state = 'queued', attempts = attempts - 1, not_before = ?3, reason = ?4, owner = NULL
+                    "UPDATE jobs SET state = 'queued', attempts = attempts - 1, not_before = ?3 + ?4, pause = ?4,
+                            reason = ?5, owner = NULL
                      WHERE report = ?1 AND token = ?2 AND state = 'running'",
                 )?
-                .execute(params![job.report.as_str(), job.token, millis(retry), reason])?;
+                .execute(params![job.report.as_str(), job.token, now, retry, reason])?;
             held(changed, job.report)
         })
         .await
     }
 
     async fn release(&self, owner: &str) -> Result<u64> {
-        let owner = owner.to_owned();
+        let (owner, now) = (owner.to_owned(), millis(self.clock.now()));
         self.write(move |tx| {
             let changed = tx
                 .prepare_cached(
@@ -196,8 +193,8 @@ impl Jobs for Sqlite {
                 )?
                 .execute([owner])?;
             tx.execute(
-                "UPDATE jobs SET not_before = 0 WHERE state = 'queued' AND not_before > 0",
-                [],
+                "UPDATE jobs SET not_before = ?1 + pause WHERE not_before > ?1 + pause",
+                [now],
             )?;
             Ok(changed as u64)
         })
@@ -268,9 +265,10 @@ pub(super) fn add_job(connection: &Connection, report: &ReportId, work: Work) ->
     Ok(())
 }
 
-/// The time that comes so much later.
-fn after(now: Timestamp, time: Duration) -> Timestamp {
-    now.saturating_add(time).unwrap_or(Timestamp::MAX)
+/// Milliseconds of a span, a century at most: what is added to a time stays a time.
+fn span(time: Duration) -> i64 {
+    const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    i64::try_from(time.min(LONGEST).as_millis()).unwrap_or(i64::MAX)
 }
 
 fn held(changed: usize, report: ReportId) -> Result<()> {

@@ -219,6 +219,10 @@ CREATE TABLE report_kin (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX report_kin_by_report ON report_kin (report);
 ",
+    "
+-- From the moment when not_before was set until then, in milliseconds: no job waits longer, whatever a clock said.
+ALTER TABLE jobs ADD COLUMN pause INTEGER NOT NULL DEFAULT 0;
+",
 ];
 
 /// Brings the tables up to date.

@@ -178,15 +178,46 @@ pub async fn released_jobs_run_again(jobs: &impl Jobs) {
     assert!(matches!(jobs.finish(&lost).await, Err(StoreError::LeaseLost(_))));
 }
 
-pub async fn what_waits_for_a_time_that_another_clock_told_is_taken_at_once(jobs: &impl Jobs) {
+pub async fn what_is_to_wait_still_waits_after_a_restart(jobs: &impl Jobs) {
+    for (name, pause) in [("a", 10), ("b", 15)] {
+        jobs.enqueue(&id(name), 10).await.unwrap();
+        let job = jobs.take(&at(0)).await.unwrap().unwrap();
+        let pause = Duration::from_secs(pause);
+        match name {
+            "a" => jobs.postpone(&job, "the disk is full", pause).await.unwrap(),
+            _ => jobs.fail(&job, "it panicked", Some(pause)).await.unwrap(),
+        }
+    }
+    HandClock::set(5);
+    assert_eq!(jobs.release("worker").await.unwrap(), 0, "nothing was lent");
+    assert_eq!(jobs.take(&at(9)).await.unwrap(), None);
+    assert_eq!(jobs.take(&at(10)).await.unwrap().unwrap().report, id("a"));
+    assert_eq!(jobs.take(&at(14)).await.unwrap(), None);
+    assert_eq!(jobs.take(&at(15)).await.unwrap().unwrap().report, id("b"));
+}
+
+pub async fn nothing_waits_longer_than_was_asked_because_a_clock_was_wrong(jobs: &impl Jobs) {
     jobs.enqueue(&id("a"), 10).await.unwrap();
+    jobs.enqueue(&id("b"), 10).await.unwrap();
     let job = jobs.take(&at(1_000_000)).await.unwrap().unwrap();
     jobs.postpone(&job, "the disk is full", Duration::from_secs(10))
         .await
         .unwrap();
-    assert_eq!(jobs.take(&at(0)).await.unwrap(), None);
+    let other = Lease {
+        owner: "another".to_owned(),
+        ..at(1_000_000)
+    };
+    assert_eq!(jobs.take(&other).await.unwrap().unwrap().report, id("b"));
+    HandClock::set(100);
     jobs.release("worker").await.unwrap();
-    assert_eq!(jobs.take(&at(0)).await.unwrap().unwrap().report, id("a"));
+    assert_eq!(jobs.take(&at(109)).await.unwrap(), None);
+    assert_eq!(jobs.take(&at(110)).await.unwrap().unwrap().report, id("a"));
+    let lent = jobs.take(&at(110)).await.unwrap().unwrap();
+    assert_eq!(
+        lent.report,
+        id("b"),
+        "the lease of another ends when it would have ended"
+    );
 }
 
 pub async fn what_kills_its_reader_ends_in_quarantine(jobs: &(impl Jobs + Records)) {
