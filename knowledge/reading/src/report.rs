@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use whycrash_evidence::model::Collectives;
 use whycrash_evidence::{ArtifactKind, Evidence, Problem, Signature};
 
 use crate::Text;
@@ -25,6 +26,14 @@ impl Report {
         self.texts.iter().find(|text| text.artifact() == artifact)
     }
 
+    /// Puts what the ranks did together, judged with what other reports of the incident tell, in the place of what this
+    /// one tells alone. What it is known and grouped by follows from that.
+    pub fn judged_with(&mut self, others: Vec<String>, collectives: Option<Collectives>) {
+        self.judged_with = others;
+        self.evidence.collectives = collectives;
+        self.head.know_by(&self.evidence);
+    }
+
     /// The artifact of this name.
     pub fn artifact(&self, name: &str) -> Option<&ArtifactHead> {
         self.head.artifacts.iter().find(|artifact| artifact.name == name)
@@ -45,6 +54,14 @@ pub struct ReportHead {
     pub exit: Exit,
     /// What it left.
     pub artifacts: Vec<ArtifactHead>,
+}
+
+impl ReportHead {
+    /// Takes from the evidence what people know the report by, and what it is grouped by.
+    pub(crate) fn know_by(&mut self, evidence: &Evidence) {
+        self.title = whycrash_evidence::title(evidence);
+        self.signature = whycrash_evidence::signature(evidence);
+    }
 }
 
 /// How the process ended.

@@ -6,11 +6,12 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use whycrash_catalog::Retry;
-use whycrash_evidence::ArtifactKind;
 use whycrash_evidence::model::{Collectives, Place};
+use whycrash_evidence::{ArtifactKind, Evidence, Signature};
+use whycrash_reading::ReportHead;
 
-/// Version of a diagnosis's form.
-pub const SCHEMA: u32 = 1;
+/// Version of a diagnosis's form. One that was made in an earlier form is made anew.
+pub const SCHEMA: u32 = 2;
 
 /// One version of what was concluded from a report's evidence. The same evidence, plugins and knowledge give the same
 /// diagnosis, byte by byte, but for [`PluginRun::millis`].
@@ -45,6 +46,23 @@ pub struct Incident {
     pub reports: Vec<String>,
     /// What the ranks did together, judged from what all of them tell.
     pub collectives: Option<Collectives>,
+    /// What people know the report by, where that is judged from what all of them tell.
+    pub title: String,
+    /// What it is grouped by, likewise.
+    pub signature: Signature,
+}
+
+impl Diagnosis {
+    /// Puts what was judged together with other reports in the place of what the report tells alone.
+    pub fn complete(&self, head: &mut ReportHead, evidence: &mut Evidence) {
+        let Some(incident) = &self.incident else { return };
+        evidence.collectives.clone_from(&incident.collectives);
+        // A diagnosis in an earlier form does not say.
+        if !incident.title.is_empty() {
+            head.title.clone_from(&incident.title);
+            head.signature.clone_from(&incident.signature);
+        }
+    }
 }
 
 /// A plugin's claim that a cause explains the report, every citation of which was checked.

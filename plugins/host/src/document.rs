@@ -48,11 +48,9 @@ pub struct Document {
 
 impl Document {
     /// The document of a report that was diagnosed, with what today's pages say of the causes.
-    pub fn render(report: ReportHead, mut evidence: Evidence, diagnosis: Diagnosis, catalog: &Catalog) -> Self {
+    pub fn render(mut report: ReportHead, mut evidence: Evidence, diagnosis: Diagnosis, catalog: &Catalog) -> Self {
+        diagnosis.complete(&mut report, &mut evidence);
         let incident = diagnosis.incident.unwrap_or_default();
-        if !incident.reports.is_empty() {
-            evidence.collectives = incident.collectives;
-        }
         let findings = diagnosis.findings.into_iter();
         Self {
             schema: SCHEMA,

@@ -167,6 +167,8 @@ fn incident(report: &Report) -> Option<Incident> {
     (!report.judged_with.is_empty()).then(|| Incident {
         reports: report.judged_with.clone(),
         collectives: report.evidence.collectives.clone(),
+        title: report.head.title.clone(),
+        signature: report.head.signature.clone(),
     })
 }
 

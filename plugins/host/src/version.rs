@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use whycrash_catalog::Catalog;
 
-use crate::calibration;
 use crate::registry::Installed;
+use crate::{calibration, diagnosis};
 
 /// Which plugins and which knowledge a diagnosis was made with. Two diagnoses of the same evidence whose versions are
 /// the same are the same.
@@ -15,7 +15,8 @@ pub struct Version {
     /// SHA-256 over the components of all plugins, lower-case hex.
     pub plugins: String,
     /// SHA-256 over what plugins and citation check take from the pages: the ids of causes, their recognise
-    /// tables, what they say of each other, what plugins are told of them, and what a rule's confidence is worth.
+    /// tables, what they say of each other, what plugins are told of them, and what a rule's confidence is worth; and over
+    /// the form of a diagnosis.
     pub knowledge: String,
 }
 
@@ -33,6 +34,7 @@ pub(crate) fn of_plugins<'a>(plugins: impl IntoIterator<Item = &'a Installed>) -
 /// The version of this catalogue.
 pub(crate) fn of_knowledge(catalog: &Catalog) -> String {
     let mut hash = Sha256::new();
+    hash.update(diagnosis::SCHEMA.to_le_bytes());
     hash.update(serde_json::to_vec(&calibration::POINTS).unwrap_or_default());
     for cause in catalog.causes() {
         let relevant = (&cause.id, &cause.also, &cause.recognise);

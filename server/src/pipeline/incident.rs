@@ -79,9 +79,8 @@ pub async fn join(stores: &Stores, id: &ReportId, evidence: &str, parts: &Parts,
         }
     };
     if judgement.reports.len() > 1 && judgement.reports.contains(id.as_str()) {
-        read.evidence.collectives.clone_from(&judgement.collectives);
         let others = judgement.reports.iter().filter(|report| *report != id.as_str());
-        read.judged_with = others.cloned().collect();
+        read.judged_with(others.cloned().collect(), judgement.collectives.clone());
     }
     Ok(kin)
 }

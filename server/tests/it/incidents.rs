@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::Server;
@@ -146,4 +147,78 @@ async fn what_was_judged_together_is_the_same_when_it_is_judged_again() {
     assert!(server.post(&path).send().await.unwrap().status().is_success());
     assert_eq!(judged_with(&server, &ids[0], 2).await, before);
     assert_eq!(versions(server.json(&path).await), count, "nothing else was concluded");
+}
+
+/// What a list says of a report.
+async fn listed(server: &Server, path: &str, rows: &str, id: &str) -> Value {
+    let list = server.json(path).await;
+    let row = list[rows].as_array().unwrap().iter().find(|row| row["id"] == id);
+    row.unwrap_or_else(|| panic!("{path} lacks {id}: {list:#}")).clone()
+}
+
+#[tokio::test]
+async fn a_report_is_known_by_what_was_judged_together() {
+    let case = "dist-rank-branch-gloo";
+    let whole = in_one_report(case, &[0, 1, 2]).await;
+    let server = Server::start().await;
+    let mut ids = Vec::new();
+    for rank in 0..3 {
+        ids.push(send(&server, json!({"job": "4711"}), case, &[rank]).await);
+    }
+    server.idle().await;
+    server.indexed().await;
+    for id in &ids {
+        let document = server.json(&format!("/api/v1/reports/{id}")).await;
+        assert_eq!(document["report"]["title"], whole["report"]["title"]);
+        assert_eq!(document["report"]["signature"], whole["report"]["signature"]);
+        assert_eq!(document["evidence"]["collectives"], whole["evidence"]["collectives"]);
+        let rows = [("/api/v1/reports", "reports"), ("/api/v1/search", "hits")];
+        for (path, rows) in rows {
+            let row = listed(&server, path, rows, id).await;
+            assert_eq!(row["title"], whole["report"]["title"], "{path}");
+            assert_eq!(row["signature"], whole["report"]["signature"]["key"], "{path}");
+            assert_eq!(row["cause"], *causes(&whole)[0], "{path}");
+        }
+    }
+    let key = whole["report"]["signature"]["key"].as_str().unwrap();
+    assert_eq!(server.json(&format!("/api/v1/groups/{key}")).await["count"], 3);
+    // What an index says that is made anew from what is stored is the same.
+    let before = server.json("/api/v1/search").await;
+    let remove = |data: &Path| std::fs::remove_dir_all(data.join("index")).unwrap();
+    let server = server.restart(remove).await;
+    server.indexed().await;
+    assert_eq!(server.json("/api/v1/search").await["hits"], before["hits"]);
+}
+
+#[tokio::test]
+async fn a_report_that_is_deleted_is_judged_with_no_more() {
+    let (server, case) = (Server::start().await, "dist-rank-branch-gloo");
+    let mut ids = Vec::new();
+    for rank in 0..3 {
+        ids.push(send(&server, json!({"job": "4711"}), case, &[rank]).await);
+    }
+    judged_with(&server, &ids[0], 2).await;
+    let deleted = server.request(Method::DELETE, &format!("/api/v1/reports/{}", ids[2]));
+    assert!(deleted.send().await.unwrap().status().is_success());
+    let fresh = Server::start().await;
+    for rank in 0..2 {
+        send(&fresh, json!({"job": "4711"}), case, &[rank]).await;
+    }
+    for id in &ids[..2] {
+        let document = judged_with(&server, id, 1).await;
+        let never_there = judged_with(&fresh, id, 1).await;
+        assert_eq!(document["judged_with"], never_there["judged_with"]);
+        assert_eq!(document["findings"], never_there["findings"]);
+        assert_eq!(
+            document["evidence"]["collectives"],
+            never_there["evidence"]["collectives"]
+        );
+        assert_eq!(document["report"]["title"], never_there["report"]["title"]);
+        let versions = server.json(&format!("/api/v1/reports/{id}/diagnoses")).await;
+        for version in versions["diagnoses"].as_array().unwrap() {
+            let path = format!("/api/v1/reports/{id}/diagnoses/{}", version["version"]);
+            let told = server.json(&path).await.to_string();
+            assert!(!told.contains(&ids[2]), "{path} still tells of it: {told}");
+        }
+    }
 }

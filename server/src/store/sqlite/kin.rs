@@ -35,6 +35,22 @@ pub fn of(connection: &Connection, report: &ReportId, kin: &Kin) -> Result<Vec<K
     kinsmen.collect()
 }
 
+/// Has all that may have been judged with a report diagnosed without it: it is about to be removed.
+pub fn remove(tx: &Connection, report: &ReportId) -> Result<()> {
+    let others = tx
+        .prepare_cached(
+            "SELECT DISTINCT other.report FROM report_kin AS own
+             JOIN report_kin AS other ON other.key = own.key AND other.report <> own.report
+             WHERE own.report = ?1 AND (other.job IS NULL OR own.job IS NULL OR other.job = own.job)",
+        )?
+        .query_map([report.as_str()], |row| row.get::<_, String>(0))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    for other in others {
+        diagnose_again(tx, &parse("report id", other.parse())?)?;
+    }
+    Ok(())
+}
+
 /// Notes by what the report is found. Where its evidence is new, its kin are to be diagnosed with it; and it is to be
 /// diagnosed again itself where kin came while it was.
 pub fn commit(tx: &Connection, report: &ReportId, outcome: &Outcome) -> Result<()> {
@@ -48,10 +64,12 @@ pub fn commit(tx: &Connection, report: &ReportId, outcome: &Outcome) -> Result<(
     let kin: Vec<ReportId> = of(tx, report, known)?.into_iter().map(|other| other.report).collect();
     let outdated = kin.iter().filter(|_| outcome.evidence.is_some());
     let itself = (kin != known.looked_at).then_some(report);
-    for report in outdated.chain(itself) {
-        if !has_job(tx, report, Work::Diagnose)? {
-            add_job(tx, report, Work::Diagnose)?;
-        }
+    outdated.chain(itself).try_for_each(|report| diagnose_again(tx, report))
+}
+
+fn diagnose_again(tx: &Connection, report: &ReportId) -> Result<()> {
+    if !has_job(tx, report, Work::Diagnose)? {
+        add_job(tx, report, Work::Diagnose)?;
     }
     Ok(())
 }
