@@ -44,16 +44,14 @@ impl Reader {
         let symbols = self.symbols.report();
         for artifact in &input.artifacts {
             let given = budget.limits(&self.limits);
-            // Both go through the whole file: they share what is in memory, and cores wait for neither.
-            let (mut reading, sha256) = std::thread::scope(|scope| {
-                let hash = scope.spawn(|| known_sha256(artifact));
-                let reading = match budget.out_of_time() {
-                    Some(problem) => Reading::problem(problem),
-                    None => symbols.read(artifact, &given),
-                };
-                (reading, hash.join())
-            });
-            let sha256 = sha256.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let read = || match budget.out_of_time() {
+                Some(problem) => Reading::problem(problem),
+                None => symbols.read(artifact, &given),
+            };
+            let (mut reading, sha256) = match &artifact.sha256 {
+                Some(known) => (read(), Ok(known.clone())),
+                None => read_and_hash(artifact, read),
+            };
             let lines = lines(artifact, &reading, &given);
             budget.spend(&self.limits, &given, &mut reading, lines.as_ref());
             let (head, evidence) = head(artifact, reading, sha256);
@@ -67,14 +65,15 @@ impl Reader {
             let losers = artifacts.iter_mut().filter(|artifact| artifact.name == name);
             losers.for_each(|artifact| artifact.problems.push(problem.clone()));
         }
+        let mut head = ReportHead {
+            id: id::report_id(&input.metadata, &artifacts),
+            exit: exit(&evidence),
+            artifacts,
+            ..ReportHead::default()
+        };
+        head.know_by(&evidence);
         Report {
-            head: ReportHead {
-                id: id::report_id(&input.metadata, &artifacts),
-                title: whycrash_evidence::title(&evidence),
-                signature: whycrash_evidence::signature(&evidence),
-                exit: exit(&evidence),
-                artifacts,
-            },
+            head,
             evidence,
             texts,
             judged_with: Vec::new(),
@@ -82,9 +81,13 @@ impl Reader {
     }
 }
 
-fn known_sha256(artifact: &Artifact) -> io::Result<String> {
-    let known = artifact.sha256.clone();
-    known.map_or_else(|| sha256::of_file(&artifact.path), Ok)
+/// Both go through the whole file: they share what is in memory, and cores wait for neither.
+fn read_and_hash(artifact: &Artifact, read: impl FnOnce() -> Reading) -> (Reading, io::Result<String>) {
+    let (reading, sha256) = std::thread::scope(|scope| {
+        let hash = scope.spawn(|| sha256::of_file(&artifact.path));
+        (read(), hash.join())
+    });
+    (reading, sha256.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
 fn head(artifact: &Artifact, reading: Reading, sha256: io::Result<String>) -> (ArtifactHead, Evidence) {

@@ -10,9 +10,9 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,7 @@ use utoipa::ToSchema;
 use whycrash_evidence::model::{Communicator, Recorder};
 use whycrash_evidence::readers::Lines;
 use whycrash_evidence::{Evidence, Limits};
+use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
 use crate::{Report, ReportHead, Text};
 
@@ -38,6 +39,9 @@ pub const COMMUNICATORS: &str = "communicators";
 /// Evidence of some reports, for the member names and words that all have. What is stored can be unpacked with this
 /// very text alone: it is never edited, and another one needs another name of the head part.
 const SPECIMEN: &[u8] = include_bytes!("specimen.jsonl");
+/// The same, made ready once: that takes longer than to pack a small report.
+static PACK: LazyLock<EncoderDictionary<'static>> = LazyLock::new(|| EncoderDictionary::copy(SPECIMEN, LEVEL));
+static UNPACK: LazyLock<DecoderDictionary<'static>> = LazyLock::new(|| DecoderDictionary::copy(SPECIMEN));
 /// Bytes of the head that a text is packed with.
 const DICTIONARY_BYTES: usize = 64 << 10;
 /// Bytes, as JSON, up to which a list stays in the head as a whole.
@@ -136,7 +140,9 @@ impl Report {
         store.split(&mut lists, "timeline", &mut evidence.timeline)?;
         store.split(&mut lists, "communicators", &mut evidence.communicators)?;
         if !evidence.recorders.is_empty() {
-            store.write(RECORDERS, &[], |to| Ok(serde_json::to_writer(to, &evidence.recorders)?))?;
+            store.write(RECORDERS, Dictionary::None, |to| {
+                Ok(serde_json::to_writer(to, &evidence.recorders)?)
+            })?;
         }
         let texts = self.texts.iter().map(|text| StoredText {
             artifact: text.artifact().to_owned(),
@@ -151,10 +157,10 @@ impl Report {
             evidence: self.evidence,
         };
         let head = serde_json::to_vec(&head)?;
-        store.write(HEAD, SPECIMEN, |to| to.write_all(&head))?;
+        store.write(HEAD, Dictionary::Specimen, |to| to.write_all(&head))?;
         for (number, text) in self.texts.iter().enumerate() {
             let mut from = text.lines()?.reader();
-            store.write(&text_part(number), dictionary(&head), |to| {
+            store.write(&text_part(number), Dictionary::Head(dictionary(&head)), |to| {
                 io::copy(&mut from, to).map(drop)
             })?;
         }
@@ -261,7 +267,11 @@ impl Parts {
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Read + '_>, LoadError> {
-        let dictionary = if name == HEAD { SPECIMEN } else { &[] };
+        let dictionary = if name == HEAD {
+            Dictionary::Specimen
+        } else {
+            Dictionary::None
+        };
         match self.body(name)? {
             // What was stored before there were parts is JSON as it is.
             Body::Memory(bytes) if bytes.starts_with(b"{") => Ok(Box::new(bytes.as_slice())),
@@ -280,7 +290,7 @@ impl Parts {
         let open = move || {
             // A small one stays in memory, any other goes to a file that nobody else sees.
             let mut unpacked = SpooledTempFile::new(WHOLE_BYTES);
-            io::copy(&mut unpack(&body, &dictionary)?, &mut unpacked)?;
+            io::copy(&mut unpack(&body, Dictionary::Head(&dictionary))?, &mut unpacked)?;
             match unpacked.into_inner() {
                 SpooledData::InMemory(text) => Lines::of_text(text.into_inner(), &unbounded()),
                 SpooledData::OnDisk(file) => Lines::of_file(file, &unbounded()),
@@ -290,14 +300,39 @@ impl Parts {
     }
 }
 
-/// The bytes of a part as they were before they were packed.
-fn unpack<'a>(body: &'a Body, dictionary: &'a [u8]) -> io::Result<Box<dyn Read + 'a>> {
-    Ok(match body {
-        Body::Memory(bytes) => Box::new(zstd::Decoder::with_dictionary(bytes.as_slice(), dictionary)?),
-        Body::File(path) => {
-            let file = BufReader::new(File::open(path)?);
-            Box::new(zstd::Decoder::with_dictionary(file, dictionary)?)
+/// What a part is packed with.
+#[derive(Clone, Copy)]
+enum Dictionary<'a> {
+    None,
+    /// [`SPECIMEN`].
+    Specimen,
+    /// The start of the head, which quotes the texts.
+    Head(&'a [u8]),
+}
+
+impl<'a> Dictionary<'a> {
+    fn encoder<W: Write>(self, to: W) -> io::Result<zstd::Encoder<'a, W>> {
+        match self {
+            Self::None => zstd::Encoder::new(to, LEVEL),
+            Self::Specimen => zstd::Encoder::with_prepared_dictionary(to, &PACK),
+            Self::Head(head) => zstd::Encoder::with_dictionary(to, LEVEL, head),
         }
+    }
+
+    fn decoder<R: BufRead>(self, from: R) -> io::Result<zstd::Decoder<'a, R>> {
+        match self {
+            Self::None => zstd::Decoder::with_buffer(from),
+            Self::Specimen => zstd::Decoder::with_prepared_dictionary(from, &UNPACK),
+            Self::Head(head) => zstd::Decoder::with_dictionary(from, head),
+        }
+    }
+}
+
+/// The bytes of a part as they were before they were packed.
+fn unpack<'a>(body: &'a Body, dictionary: Dictionary<'a>) -> io::Result<Box<dyn Read + 'a>> {
+    Ok(match body {
+        Body::Memory(bytes) => Box::new(dictionary.decoder(bytes.as_slice())?),
+        Body::File(path) => Box::new(dictionary.decoder(BufReader::new(File::open(path)?))?),
     })
 }
 
@@ -353,7 +388,7 @@ impl<'a> Store<'a> {
             }
         }
         if size > WHOLE_BYTES {
-            self.write(name, &[], |to| Ok(serde_json::to_writer(to, &list)?))?;
+            self.write(name, Dictionary::None, |to| Ok(serde_json::to_writer(to, &list)?))?;
             let entries = list.len();
             lists.insert(name.to_owned(), ListPart { entries, shown });
             list.truncate(shown);
@@ -364,7 +399,7 @@ impl<'a> Store<'a> {
     fn write(
         &mut self,
         name: &str,
-        dictionary: &[u8],
+        dictionary: Dictionary<'_>,
         content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> io::Result<()> {
         let packed = Packed {
@@ -373,7 +408,7 @@ impl<'a> Store<'a> {
             memory: Vec::new(),
             file: None,
         };
-        let mut encoder = zstd::Encoder::with_dictionary(packed, LEVEL, dictionary)?;
+        let mut encoder = dictionary.encoder(packed)?;
         encoder.include_checksum(true)?;
         let mut buffered = io::BufWriter::with_capacity(64 << 10, encoder);
         content(&mut buffered)?;

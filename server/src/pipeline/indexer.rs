@@ -19,6 +19,7 @@ use whycrash_catalog::Catalog;
 use whycrash_plugin_host::{Diagnosis, Report};
 use whycrash_reading::stored::Parts;
 
+use super::fresh::Fresh;
 use super::{BATCH, Diagnose, Stores, digest, evidence, text};
 use crate::search::{Change, IndexDocument};
 use crate::store::{ReportRecord, Result, StoreError, Waiting};
@@ -98,6 +99,8 @@ struct Build {
 pub struct Shared {
     /// Wakes the indexer.
     pub wake: Notify,
+    /// Entries that need not be made.
+    pub fresh: Fresh,
     build: Mutex<Option<Build>>,
     trouble: Mutex<Option<StoreError>>,
     stop: AtomicBool,
@@ -199,6 +202,7 @@ impl Indexer {
     /// Begins a new index.
     pub async fn rebuild(&self) -> Result<()> {
         self.stores.search.begin().await?;
+        self.shared.fresh.clear();
         let (until, total) = self.stores.outbox.index_all().await?;
         self.shared.set_build(Some(Build { until, total }));
         metrics::counter!("whycrash_index_rebuilds_total").increment(1);
@@ -347,6 +351,9 @@ impl Indexer {
         let Some(report) = self.stores.records.report(&waiting.report).await? else {
             return Ok(removal);
         };
+        if let Some(document) = self.shared.fresh.take(&waiting.report, report.version) {
+            return Ok(Change::Put(document));
+        }
         let outcomes = &self.stores.outcomes;
         let Some(evidence) = outcomes.evidence(&waiting.report, None).await? else {
             return Ok(removal);
@@ -420,7 +427,8 @@ fn entry(report: &ReportRecord, parts: &Parts, diagnosis: &str, catalog: &Catalo
             ..Report::default()
         })
     });
-    let read = read.map_err(|error| damaged("evidence", &error))?;
+    let mut read = read.map_err(|error| damaged("evidence", &error))?;
+    diagnosis.complete(&mut read.head, &mut read.evidence);
     let found = digest::Found::new(&read.head, &read.evidence, &diagnosis, catalog);
     let lines = text::of(&found, &read, catalog);
     Ok(digest::indexed(&found, report, lines))

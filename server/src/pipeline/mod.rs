@@ -8,6 +8,7 @@
 pub mod arrivals;
 pub mod digest;
 pub mod evidence;
+mod fresh;
 pub mod incident;
 pub mod indexer;
 mod process;

@@ -15,10 +15,11 @@ use whycrash_reading::READER_VERSION;
 use whycrash_reading::stored::{LoadError, Parts};
 
 use super::incident::{self, JoinError};
-use super::{Diagnose, Stores, digest, evidence, reopen};
+use super::{Diagnose, Stores, digest, evidence, reopen, text};
 use crate::public_text::without_paths;
 use crate::reading::child::words;
 use crate::reading::{ReadError, ReadReports, Scratch};
+use crate::search::IndexDocument;
 use crate::store::{Job, LocalBlob, MadeWith, ModuleUse, Outcome, ReportRecord, StoreError, StoredEvidence, Work};
 
 /// Why a report was not processed.
@@ -80,6 +81,15 @@ impl Trouble {
     }
 }
 
+/// What was found of a report.
+#[derive(Debug)]
+pub struct Concluded {
+    /// What becomes true.
+    pub outcome: Outcome,
+    /// What the index has of it then.
+    pub entry: Box<IndexDocument>,
+}
+
 /// What processing a report needs.
 #[derive(Clone, Debug)]
 pub struct Processor {
@@ -92,7 +102,7 @@ pub struct Processor {
 impl Processor {
     /// What is found of the job's report; nothing if there is nothing to do, because it is gone, or because its
     /// artifacts are and its evidence says more than could be read now.
-    pub fn process(&self, job: &Job) -> Result<Option<Outcome>, Trouble> {
+    pub fn process(&self, job: &Job) -> Result<Option<Concluded>, Trouble> {
         let Some(report) = self.wait(self.stores.records.report(&job.report))? else {
             return Ok(None);
         };
@@ -105,7 +115,7 @@ impl Processor {
                 Err(trouble @ (Trouble::Evidence(_) | Trouble::Plugins { .. })) if !expired => {
                     tracing::warn!(report = %report.id, reason = %trouble, "the artifacts are read again");
                 }
-                outcome => return outcome.map(Some),
+                concluded => return concluded.map(Some),
             }
         }
         if expired {
@@ -115,25 +125,25 @@ impl Processor {
         }
     }
 
-    fn from_evidence(&self, report: &ReportRecord, stored: StoredEvidence) -> Result<Outcome, Trouble> {
+    fn from_evidence(&self, report: &ReportRecord, stored: StoredEvidence) -> Result<Concluded, Trouble> {
         let key = stored.key.clone();
         let loaded = self.wait(evidence::load(self.stores.blobs.as_ref(), stored))?;
         self.conclude(report, &key, &loaded.parts, |_| None)
     }
 
-    fn from_artifacts(&self, report: &ReportRecord) -> Result<Outcome, Trouble> {
+    fn from_artifacts(&self, report: &ReportRecord) -> Result<Concluded, Trouble> {
         let scratch = Scratch::below(&self.stores.work);
         let symbols = self.wait(self.stores.outcomes.symbol_generation())?;
         let parts = self.read(report, scratch.path())?;
         let head = parts.head()?;
         let key = evidence::key(report, READER_VERSION, symbols);
         let modules = |report: &Report| Some(reopen::modules_of(&report.evidence));
-        let mut outcome = self.conclude(report, &key, &parts, modules)?;
+        let mut concluded = self.conclude(report, &key, &parts, modules)?;
         let stored = self.wait(evidence::take_over(self.stores.blobs.as_ref(), parts, &head, key))?;
-        if let Some((evidence, _)) = &mut outcome.evidence {
+        if let Some((evidence, _)) = &mut concluded.outcome.evidence {
             *evidence = stored;
         }
-        Ok(outcome)
+        Ok(concluded)
     }
 
     /// Reads the artifacts, and stores what they say.
@@ -154,7 +164,7 @@ impl Processor {
         evidence: &str,
         parts: &Parts,
         modules: impl FnOnce(&Report) -> Option<Vec<ModuleUse>>,
-    ) -> Result<Outcome, Trouble> {
+    ) -> Result<Concluded, Trouble> {
         // Before the plugins run: those that come meanwhile make it outdated at worst, never wrongly current.
         let version = self.diagnoser.version();
         let mut read = Report::load(parts)?;
@@ -168,17 +178,21 @@ impl Processor {
             plugins: version.plugins,
             knowledge: version.knowledge,
         };
-        let found = digest::Found::new(&read.head, &read.evidence, &diagnosis, &self.diagnoser.catalog());
+        let catalog = self.diagnoser.catalog();
+        let found = digest::Found::new(&read.head, &read.evidence, &diagnosis, &catalog);
+        let entry = digest::indexed(&found, report, text::of(&found, &read, &catalog));
         let json = serde_json::to_string(&diagnosis).map_err(|error| StoreError::Failed(error.to_string()))?;
-        Ok(Outcome {
+        let outcome = Outcome {
             evidence: modules(&read).map(|modules| (StoredEvidence::default(), modules)),
             diagnosis: json,
             made_with,
-            summary: digest::summary(&found, report),
+            summary: entry.summary.clone(),
             causes: digest::causes(&found),
             kinds: digest::kinds(&found),
             kin,
-        })
+        };
+        let entry = Box::new(entry);
+        Ok(Concluded { outcome, entry })
     }
 
     async fn input(&self, report: &ReportRecord) -> Result<(Input, Vec<LocalBlob>), Trouble> {

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::indexer;
-use super::process::{Processor, Trouble};
+use super::process::{Concluded, Processor, Trouble};
 use crate::config;
-use crate::store::{Job, Jobs, Lane, Lease, ModuleUse, Outcome, StoreError};
+use crate::store::{Job, Jobs, Lane, Lease, ModuleUse, StoreError};
 
 /// What became of a report; nothing where there was nothing to do.
-type Found = Result<Option<Outcome>, Trouble>;
+type Found = Result<Option<Concluded>, Trouble>;
 
 /// What came of asking the queue for a job.
 type Taken = Result<Option<Job>, StoreError>;
@@ -78,7 +78,7 @@ impl Worker {
         // At once, so that both are made durable by one commit.
         let (settled, next) = self.wait(async { tokio::join!(self.settle_at_last(job, &found), self.take_next()) });
         renewal.abort();
-        let outcome = match (&found, settled) {
+        let outcome = match (found, settled) {
             (_, Err(StoreError::LeaseLost(_))) => {
                 tracing::info!(report = %job.report, "a report was deleted, or taken by another, while it was read");
                 "lost"
@@ -87,8 +87,11 @@ impl Worker {
                 tracing::error!(report = %job.report, %error, "can not note how a job ended; it will run again");
                 "lost"
             }
-            (Ok(_), Ok(())) => "done",
-            (Err(trouble), Ok(())) => {
+            (Ok(concluded), Ok(version)) => {
+                self.hand_over(concluded, version);
+                "done"
+            }
+            (Err(trouble), Ok(_)) => {
                 tracing::warn!(report = %job.report, attempt = job.attempt, reason = %trouble, "processing failed");
                 if trouble.is_transient() { "postponed" } else { "failed" }
             }
@@ -100,6 +103,14 @@ impl Worker {
         metrics::counter!("whycrash_jobs_total", "outcome" => outcome).increment(1);
         metrics::histogram!("whycrash_job_seconds").record(started.elapsed().as_secs_f64());
         next
+    }
+
+    /// Lets the index follow.
+    fn hand_over(&self, concluded: Option<Concluded>, version: Option<u64>) {
+        if let (Some(concluded), Some(version)) = (concluded, version) {
+            self.indexer.fresh.put(version, concluded.entry);
+            self.indexer.wake.notify_one();
+        }
     }
 
     /// Takes a job while the one before is ended; `None` where no more are to be taken.
@@ -143,8 +154,9 @@ impl Worker {
         })
     }
 
-    /// Notes how the job ended, as soon as that can be written down.
-    async fn settle_at_last(&self, job: &Job, found: &Found) -> Result<(), StoreError> {
+    /// Notes how the job ended, as soon as that can be written down; which version of the diagnosis is true now, if one
+    /// was made.
+    async fn settle_at_last(&self, job: &Job, found: &Found) -> Result<Option<u64>, StoreError> {
         loop {
             match self.settle(job, found).await {
                 Err(error) if error.is_transient() && !self.stop.load(Ordering::Acquire) => {
@@ -157,18 +169,22 @@ impl Worker {
     }
 
     /// Makes true what was found; or notes that the job is to be tried again, or given up.
-    async fn settle(&self, job: &Job, found: &Found) -> Result<(), StoreError> {
+    async fn settle(&self, job: &Job, found: &Found) -> Result<Option<u64>, StoreError> {
         let stores = &self.processor.stores;
-        let trouble = match found {
-            Ok(Some(outcome)) => {
-                stores.outcomes.commit(job, outcome, self.settings.diagnoses).await?;
-                // The index follows when it can.
-                self.indexer.wake.notify_one();
-                return Ok(());
+        match found {
+            Ok(Some(Concluded { outcome, .. })) => {
+                let version = stores.outcomes.commit(job, outcome, self.settings.diagnoses).await?;
+                return Ok(Some(version));
             }
-            Ok(None) => return stores.jobs.finish(job).await,
-            Err(trouble) => trouble,
-        };
+            Ok(None) => stores.jobs.finish(job).await?,
+            Err(trouble) => self.put_back(job, trouble).await?,
+        }
+        Ok(None)
+    }
+
+    /// Has the job tried again, or given up.
+    async fn put_back(&self, job: &Job, trouble: &Trouble) -> Result<(), StoreError> {
+        let stores = &self.processor.stores;
         let reason = trouble.public();
         if trouble.is_transient() {
             return stores.jobs.postpone(job, &reason, SHORTAGE).await;
@@ -186,7 +202,7 @@ impl Worker {
 
 /// Which binaries the stacks that were read lead through.
 fn modules(found: &Found) -> Vec<ModuleUse> {
-    let outcome = found.as_ref().ok().and_then(Option::as_ref);
-    let evidence = outcome.and_then(|outcome| outcome.evidence.as_ref());
+    let concluded = found.as_ref().ok().and_then(Option::as_ref);
+    let evidence = concluded.and_then(|concluded| concluded.outcome.evidence.as_ref());
     evidence.map(|(_, modules)| modules.clone()).unwrap_or_default()
 }

@@ -120,9 +120,11 @@ pub struct DiagnosisRecord {
 pub trait Outcomes: Send + Sync + std::fmt::Debug {
     /// Makes what a worker found true, all of it or nothing: evidence, a new version of the diagnosis unless it says
     /// the same as the last, what lists and groups show, the report's state, the note in the [`Outbox`](super::Outbox),
-    /// jobs to diagnose kin whose diagnosis does not take this report into account, and the end of the job. Versions beyond the last `keep` are forgotten. Fails with
-    /// [`super::StoreError::LeaseLost`], and changes nothing, if the job is another's by now or gone.
-    async fn commit(&self, job: &Job, outcome: &Outcome, keep: u32) -> Result<()>;
+    /// jobs to diagnose kin whose diagnosis does not take this report into account, and the end of the job; the version
+    /// that is true now. Versions beyond the last `keep` are forgotten, and those that were judged with a report that
+    /// was removed since. Fails with [`super::StoreError::LeaseLost`], and changes nothing, if the job is another's by
+    /// now or gone.
+    async fn commit(&self, job: &Job, outcome: &Outcome, keep: u32) -> Result<u64>;
 
     /// Reports that are kin of this one by what it is known by, in the order in which they came, [`KIN`] at most: they
     /// have one of the keys, name no other job, and came within [`KIN_SPAN`] of it.

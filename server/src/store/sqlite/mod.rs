@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
 
 use self::readers::Readers;
@@ -52,7 +53,7 @@ impl std::fmt::Debug for Sqlite {
 impl Sqlite {
     /// Opens the database file, making it or bringing it up to date where needed.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::with_clock(path, Arc::<SteadyClock>::default())
+        Self::with_clock(path, Arc::new(SteadyClock))
     }
 
     /// The same with a clock of another's choice.
@@ -116,6 +117,8 @@ const STATEMENTS: usize = 256;
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(Duration::from_secs(10))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Else a statement is planned anew for the values that it is given, each time it runs.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "foreign_keys", "ON")
 }
 

@@ -7,16 +7,15 @@ use rusqlite::{Connection, params};
 use super::{Sqlite, millis, parse, timestamp};
 use crate::store::{Backlog, Outbox, ReportId, Result, Waiting};
 
-/// Makes a report wait to be indexed.
-pub(super) fn add(connection: &Connection, id: &ReportId) -> Result<()> {
-    connection
+/// Makes a report wait to be indexed; the number of the change.
+pub(super) fn add(connection: &Connection, id: &ReportId) -> Result<i64> {
+    Ok(connection
         .prepare_cached(
             "INSERT INTO outbox (report, change, since)
              VALUES (?1, (SELECT coalesce(max(change), 0) + 1 FROM outbox), ?2)
-             ON CONFLICT (report) DO UPDATE SET change = excluded.change",
+             ON CONFLICT (report) DO UPDATE SET change = excluded.change RETURNING change",
         )?
-        .execute(params![id.as_str(), millis(Timestamp::now())])?;
-    Ok(())
+        .query_row(params![id.as_str(), millis(Timestamp::now())], |row| row.get(0))?)
 }
 
 #[async_trait]
@@ -51,7 +50,8 @@ impl Outbox for Sqlite {
 
     async fn index_again(&self, ids: &[ReportId]) -> Result<()> {
         let ids = ids.to_vec();
-        self.write(move |tx| ids.iter().try_for_each(|id| add(tx, id))).await
+        self.write(move |tx| ids.iter().try_for_each(|id| add(tx, id).map(drop)))
+            .await
     }
 
     async fn index_all(&self) -> Result<(i64, u64)> {

@@ -12,7 +12,7 @@ use crate::store::{
 
 #[async_trait]
 impl Outcomes for Sqlite {
-    async fn commit(&self, job: &Job, outcome: &Outcome, keep: u32) -> Result<()> {
+    async fn commit(&self, job: &Job, outcome: &Outcome, keep: u32) -> Result<u64> {
         let (job, outcome) = (job.clone(), outcome.clone());
         self.write(move |tx| {
             let wanted = held_work(tx, &job)?;
@@ -20,11 +20,12 @@ impl Outcomes for Sqlite {
                 put_evidence(tx, &job.report, evidence)?;
                 put_modules(tx, &job.report, modules)?;
             }
-            put_diagnosis(tx, &job.report, &outcome, keep)?;
+            let version = put_diagnosis(tx, &job.report, &outcome, keep)?;
             put_summary(tx, &job.report, &outcome)?;
             outbox::add(tx, &job.report)?;
             end_job(tx, &job, wanted)?;
-            kin::commit(tx, &job.report, &outcome)
+            kin::commit(tx, &job.report, &outcome)?;
+            Ok(version)
         })
         .await
     }
@@ -169,8 +170,8 @@ fn put_modules(tx: &Connection, report: &ReportId, modules: &[ModuleUse]) -> Res
     Ok(())
 }
 
-/// Adds a version, or notes that the last one would be made in the same way again.
-fn put_diagnosis(tx: &Connection, report: &ReportId, outcome: &Outcome, keep: u32) -> Result<()> {
+/// Adds a version, or notes that the last one would be made in the same way again; its number.
+fn put_diagnosis(tx: &Connection, report: &ReportId, outcome: &Outcome, keep: u32) -> Result<u64> {
     let key: String = tx
         .prepare_cached("SELECT key FROM evidence WHERE report = ?1")?
         .query_row([report.as_str()], |row| row.get(0))?;
@@ -186,17 +187,31 @@ fn put_diagnosis(tx: &Connection, report: &ReportId, outcome: &Outcome, keep: u3
     let same = tx
         .prepare_cached(
             "UPDATE diagnoses SET made = ?2, plugins = ?3, knowledge = ?4 WHERE report = ?1 AND evidence = ?5 AND body = ?6
-             AND version = (SELECT max(version) FROM diagnoses WHERE report = ?1)",
+             AND version = (SELECT max(version) FROM diagnoses WHERE report = ?1) RETURNING version",
         )?
-        .execute(said)?;
-    if same == 0 {
-        add_version(tx, report, with, &outcome.diagnosis)?;
-        tx.prepare_cached(
-            "DELETE FROM diagnoses WHERE report = ?1
-             AND version <= (SELECT max(version) FROM diagnoses WHERE report = ?1) - ?2",
-        )?
-        .execute(params![report.as_str(), keep.max(1)])?;
+        .query_row(said, |row| row.get(0))
+        .optional()?;
+    if let Some(version) = same {
+        return Ok(version);
     }
+    let version = add_version(tx, report, with, &outcome.diagnosis)?;
+    if version > 1 {
+        tx.prepare_cached("DELETE FROM diagnoses WHERE report = ?1 AND version <= ?2")?
+            .execute(params![report.as_str(), version.saturating_sub(keep.max(1).into())])?;
+        forget_removed(tx, report)?;
+    }
+    Ok(version)
+}
+
+/// Forgets earlier versions that were judged with a report that was removed since: what it told is to be gone.
+fn forget_removed(tx: &Connection, report: &ReportId) -> Result<()> {
+    tx.prepare_cached(
+        "DELETE FROM diagnoses WHERE report = ?1
+         AND version < (SELECT max(version) FROM diagnoses WHERE report = ?1)
+         AND EXISTS (SELECT 1 FROM json_each(body, '$.incident.reports') AS other
+                     WHERE NOT EXISTS (SELECT 1 FROM reports WHERE id = other.value))",
+    )?
+    .execute([report.as_str()])?;
     Ok(())
 }
 

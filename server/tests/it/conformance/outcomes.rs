@@ -70,7 +70,7 @@ pub async fn take(store: &impl Jobs) -> Option<Job> {
 }
 
 /// Has a worker find this of a report.
-pub async fn commit(store: &(impl Jobs + Outcomes), id: &ReportId, outcome: &Outcome) -> Result<()> {
+pub async fn commit(store: &(impl Jobs + Outcomes), id: &ReportId, outcome: &Outcome) -> Result<u64> {
     store.enqueue(id, u64::MAX).await.unwrap();
     let job = take(store).await.expect("a job");
     assert_eq!(job.report, *id);
@@ -184,7 +184,7 @@ pub async fn diagnoses_are_versions(store: &(impl Records + Jobs + Outcomes)) {
     );
     for number in 0..4 {
         let made = outcome(&id, &number.to_string(), &[], "2026-01-01T00:00:00Z");
-        commit(store, &id, &made).await.unwrap();
+        assert_eq!(commit(store, &id, &made).await.unwrap(), number + 3);
     }
     let versions: Vec<_> = store
         .diagnoses(&id)
