@@ -144,6 +144,81 @@ def kept_features() -> dict:
     return allocator.snapshot()
 
 
+def kept_graphs() -> dict:
+    """A score that was computed from every layer's output is kept: with its graph, so that all of them are."""
+    allocator, program = Allocator(8 * GiB), Program()
+    train(allocator, program, 4, 96 * MiB)
+    allocator.trace.clear()
+    try:
+        while True:
+            for line, width in ((45, 30), (46, 18), (47, 24), (51, 3)):
+                allocator.alloc(width * MiB, program.at("forward", line, ("rollout", "/job/train.py", 80)))
+    except OutOfMemory:
+        pass
+    return allocator.snapshot()
+
+
+def kept_gradients() -> dict:
+    """Gradients with a graph of their own hold on to what they were computed from, and that to them."""
+    allocator, program = Allocator(8 * GiB), Program()
+    train(allocator, program, 4, 96 * MiB)
+    allocator.trace.clear()
+    torch = "/opt/venv/lib/python3.12/site-packages/torch"
+    calls = (
+        ("_engine_run_backward", f"{torch}/autograd/graph.py", 829),
+        ("grad", f"{torch}/autograd/__init__.py", 510),
+        ("penalty", "/job/train.py", 66),
+        ("step", "/job/train.py", 88),
+    )
+    frames = [{"name": name, "filename": file, "line": line} for name, file, line in calls]
+    try:
+        while True:
+            scratch = allocator.alloc(60 * MiB, program.at("forward", 45))
+            allocator.alloc(84 * MiB, frames)
+            allocator.free(scratch)
+    except OutOfMemory:
+        pass
+    return allocator.snapshot()
+
+
+def kept_tables() -> dict:
+    """Every layer that is made has a table of its own, and the layers of earlier trials stay."""
+    allocator, program = Allocator(8 * GiB), Program()
+    train(allocator, program, 4, 96 * MiB)
+    allocator.trace.clear()
+    try:
+        while True:
+            scratch = allocator.alloc(60 * MiB, program.at("forward", 45))
+            allocator.alloc(52 * MiB, program.at("__init__", 12, ("build", "/job/trial.py", 9)))
+            allocator.free(scratch)
+    except OutOfMemory:
+        pass
+    return allocator.snapshot()
+
+
+def given_back() -> dict:
+    """A buffer that a side stream still reads is freed, and its segment given back."""
+    allocator, program = Allocator(24 * GiB), Program()
+    train(allocator, program, 4, 96 * MiB)
+    buffer = allocator.alloc(512 * MiB, program.at("prefetch", 58), stream=0)
+    allocator.alloc(64 * MiB, program.at("copy_next", 61), stream=0x5581_2C40)
+    for _ in range(4):
+        allocator.free(allocator.alloc(90 * MiB, program.at("forward", 45)))
+    allocator.free(buffer, frames=program.at("drop", 59))
+    allocator.release_cached()
+    for _ in range(2):
+        allocator.free(allocator.alloc(90 * MiB, program.at("forward", 45)))
+    return allocator.snapshot()
+
+
+def wide() -> dict:
+    """A tensor with more elements than 32 bits number."""
+    allocator, program = Allocator(80 * GiB), Program()
+    train(allocator, program, 4, 96 * MiB)
+    allocator.alloc(9 * GiB, program.at("all_scores", 73))
+    return allocator.snapshot()
+
+
 def healthy() -> dict:
     allocator, program = Allocator(24 * GiB), Program()
     train(allocator, program, 6, 64 * MiB)
@@ -243,6 +318,11 @@ def main() -> None:
         "oom-stream-split-snapshot": (stream_split(), lambda value: pickle.dumps(value, protocol=4)),
         "oom-leak-snapshot": (leak(), lambda value: pickle.dumps(value, protocol=4)),
         "oom-kept-features-snapshot": (kept_features(), lambda value: pickle.dumps(value, protocol=4)),
+        "leak-kept-graphs-snapshot": (kept_graphs(), lambda value: pickle.dumps(value, protocol=4)),
+        "leak-kept-gradients-snapshot": (kept_gradients(), libtorch_pickle.dumps),
+        "leak-kept-tables-snapshot": (kept_tables(), lambda value: pickle.dumps(value, protocol=5)),
+        "ima-given-back": (given_back(), lambda value: pickle.dumps(value, protocol=4)),
+        "ima-wide-tensor": (wide(), libtorch_pickle.dumps),
         "memory-snapshot-healthy": (healthy(), libtorch_pickle.dumps),
     }
     for case, (snapshot, dumps) in corpus.items():

@@ -18,7 +18,7 @@ mod trim;
 
 pub use artifact::{Artifact, ArtifactKind};
 pub use hex::Hex;
-pub use judgement::{Account, Kinship, judge, judge_together, kinship, match_ranks};
+pub use judgement::{Account, Kinship, judge, judge_together, kinship, locate, match_ranks};
 pub use limits::Limits;
 pub use merge::merge;
 pub use model::Evidence;

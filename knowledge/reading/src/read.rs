@@ -61,7 +61,11 @@ impl Reader {
         }
         let mut evidence = whycrash_evidence::merge(evidences, input.metadata.clone());
         evidence.collectives = whycrash_evidence::judge(&evidence.recorders, &evidence.communicators);
-        for (name, problem) in budget::fit(&mut evidence, &self.report_limits) {
+        let fit = budget::fit(&mut evidence, &self.report_limits);
+        // Events have their numbers only now.
+        evidence.fault_addresses = whycrash_evidence::locate(&evidence.timeline, &evidence.memory_maps);
+        evidence.memory_maps.clear();
+        for (name, problem) in fit {
             let losers = artifacts.iter_mut().filter(|artifact| artifact.name == name);
             losers.for_each(|artifact| artifact.problems.push(problem.clone()));
         }

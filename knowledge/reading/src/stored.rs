@@ -27,7 +27,7 @@ use crate::{Report, ReportHead, Text};
 
 /// Grows whenever readers find more, or other things, in the same artifacts: evidence of an earlier one is made anew
 /// where the artifacts are still there.
-pub const READER_VERSION: u32 = 3;
+pub const READER_VERSION: u32 = 4;
 /// Version of the form in which evidence is stored.
 const SCHEMA: u32 = 1;
 /// Name of the part that every stored report has.

@@ -112,6 +112,7 @@ impl Case {
             "memory_snapshots" => element(&evidence.memory_snapshots, rest),
             "collectives" => Some((serde_json::to_value(evidence.collectives.as_ref()?).ok()?, rest)),
             "gpu_cores" => element(&evidence.gpu_cores, rest),
+            "fault_addresses" => element(&evidence.fault_addresses, rest),
             "timeline" => element(&evidence.timeline, rest),
             "communicators" => element(&evidence.communicators, rest),
             "processes" => element(&evidence.processes, rest),

@@ -21,10 +21,11 @@ use super::EventDetail;
 ";
 
 /// What plugins read by paths and kinds of events; threads and frames they have as types of the interface.
-const ROOTS: [&str; 5] = [
+const ROOTS: [&str; 6] = [
     "Crash",
     "CollectiveVerdict",
     "Communicator",
+    "FaultAddress",
     "GpuCore",
     "MemorySnapshot",
 ];

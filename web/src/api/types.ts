@@ -705,6 +705,8 @@ export interface Evidence {
   memory_snapshots?: MemorySnapshot[];
   /** Memory over time in detail, one for each of those snapshots that has more than fits in its overview. */
   memory_curves?: MemoryCurve[];
+  /** Addresses that the GPU faulted at, and what the memory snapshots know of them (`crate::locate()`). */
+  fault_addresses?: FaultAddress[];
   /** What ranks did together, judged from `recorders` and `communicators` (`crate::judge()`). */
   collectives?: Collectives | null;
   /** What NCCL itself knew of its communicators, one entry for each moment at which somebody asked. */
@@ -746,6 +748,44 @@ export interface FatalPythonError {
   signal?: string | null;
   /** Extension modules that were loaded, as far as the dump lists them (Python 3.10 and later; bounded). */
   extension_modules?: string[];
+}
+
+/** An address that the GPU faulted at, looked up in a memory snapshot. */
+export interface FaultAddress {
+  /** The address. */
+  address?: Hex;
+  /** Number of the event that tells it. */
+  event?: number;
+  /** The snapshot. */
+  artifact?: string;
+  /** Device index in the snapshot. */
+  device?: number;
+  /** What the address belonged to. */
+  state?: MemoryState;
+  /** The range that it lies in; outside of all of them, the nearest one that was in use. */
+  block?: FaultBlock | null;
+}
+
+/** A range of device memory at or near a fault. */
+export interface FaultBlock {
+  /** Its first address. */
+  address?: Hex;
+  /** Its length. */
+  bytes?: number;
+  /** Bytes from its first address to the fault; negative where the fault lies before it. */
+  offset?: number;
+  /** The stream that it was allocated for. */
+  stream?: Hex;
+  /** The stack that allocated it, innermost first, as `function (file:line)`. */
+  allocated_by?: string[];
+  /** The stack that freed it, likewise. */
+  freed_by?: string[];
+  /** The trace entry that freed it. */
+  freed_event?: number | null;
+  /** Trace entries that followed that one. */
+  events_since?: number | null;
+  /** When it was freed, in microseconds since the epoch. */
+  freed_us?: number | null;
 }
 
 /** A plugin's claim that a cause explains the report, every citation of which was checked. */
@@ -1179,6 +1219,9 @@ export interface MemorySnapshot {
   /** The allocator's settings as written in the snapshot. */
   settings?: { [key: string]: Json };
 }
+
+/** What had become of a range of device memory. */
+export type MemoryState = 'allocated' | 'pending' | 'freed' | 'returned' | 'unused' | 'outside' | (string & {});
 
 /** A rank that did not answer. */
 export type MissingRank = RankProcess & {

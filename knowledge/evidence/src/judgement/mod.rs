@@ -5,12 +5,14 @@
 //! of both gives it here together.
 
 mod communicators;
+mod faults;
 mod kinship;
 mod recorders;
 mod together;
 
 use crate::model::{Collectives, Communicator, Recorder};
 
+pub use faults::locate;
 pub use kinship::{Kinship, kinship};
 pub use recorders::match_ranks;
 pub use together::{Account, judge_together};

@@ -10,6 +10,7 @@ mod crash;
 mod event;
 mod gpu;
 mod memory;
+mod memory_map;
 mod particulars;
 mod place;
 mod recorder;
@@ -27,6 +28,7 @@ pub use crash::*;
 pub use event::*;
 pub use gpu::*;
 pub use memory::*;
+pub use memory_map::*;
 pub use particulars::*;
 pub use place::*;
 pub use recorder::*;
@@ -52,6 +54,12 @@ pub struct Evidence {
     /// Memory over time in detail, one for each of those snapshots that has more than fits in its overview.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub memory_curves: Vec<MemoryCurve>,
+    /// Which addresses the allocator had given out, until those that the GPU faulted at are looked up.
+    #[serde(skip)]
+    pub memory_maps: Vec<MemoryMap>,
+    /// Addresses that the GPU faulted at, and what the memory snapshots know of them ([`crate::locate()`]).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fault_addresses: Vec<FaultAddress>,
     /// What ranks did together, judged from `recorders` and `communicators` ([`crate::judge()`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collectives: Option<Collectives>,

@@ -10,6 +10,7 @@ mod core_builder;
 mod cores;
 mod damage;
 mod exchanges;
+mod fault_addresses;
 mod first_failures;
 mod floods;
 mod gpu_cores;

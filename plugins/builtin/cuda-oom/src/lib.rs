@@ -13,8 +13,11 @@ use whycrash_plugin::{Diagnosis, Info, Needs, Plugin, Report};
 struct CudaOom;
 
 /// Every cause it can name.
-const CAUSES: [&str; 19] = [
+const CAUSES: [&str; 22] = [
+    "leak-create-graph-cycle",
     "leak-loss-history",
+    "leak-module-buffer",
+    "leak-tensor-container",
     "oom-all-ranks-on-gpu0",
     "oom-eval-no-nograd",
     "oom-exhaustion",

@@ -216,8 +216,13 @@ fn setting_in_log(report: &Report, event: &Event) -> Option<Line> {
         .find(|line| line.number < before && !line.text.contains("try setting"))
 }
 
-/// The innermost frame of a snapshot's stack that is no operator of torch: the line that allocated.
+/// The innermost frame of a snapshot's stack that is no part of torch, or at least no operator of it: the line that
+/// allocated.
 pub fn own_frame(frames: &[String]) -> Option<(usize, &str)> {
-    let mut named = frames.iter().map(String::as_str).enumerate();
-    named.find(|(_, frame)| !frame.starts_with("at::"))
+    let named = || frames.iter().map(String::as_str).enumerate();
+    let is_operator = |frame: &str| frame.starts_with("at::");
+    let is_torch = |frame: &str| is_operator(frame) || frame.contains("-packages/torch/");
+    named()
+        .find(|(_, frame)| !is_torch(frame))
+        .or_else(|| named().find(|(_, frame)| !is_operator(frame)))
 }

@@ -40,23 +40,58 @@ fn a_log_alone_is_not_sure_of_fragmentation_and_asks_for_the_snapshot() {
 }
 
 #[test]
-fn growth_that_nobody_explains_is_asked_about() {
-    let kept = of_case("oom-kept-features-snapshot", &["snapshot.pickle"]);
-    assert!(kept.findings.is_empty(), "{:?}", kept.findings);
-    let asked: Vec<&str> = kept
-        .next
-        .iter()
-        .flat_map(|next| &next.decides_between)
-        .map(String::as_str)
-        .collect();
+fn growth_is_told_by_what_grows_together_and_what_would_decide_is_asked_for() {
+    for (case, cause, line) in [
+        (
+            "oom-kept-features-snapshot",
+            "leak-tensor-container",
+            "extract_features (/job/train.py:77)",
+        ),
+        (
+            "leak-kept-graphs-snapshot",
+            "leak-loss-history",
+            "forward (/job/train.py:45)",
+        ),
+        (
+            "leak-kept-gradients-snapshot",
+            "leak-create-graph-cycle",
+            "penalty (/job/train.py:66)",
+        ),
+        (
+            "leak-kept-tables-snapshot",
+            "leak-module-buffer",
+            "__init__ (/job/train.py:12)",
+        ),
+    ] {
+        let grown = of_case(case, &["snapshot.pickle"]);
+        let finding = &grown.findings[0];
+        assert_eq!(finding.cause, cause, "{case}");
+        assert!(finding.explanation.contains(line), "{}", finding.explanation);
+        assert!(finding.confidence < 0.81, "{case}: {}", finding.confidence);
+        let asked = grown.next.iter().any(|next| next.how.contains("gc.get_referrers"));
+        assert!(asked, "{case}: {:?}", grown.next);
+    }
+}
+
+#[test]
+fn the_address_of_an_illegal_access_is_looked_up_in_the_snapshot() {
+    let freed = of_case("ima-given-back", &["dmesg.log", "snapshot.pickle"]);
+    let finding = &freed.findings[0];
+    assert_eq!(finding.cause, "ima-stream-use-after-free");
+    for told in [
+        "prefetch (/job/train.py:58)",
+        "drop (/job/train.py:59)",
+        "given back to the driver",
+        "stream 0x0",
+    ] {
+        assert!(finding.explanation.contains(told), "{told}: {}", finding.explanation);
+    }
+    let wide = of_case("ima-wide-tensor", &["dmesg.log", "snapshot.pickle", "train.log"]);
+    assert_eq!(wide.findings[0].cause, "ima-int32-overflow");
     assert!(
-        asked.contains(&"leak-tensor-container") && asked.contains(&"leak-loss-history"),
-        "{asked:?}"
-    );
-    assert!(
-        kept.next.iter().any(|next| next.how.contains("extract_features")),
-        "{:?}",
-        kept.next
+        wide.findings[0].explanation.contains("all_scores"),
+        "{}",
+        wide.findings[0].explanation
     );
 }
 

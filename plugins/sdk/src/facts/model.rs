@@ -380,6 +380,48 @@ impl EventDetail for FatalPythonError {
     const KIND: &'static str = "fatal-python-error";
 }
 
+/// An address that the GPU faulted at, looked up in a memory snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct FaultAddress {
+    /// The address.
+    pub address: Hex,
+    /// Number of the event that tells it.
+    pub event: u64,
+    /// The snapshot.
+    pub artifact: String,
+    /// Device index in the snapshot.
+    pub device: u32,
+    /// What the address belonged to.
+    pub state: MemoryState,
+    /// The range that it lies in; outside of all of them, the nearest one that was in use.
+    pub block: Option<FaultBlock>,
+}
+
+/// A range of device memory at or near a fault.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct FaultBlock {
+    /// Its first address.
+    pub address: Hex,
+    /// Its length.
+    pub bytes: u64,
+    /// Bytes from its first address to the fault; negative where the fault lies before it.
+    pub offset: i64,
+    /// The stream that it was allocated for.
+    pub stream: Hex,
+    /// The stack that allocated it, innermost first, as `function (file:line)`.
+    pub allocated_by: Vec<String>,
+    /// The stack that freed it, likewise.
+    pub freed_by: Vec<String>,
+    /// The trace entry that freed it.
+    pub freed_event: Option<u64>,
+    /// Trace entries that followed that one.
+    pub events_since: Option<u64>,
+    /// When it was freed, in microseconds since the epoch.
+    pub freed_us: Option<u64>,
+}
+
 /// A frame by its thread and its index there, innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
@@ -637,6 +679,11 @@ pub struct MemorySnapshot {
     /// The allocator's settings as written in the snapshot.
     pub settings: serde_json::Map<String, serde_json::Value>,
 }
+
+/// What had become of a range of device memory.
+///
+/// One of `allocated`, `pending`, `freed`, `returned`, `unused`, `outside`.
+pub type MemoryState = String;
 
 /// A rank that did not answer.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

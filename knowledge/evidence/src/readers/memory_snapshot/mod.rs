@@ -7,6 +7,7 @@
 mod clusters;
 mod curve;
 mod fold;
+mod map;
 mod oom;
 mod segments;
 mod settings;
@@ -17,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
 use crate::model::{
-    Event, EventPayload, Evidence, MemoryCurve, MemorySnapshot, OomRequest, Peak, SnapshotOom, UsageCurve,
+    Event, EventPayload, Evidence, MemoryCurve, MemoryMap, MemorySnapshot, OomRequest, Peak, SnapshotOom, UsageCurve,
 };
 use crate::readers::Reading;
 use crate::readers::pickle::{self, Heap, Pickle, Value};
@@ -79,6 +80,11 @@ pub fn read(input: impl Read, name: &str, limits: &Limits) -> Reading {
                 .map(|oom| oom_event(&snapshot, oom, evidence.timeline.len())),
         );
         evidence.memory_snapshots.push(snapshot);
+        evidence.memory_maps.push(MemoryMap {
+            artifact: name.to_owned(),
+            device,
+            ..map::map(&segments, traces.get(&device), &collector.stacks, &heap)
+        });
         if !levels.is_empty() {
             let artifact = name.to_owned();
             evidence.memory_curves.push(MemoryCurve {

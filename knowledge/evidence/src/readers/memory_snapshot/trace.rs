@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use super::curve::CurveBuilder;
 use super::fold::{Action, Entry};
+use super::map::Frees;
 use super::stacks::StackId;
 
 /// An allocation made during the trace that is alive.
@@ -73,6 +74,8 @@ pub(super) struct Trace {
     pub curve: CurveBuilder,
     /// Bytes allocated before the trace and freed during it.
     pub freed_unseen: Level,
+    /// The latest frees.
+    pub frees: Frees,
     /// Freed by the program, not yet completed.
     pending: HashMap<u64, u64>,
     /// Indexed by stack.
@@ -96,6 +99,7 @@ impl Trace {
             oom_events: 0,
             curve: CurveBuilder::default(),
             freed_unseen: Level::default(),
+            frees: Frees::default(),
             pending: HashMap::new(),
             stacks: Vec::new(),
             unseen: StackLevel::default(),
@@ -112,7 +116,7 @@ impl Trace {
         let stacks = self.stacks.capacity() * size_of::<StackLevel>();
         let after = self.oom.as_ref().and_then(|oom| oom.after.as_ref());
         let after = after.map_or(0, |after| after.capacity() * size_of::<Entry>());
-        (live + pending + stacks + after + self.curve.held()) / 32
+        (live + pending + stacks + after + self.frees.held() + self.curve.held()) / 32
     }
 
     /// Takes the next entry.
@@ -134,12 +138,8 @@ impl Trace {
                     self.active = self.active.saturating_sub(bytes(entry.size));
                 }
             }
-            Action::SegmentAlloc
-            | Action::SegmentFree
-            | Action::SegmentMap
-            | Action::SegmentUnmap
-            | Action::Oom
-            | Action::Other => {}
+            Action::SegmentFree | Action::SegmentUnmap => self.frees.note(entry, event, None),
+            Action::SegmentAlloc | Action::SegmentMap | Action::Oom | Action::Other => {}
         }
     }
 
@@ -216,6 +216,7 @@ impl Trace {
     }
 
     fn free(&mut self, entry: &Entry, event: u64) {
+        self.frees.note(entry, event, self.live.get(&entry.address));
         if self.forget(entry.address).is_none() {
             let size = bytes(entry.size);
             self.level = self.level.saturating_sub(size);
