@@ -149,6 +149,7 @@ impl Search {
                     && (abort.exception.as_deref()).is_some_and(|exception| exception.ends_with("DistBackendError"));
                 let watchdog = self.before.watchdogs.last(&()).filter(|_| told || is_bare);
                 watchdog
+                    .or_else(|| self.end_of_interpreter(event, timeline))
                     .or_else(|| self.same_lines(event, timeline))
                     .or_else(|| self.lost_peer(index, event, &abort.message))
             }
@@ -357,6 +358,18 @@ impl Search {
     }
 
     /// A failed check that is also the message of an exception on the same line.
+    /// A thread that still ran when an exception ended the interpreter: C++ then gives up without an exception of its own.
+    fn end_of_interpreter(&self, event: &Event, timeline: &[Event]) -> Option<usize> {
+        let EventPayload::NativeAbort(abort) = &event.what else {
+            return None;
+        };
+        let is_bare = abort.exception.is_none() && abort.message.contains("without an active exception");
+        let last = self.before.failures.last(&()).filter(|_| is_bare)?;
+        let failure = timeline.get(last)?;
+        let has_ended = matches!(failure.what, EventPayload::PythonException(_)) && failure.artifact == event.artifact;
+        has_ended.then_some(last)
+    }
+
     fn same_lines(&mut self, event: &Event, timeline: &[Event]) -> Option<usize> {
         let holder = self.before.abort_lines.around(&event.artifact, first_line(event)?)?;
         Some(timeline.get(holder)?.echo_of.unwrap_or(holder))

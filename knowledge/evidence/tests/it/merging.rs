@@ -494,3 +494,20 @@ fn a_log_completes_what_memory_began() {
     let other = "free(): invalid pointer";
     assert_eq!(message(other), (other.to_owned(), true));
 }
+
+#[test]
+fn threads_that_outlive_the_interpreter_abort_in_consequence_of_its_exception() {
+    let raised = "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"/srv/train.py\", line 8, in <module>\n[rank1]:     \
+                  score(batch)\n[rank1]: RuntimeError: no score for 17 prompts\n";
+    let abort = "terminate called without an active exception\n";
+    let both = merged(&[("train.log", &format!("{raised}{abort}"))]);
+    assert_eq!(
+        echoes(&both),
+        [
+            ("python-exception".to_owned(), None),
+            ("native-abort".to_owned(), Some(0))
+        ]
+    );
+    let alone = merged(&[("train.log", abort)]);
+    assert_eq!(echoes(&alone), [("native-abort".to_owned(), None)]);
+}

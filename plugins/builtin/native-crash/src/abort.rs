@@ -1,5 +1,6 @@
 //! A process that ended itself, and said why.
 
+use whycrash_plugin::Told;
 use whycrash_plugin::facts::NativeAbort;
 
 use crate::scene::Scene;
@@ -51,6 +52,9 @@ fn from_words(scene: &Scene) -> Option<Verdict> {
         .aborts
         .iter()
         .find(|told| cause(&told.detail).is_some() && (is_deadly(&told.detail) || aborted(scene)))?;
+    if is_of_end(told) {
+        return None;
+    }
     if is_messenger(&told.detail) {
         return Some(Verdict::Undecided(Vec::new()));
     }
@@ -61,6 +65,11 @@ fn from_words(scene: &Scene) -> Option<Verdict> {
         .cite(scene.report.cite(&told.event))
         .cite_all(scene.frames_proof());
     Some(Verdict::Found(finding))
+}
+
+/// It follows from something else and has no exception of its own: C++ gives up where threads outlive the interpreter.
+fn is_of_end(told: &Told<NativeAbort>) -> bool {
+    !told.event.primary && told.detail.family == "cpp-exception" && told.detail.exception.is_none()
 }
 
 /// The core's memory has the last words: the C library's own, which it keeps for debuggers, or those of an exception.
