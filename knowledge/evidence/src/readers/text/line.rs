@@ -23,6 +23,12 @@ impl<'a> Line<'a> {
         Self { number, text, origin }
     }
 
+    /// True where these words stand in quotation marks: somebody tells of such a line, and it is none.
+    pub fn quotes(&self, words: &str) -> bool {
+        let before = self.text.split_once(words).map(|(before, _)| before);
+        before.is_some_and(|before| before.ends_with(['`', '"', '\'', '\u{201c}', '\u{2018}']))
+    }
+
     /// True for a line that only quotes: a comment, a line of source code, a prompt, an item of a list
     /// that quotes code. What it says did not happen.
     pub fn is_quoted(&self) -> bool {

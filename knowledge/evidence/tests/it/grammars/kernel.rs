@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::check;
+use super::{check, events};
 
 #[test]
 fn kernel_log_behind_every_prefix() {
@@ -91,4 +91,10 @@ fn kernel_log() {
     ] {
         check(text, "kernel", &expected);
     }
+}
+
+#[test]
+fn a_line_of_the_driver_in_quotation_marks_is_somebodys_advice() {
+    let quoted = "If the log has `NVRM: Xid (PCI:0000:c1:00): 79, GPU has fallen off the bus.`, drain the node.";
+    assert!(events(quoted).is_empty(), "{:?}", events(quoted));
 }

@@ -8,6 +8,9 @@ use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
 use crate::readers::text::{Block, regex};
 
+/// What each line of the NVIDIA driver begins with.
+const DRIVER: &str = "NVRM: ";
+
 /// Xids and `SXid`s.
 pub const XID_RULE: Rule = Rule {
     literals: &["NVRM: Xid (", "SXid ("],
@@ -53,7 +56,7 @@ pub const RULE: Rule = Rule {
 };
 
 fn read_xid(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
-    if line.is_quoted() {
+    if line.is_quoted() || line.quotes(DRIVER) {
         return None;
     }
     let (pid, xid) = xid(line.text).or_else(|| sxid(line.text))?;
@@ -116,7 +119,7 @@ fn sxid(text: &str) -> Option<(Option<u32>, Xid)> {
 }
 
 fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
-    if line.is_quoted() {
+    if line.is_quoted() || line.quotes(DRIVER) {
         return None;
     }
     let (pid, kernel) = fault(line.text)
