@@ -184,7 +184,7 @@ fn side_stream(report: &Report, request: &Request, _: &[Request]) -> Option<Find
 /// Memory in pools of CUDA graphs, which nothing else may use.
 fn private_pools(report: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
     let held = request.private_pools;
-    if held < request.requested || held < request.reserved() * 3 / 10 {
+    if held < request.requested || held < request.reserved() / 4 {
         return None;
     }
     Some(
