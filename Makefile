@@ -9,7 +9,7 @@ SAY = @printf '%s\n' >&2
 export RUST_TEST_THREADS ?= $(shell expr 4 + $$(nproc))
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: setup plugins web build run test test-rust test-tools test-programs test-browser authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz clean
+.PHONY: score-page setup plugins web build run test test-rust test-tools test-programs test-browser authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test check
@@ -104,6 +104,9 @@ ends: build       ## end a server suddenly in 300 ways: killed, stopped, disk fu
 
 score: build      ## diagnose the labelled corpus, one row a cause
 	cargo test -q -p whycrash-tests --test it -- --nocapture corpus
+
+score-page: build ## write the counts of docs/diagnosis.md anew from the corpus
+	WHYCRASH_MAKE_COUNTS=1 cargo test -q -p whycrash-tests --test it -- corpus_score
 
 gpualert: plugins  ## the public corpus of GPUAlert, from a checkout: make gpualert CHECKOUT=folder
 	cargo run -q -p whycrash-bench --bin gpualert -- $(CHECKOUT)

@@ -215,6 +215,46 @@ pub fn parts(answers: &[Answer]) -> String {
     out
 }
 
+/// Ranges of confidence as it is shown, surest first, and what answers of them are.
+const SHOWN: [(f64, &str); 4] = [
+    (0.965, "one message, or several pieces that agree"),
+    (0.81, "a kind of failure, of which a program's own exception may be one"),
+    (0.65, "what is certain of a kind and not of the member"),
+    (0.0, "the last resort"),
+];
+
+/// The same as a table of Markdown, for `docs/diagnosis.md`: how many first findings of each range are right, on the part
+/// that rules are tuned on and on the part that they are not; and what was said on first tries.
+pub fn in_markdown(answers: &[Answer]) -> String {
+    let mut out = String::from("| shown as | what such answers are | tuned part | held out |\n|---|---|---|---|\n");
+    let mut below = f64::INFINITY;
+    for (from, what) in SHOWN {
+        let share = |held_out: bool| {
+            let first = |answer: &Answer| answer.found.first().map(|(_, confidence)| *confidence);
+            let of_range = |answer: &&Answer| first(answer).is_some_and(|shown| (from..below).contains(&shown));
+            let part: Vec<&Answer> = answers
+                .iter()
+                .filter(|answer| answer.held_out == held_out)
+                .filter(of_range)
+                .collect();
+            format!(
+                "{} of {}",
+                part.iter().filter(|answer| answer.is_right()).count(),
+                part.len()
+            )
+        };
+        let range = if below.is_finite() {
+            format!("{from} to {below}")
+        } else {
+            format!("{from} and more")
+        };
+        let _ = writeln!(out, "| {range} | {what} | {} | {} |", share(false), share(true));
+        below = from;
+    }
+    let _ = write!(out, "\nOn their {}", first_tries(answers));
+    out
+}
+
 /// How the cases did of which somebody looked at what was said before any rule knew of them: nearer to crashes that
 /// nobody here has seen than anything that a corpus says once its rules were mended.
 pub fn first_tries(answers: &[Answer]) -> String {

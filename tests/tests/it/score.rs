@@ -1,11 +1,17 @@
 //! Diagnoses the whole corpus and tells how often what is said is right.
 
+use std::path::Path;
+
 use serde_json::Map;
 use whycrash_catalog::Catalog;
 use whycrash_plugin_host::{Diagnoser, Document, Input, Outcome, Settings};
 use whycrash_symbols::Sources;
 use whycrash_tests::corpus::{self, Case};
-use whycrash_tests::score::{Answer, Summary, causes, first_tries, is_held_out, parts, reliability};
+use whycrash_tests::score::{Answer, Summary, causes, first_tries, in_markdown, is_held_out, parts, reliability};
+
+/// Around the counts in `docs/diagnosis.md`, and what is set to have them written.
+const COUNTS: (&str, &str) = ("<!-- counts -->", "<!-- end of counts -->");
+const MAKE: &str = "WHYCRASH_MAKE_COUNTS";
 
 /// The least share of right answers, and the largest of false alarms. Raise and lower them when they are passed.
 const LEAST_RIGHT: f64 = 0.85;
@@ -100,6 +106,7 @@ fn corpus_score() {
         reliability(&answers),
         first_tries(&answers)
     );
+    the_page_has(&in_markdown(&answers));
     let summary = Summary::of(&answers);
     let held_out = Summary::of(answers.iter().filter(|answer| answer.held_out));
     assert!(problems.is_empty(), "{}", problems.join("\n"));
@@ -111,6 +118,23 @@ fn corpus_score() {
     assert!(summary.top1 >= LEAST_RIGHT, "{summary:?}");
     assert!(summary.false_alarms <= MOST_FALSE_ALARMS, "{summary:?}");
     assert!(held_out.calibration_error <= MOST_MISCALIBRATED, "{held_out:?}");
+}
+
+/// Holds the counts that `docs/diagnosis.md` tells against those of the corpus, or writes them (`make score-page`).
+fn the_page_has(counts: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/diagnosis.md");
+    let page = std::fs::read_to_string(&path).expect("the page is there");
+    let (head, rest) = page.split_once(COUNTS.0).expect("the page says where its counts begin");
+    let (there, tail) = rest.split_once(COUNTS.1).expect("the page says where its counts end");
+    if std::env::var_os(MAKE).is_some() {
+        let made = format!("{head}{}\n{counts}{}{tail}", COUNTS.0, COUNTS.1);
+        std::fs::write(&path, made).expect("the page can be written");
+        return;
+    }
+    assert!(
+        there.trim() == counts.trim(),
+        "docs/diagnosis.md has other counts than the corpus: run `make score-page`"
+    );
 }
 
 /// Whether what was said is the family of the truth: less than the truth, and not wrong.
