@@ -39,9 +39,10 @@ pub fn judge(report: &Report, request: &Request) -> Option<Diagnosis> {
         .cite_all(line.and_then(|(index, _)| fact(&format!("frames.{index}"))))
         .cite_all(fact("growth"))
         .cite_all(request.proof.iter().cloned());
-    Some(match holder.certain {
-        true => finding.into(),
-        false => who_keeps_it(largest).with(finding),
+    Some(if holder.certain {
+        finding.into()
+    } else {
+        who_keeps_it(largest).with(finding)
     })
 }
 
@@ -110,7 +111,7 @@ fn lines(growing: &[(usize, &AllocationCluster)]) -> usize {
     lines.len()
 }
 
-/// Made while gradients were computed, by PyTorch's own function for that.
+/// Made while gradients were computed, by `PyTorch`'s own function for that.
 fn is_of_backward(cluster: &AllocationCluster) -> bool {
     cluster
         .frames

@@ -1,6 +1,6 @@
 //! The same library twice in the process that crashed inside of it.
 //!
-//! Two copies alone prove little: PyTorch brings libraries that the system has as well, and mostly that goes well. It
+//! Two copies alone prove little: `PyTorch` brings libraries that the system has as well, and mostly that goes well. It
 //! is the place of the crash that makes them count.
 
 use whycrash_plugin::{Finding, Frame, Module, Report};
