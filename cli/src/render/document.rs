@@ -145,7 +145,7 @@ fn no_finding(page: &mut Page, document: &Document) {
         frames::stack(page, 2, thread, FRAMES);
         frames::source_of_first(page, 4, frames::from_signal(thread));
     }
-    let last = evidence.timeline.iter().rev().find_map(|event| match &event.what {
+    let last = evidence.timeline.iter().rev().find_map(|event| match &event.payload {
         EventPayload::PythonException(exception) => Some((event, exception)),
         _ => None,
     });

@@ -166,7 +166,7 @@ fn timeline(page: &mut Page, evidence: &Evidence) {
     }
     page.section("Events");
     for event in evidence.timeline.iter().take(ROWS) {
-        let kind = event.what.kind();
+        let kind = event.payload.kind();
         let room = page.room().saturating_sub(26);
         page.line(0, format!("{:>4} {kind:<20} {}", event.event, cut(&event.text, room)));
         if event.count > 1 {

@@ -113,12 +113,12 @@ fn shorten(event: &mut Event) -> bool {
     if json_bytes(event) <= LONG_EVENT {
         return false;
     }
-    let Ok(mut what) = serde_json::to_value(&event.what) else {
+    let Ok(mut what) = serde_json::to_value(&event.payload) else {
         return false;
     };
     let is_cut = shorten_strings(&mut what);
     match serde_json::from_value(what) {
-        Ok(what) if is_cut => event.what = what,
+        Ok(what) if is_cut => event.payload = what,
         _ => return false,
     }
     true
@@ -175,7 +175,7 @@ fn leave_out_events(events: &mut Vec<Event>, most: u64, cut: &mut Cut) {
         if kept.contains(&index) {
             numbers.insert(event.event, numbers.len());
         } else {
-            *cut.events.entry(event.what.kind()).or_default() += 1;
+            *cut.events.entry(event.payload.kind()).or_default() += 1;
         }
     }
     events.retain(|event| numbers.contains_key(&event.event));
@@ -190,7 +190,7 @@ fn by_importance(events: &[Event]) -> Vec<usize> {
     let mut kinds: BTreeMap<(bool, &str), Vec<usize>> = BTreeMap::new();
     for (index, event) in events.iter().enumerate() {
         let is_minor = event.survived || !event.primary;
-        kinds.entry((is_minor, event.what.kind())).or_default().push(index);
+        kinds.entry((is_minor, event.payload.kind())).or_default().push(index);
     }
     let mut turns: Vec<(bool, usize, usize)> = Vec::new();
     for ((is_minor, _), indexes) in kinds {
@@ -221,7 +221,7 @@ fn leave_out_threads(events: &mut [Event], threads: &mut Vec<Thread>, most: u64,
     let names: HashSet<(&str, &ThreadId)> = threads.iter().map(|thread| (&*thread.artifact, &thread.id)).collect();
     for event in events {
         let artifact = std::mem::take(&mut event.artifact);
-        if let Some(stack) = stack_of(&mut event.what)
+        if let Some(stack) = stack_of(&mut event.payload)
             && !stack.as_ref().is_some_and(|id| names.contains(&(&*artifact, id)))
         {
             *stack = None;
@@ -236,7 +236,7 @@ fn threads_by_importance(events: &mut [Event], threads: &[Thread]) -> Vec<usize>
     let mut ranks: HashMap<(String, ThreadId), usize> = HashMap::new();
     for (rank, index) in order.into_iter().enumerate() {
         let Some(event) = events.get_mut(index) else { continue };
-        if let Some(Some(id)) = stack_of(&mut event.what).map(|stack| stack.clone()) {
+        if let Some(Some(id)) = stack_of(&mut event.payload).map(|stack| stack.clone()) {
             ranks.entry((event.artifact.clone(), id)).or_insert(rank);
         }
     }

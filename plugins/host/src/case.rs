@@ -156,7 +156,7 @@ pub(crate) fn is_kind_of_evidence(kind: &str) -> bool {
 }
 
 fn kind(event: &Event) -> String {
-    let what = serde_json::to_value(&event.what).unwrap_or_default();
+    let what = serde_json::to_value(&event.payload).unwrap_or_default();
     what.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 

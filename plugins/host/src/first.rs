@@ -33,7 +33,7 @@ pub(crate) fn name(case: &Case, findings: &mut [Claim]) {
 }
 
 fn in_words(event: &Event) -> Option<String> {
-    let EventPayload::ProcessExit(exit) = &event.what else {
+    let EventPayload::ProcessExit(exit) = &event.payload else {
         return None;
     };
     let rank = exit.rank.filter(|_| exit.first && event.primary)?;

@@ -85,7 +85,7 @@ fn printed(evidence: &Evidence) -> impl Iterator<Item = Software> {
         .timeline
         .iter()
         .enumerate()
-        .filter_map(|(index, event)| match &event.what {
+        .filter_map(|(index, event)| match &event.payload {
             EventPayload::NcclError(error) => Some(Software {
                 name: "nccl".to_owned(),
                 version: error.version.clone()?,

@@ -168,7 +168,7 @@ fn word(members: &Map<String, Value>, name: &str) -> Option<String> {
 }
 
 fn exception(evidence: &Evidence) -> Option<String> {
-    let python = evidence.timeline.iter().rev().find_map(|event| match &event.what {
+    let python = evidence.timeline.iter().rev().find_map(|event| match &event.payload {
         EventPayload::PythonException(exception) if !exception.exception.is_empty() => {
             Some(exception.exception.clone())
         }

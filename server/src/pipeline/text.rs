@@ -130,7 +130,7 @@ impl Text {
         verdicts.for_each(|verdict| self.add_verdict(verdict));
         for event in &evidence.timeline {
             self.add(&event.text);
-            if let EventPayload::PythonException(exception) = &event.what {
+            if let EventPayload::PythonException(exception) = &event.payload {
                 self.add(&exception.message);
             }
         }

@@ -38,7 +38,7 @@ fn knowledge(fault: &FaultAddress) -> (bool, std::cmp::Reverse<u64>) {
 
 /// The address on the device that an event is about.
 fn address(event: &Event) -> Option<u64> {
-    match &event.what {
+    match &event.payload {
         EventPayload::Xid(xid) => after(&xid.message, "faulted @ "),
         EventPayload::CudaError(error) => after(&error.message, "on address "),
         EventPayload::Sanitizer(report) if report.tool == "compute-sanitizer" => {

@@ -15,7 +15,7 @@ pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Th
     let told = || {
         timeline
             .iter()
-            .filter(|event| event.primary || matches!(event.what, EventPayload::FatalPythonError(_)))
+            .filter(|event| event.primary || matches!(event.payload, EventPayload::FatalPythonError(_)))
     };
     // An abort that only carries out what a watchdog decided is still how the process ended.
     let consequences = || {
@@ -59,7 +59,7 @@ struct First<'a> {
 
 impl<'a> First<'a> {
     fn of(timeline: &'a [Event]) -> Option<Self> {
-        timeline.iter().find_map(|event| match &event.what {
+        timeline.iter().find_map(|event| match &event.payload {
             EventPayload::ProcessExit(exit) if exit.first => Some(Self {
                 pid: event.pid,
                 signal: exit.signal.as_deref(),
@@ -113,7 +113,7 @@ fn from_event(event: &Event) -> Crash {
 
 /// faulthandler's head line or the kernel's fault line.
 fn fault(event: &Event, threads: &Threads) -> Option<Crash> {
-    match &event.what {
+    match &event.payload {
         EventPayload::FatalPythonError(error) if !error.error.starts_with("Timeout") => Some(Crash {
             signal: error.signal.clone().or_else(|| Some("SIGABRT".to_owned())),
             thread: threads.first.get(event.artifact.as_str()).map(|id| (*id).clone()),
@@ -146,7 +146,7 @@ fn with_kernel(mut crash: Crash, kernel: &Kernel) -> Crash {
 /// Any other text that says how it ended.
 fn ended(event: &Event, threads: &Threads) -> Option<Crash> {
     let crash = from_event(event);
-    match &event.what {
+    match &event.payload {
         EventPayload::NativeAbort(abort) if abort.family != "torch-check" => Some(Crash {
             // A Rust panic ends its thread; only with panic=abort does it end the process.
             signal: (abort.family != "rust-panic").then(|| "SIGABRT".to_owned()),
@@ -194,7 +194,7 @@ fn ended(event: &Event, threads: &Threads) -> Option<Crash> {
 
 /// An exception that nobody caught: its thread counts as crashed.
 fn uncaught(event: &Event, threads: &Threads) -> Option<Crash> {
-    let EventPayload::PythonException(exception) = &event.what else {
+    let EventPayload::PythonException(exception) = &event.payload else {
         return None;
     };
     let thread = exception.thread.clone();
@@ -209,7 +209,7 @@ fn uncaught(event: &Event, threads: &Threads) -> Option<Crash> {
 }
 
 fn last_words(event: &Event, crash: &Crash) -> Option<String> {
-    match &event.what {
+    match &event.payload {
         EventPayload::NativeAbort(abort) if crash.signal.as_deref() == Some("SIGABRT") => {
             Some(match &abort.exception {
                 Some(exception) => format!("{exception}: {}", abort.message),
@@ -222,7 +222,7 @@ fn last_words(event: &Event, crash: &Crash) -> Option<String> {
 
 /// A handler that raised the signal again leaves no address in the dump; the kernel's line has it.
 fn add_kernel_address(crash: &mut Crash, timeline: &[Event]) {
-    let lines = timeline.iter().filter_map(|event| match &event.what {
+    let lines = timeline.iter().filter_map(|event| match &event.payload {
         EventPayload::Kernel(kernel) if kernel.address.is_some() => Some((event.pid, kernel)),
         _ => None,
     });
@@ -240,7 +240,7 @@ fn add_kernel_address(crash: &mut Crash, timeline: &[Event]) {
 pub(super) fn silence_echoes(evidence: &mut Evidence) {
     let mut quiet = HashSet::new();
     for event in evidence.timeline.iter().filter(|event| event.echo_of.is_some()) {
-        if let EventPayload::PythonException(exception) = &event.what
+        if let EventPayload::PythonException(exception) = &event.payload
             && exception.exception.ends_with("ChildFailedError")
         {
             quiet.extend(exception.thread.clone().map(|thread| (event.artifact.clone(), thread)));

@@ -99,7 +99,7 @@ fn in_collectives(threads: &[Thread]) -> HashMap<String, HashSet<ThreadId>> {
 /// What is no failure by itself: an exception that nobody saw, and a call that the driver refused, which its caller
 /// tells of where it matters.
 fn is_ignored(event: &Event) -> bool {
-    match &event.what {
+    match &event.payload {
         EventPayload::PythonException(exception) => exception.ignored,
         EventPayload::CudaLog(_) => true,
         _ => false,
@@ -126,7 +126,7 @@ impl Search {
             return Some(of);
         }
         let artifact = self.artifact(index);
-        match &event.what {
+        match &event.payload {
             EventPayload::PythonException(exception) if is_launcher(&exception.exception) => {
                 (self.before.failures.first(&())).or_else(|| self.after.elastic_roots.after(&(), index))
             }
@@ -264,7 +264,7 @@ impl Search {
     fn chained(&self, artifact: Name, event: &Event, timeline: &[Event]) -> Option<usize> {
         let index = self.before.exceptions.last(&(artifact, event.rank))?;
         let previous = timeline.get(index)?;
-        let EventPayload::PythonException(exception) = &previous.what else {
+        let EventPayload::PythonException(exception) = &previous.payload else {
             return None;
         };
         let linked = matches!(exception.relation.as_deref(), Some("cause" | "context"));
@@ -360,13 +360,14 @@ impl Search {
     /// A failed check that is also the message of an exception on the same line.
     /// A thread that still ran when an exception ended the interpreter: C++ then gives up without an exception of its own.
     fn end_of_interpreter(&self, event: &Event, timeline: &[Event]) -> Option<usize> {
-        let EventPayload::NativeAbort(abort) = &event.what else {
+        let EventPayload::NativeAbort(abort) = &event.payload else {
             return None;
         };
         let is_bare = abort.exception.is_none() && abort.message.contains("without an active exception");
         let last = self.before.failures.last(&()).filter(|_| is_bare)?;
         let failure = timeline.get(last)?;
-        let has_ended = matches!(failure.what, EventPayload::PythonException(_)) && failure.artifact == event.artifact;
+        let has_ended =
+            matches!(failure.payload, EventPayload::PythonException(_)) && failure.artifact == event.artifact;
         has_ended.then_some(last)
     }
 

@@ -45,20 +45,20 @@ pub(super) fn lead(timeline: &mut [Event]) -> Option<Crash> {
 }
 
 fn is_hang(event: &Event) -> bool {
-    matches!(event.what, EventPayload::Hang(_))
+    matches!(event.payload, EventPayload::Hang(_))
 }
 
 fn passed(event: &Event) -> bool {
-    matches!(&event.what, EventPayload::Hang(hang) if hang.passed)
+    matches!(&event.payload, EventPayload::Hang(hang) if hang.passed)
 }
 
 fn is_exit(event: &Event) -> bool {
-    matches!(event.what, EventPayload::ProcessExit(_))
+    matches!(event.payload, EventPayload::ProcessExit(_))
 }
 
 /// Whether something failed by itself. What a launcher returns says only that something did.
 fn is_failure(event: &Event) -> bool {
-    match &event.what {
+    match &event.payload {
         EventPayload::ProcessExit(exit) => {
             exit.first && !exit.signal.as_deref().is_some_and(|signal| POLITE.contains(&signal))
         }

@@ -24,7 +24,7 @@ impl Own {
     pub fn of(timeline: &[Event], crashes: &[Crash], threads: &[Thread], kernel_alone: bool) -> Self {
         let xids = timeline
             .iter()
-            .filter(|event| matches!(event.what, EventPayload::Xid(_)));
+            .filter(|event| matches!(event.payload, EventPayload::Xid(_)));
         Self {
             ids: ids(timeline, crashes, threads),
             on_gpu: xids.filter_map(|event| event.pid).collect(),
@@ -39,7 +39,7 @@ impl Own {
         let Some(pid) = event.pid.filter(|_| is_of_machine(event)) else {
             return true;
         };
-        match &event.what {
+        match &event.payload {
             _ if !self.ids.is_empty() => self.ids.contains(&pid),
             EventPayload::Kernel(kernel) if is_death(kernel) => {
                 !self.is_explained && (self.has_failed || self.on_gpu.contains(&pid) || self.may_be_job(kernel))
@@ -67,7 +67,7 @@ impl Own {
 
 /// The kernel's and the driver's words.
 pub(super) fn is_of_machine(event: &Event) -> bool {
-    matches!(event.what, EventPayload::Kernel(_) | EventPayload::Xid(_))
+    matches!(event.payload, EventPayload::Kernel(_) | EventPayload::Xid(_))
 }
 
 /// Process and thread ids that are the report's, from everything but the kernel's log.
@@ -80,7 +80,7 @@ fn ids(timeline: &[Event], crashes: &[Crash], threads: &[Thread]) -> HashSet<u32
         }
     }
     for event in timeline.iter().filter(|event| !is_of_machine(event)) {
-        match &event.what {
+        match &event.payload {
             EventPayload::DataloaderWorker(worker) => own.extend(worker.pid.or(event.pid)),
             _ => own.extend(event.pid),
         }
@@ -107,7 +107,7 @@ const OF_ANOTHER_PROCESS: [&str; 9] = [
 
 /// An exception that ended a process of Python, and is about nothing but that process.
 fn ended_by_itself(event: &Event) -> bool {
-    let EventPayload::PythonException(exception) = &event.what else {
+    let EventPayload::PythonException(exception) = &event.payload else {
         return false;
     };
     let PythonException {

@@ -80,7 +80,7 @@ impl Before {
     /// Goes on to the next event.
     pub fn pass(&mut self, index: usize, event: &Event, artifact: Name, names: &mut Names) {
         let lines = lines(event);
-        match &event.what {
+        match &event.payload {
             EventPayload::Watchdog(_) => self.watchdogs.add((), index),
             EventPayload::Xid(xid) => self.xids.add((names.of(&xid.pci), xid.code), index),
             EventPayload::PythonException(_) => self.exceptions.add((artifact, event.rank), index),
@@ -104,7 +104,7 @@ impl Before {
             _ => {}
         }
         // A test of the machine is made before or after, and what failed in the job follows from no test.
-        if event.primary && !matches!(event.what, EventPayload::Diagnostic(_)) {
+        if event.primary && !matches!(event.payload, EventPayload::Diagnostic(_)) {
             self.pass_failure(index, event, names);
         }
     }
@@ -125,10 +125,10 @@ impl Before {
                 self.own_by_pid.add(pid, index);
             }
         }
-        if !matches!(event.what, EventPayload::Xid(_)) {
+        if !matches!(event.payload, EventPayload::Xid(_)) {
             self.not_xids.add(event.rank.is_none(), index);
         }
-        match &event.what {
+        match &event.payload {
             EventPayload::ProcessExit(exit) if exit.first => self.first_exits.add((), index),
             EventPayload::Hang(hang) if !hang.ranks.is_empty() => self.hangs.add((), index),
             EventPayload::NativeAbort(_) => self.aborts.add((), event, index),
@@ -159,7 +159,7 @@ impl After {
     }
 
     fn add(&mut self, index: usize, event: &Event, artifact: Name) {
-        match &event.what {
+        match &event.payload {
             EventPayload::PythonException(exception) => {
                 self.exceptions.add((artifact, event.rank), index);
                 if !exception.exception.is_empty() {
@@ -222,7 +222,7 @@ pub const TIMED_OUT: [&str; 5] = [
 /// True for what does not itself tell of a peer.
 fn is_failure_of_its_own(event: &Event) -> bool {
     let says_peer = |message: &str| LOST_PEER.iter().any(|words| message.contains(words));
-    match &event.what {
+    match &event.payload {
         EventPayload::PythonException(exception) => {
             !exception.ignored && !is_launcher(&exception.exception) && !says_peer(&exception.message)
         }

@@ -34,7 +34,7 @@ pub struct Event {
     pub pid: Option<u32>,
     /// What happened, with its typed particulars.
     #[serde(flatten)]
-    pub what: EventPayload,
+    pub payload: EventPayload,
     /// False for an echo: a consequence of another event.
     #[serde(default)]
     pub primary: bool,
@@ -69,7 +69,7 @@ fn is_once(count: &u64) -> bool {
 
 impl Event {
     /// A primary event of which only the kind is known yet.
-    pub fn new(what: EventPayload) -> Self {
+    pub fn new(payload: EventPayload) -> Self {
         Self {
             event: 0,
             count: 1,
@@ -78,7 +78,7 @@ impl Event {
             time_note: None,
             rank: None,
             pid: None,
-            what,
+            payload,
             primary: true,
             echo_of: None,
             survived: false,

@@ -34,7 +34,7 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
         .evidence
         .timeline
         .iter()
-        .any(|event| matches!(event.what, EventPayload::PythonException(_)));
+        .any(|event| matches!(event.payload, EventPayload::PythonException(_)));
     if outer.is_empty() {
         let message = "the error file has no message: what is known of the failure is its stack, if there is one";
         reading.problems.push(Problem::new("no-message", message));

@@ -35,11 +35,11 @@ impl<'a> Events<'a> {
 
     /// Adds an event that stands on these lines; `key` is what it is known by beside its kind and process.
     pub fn add(&mut self, key: &str, event: Event, lines: [u64; 2]) {
-        let key = format!("{} {:?} {:?} {key}", event.what.kind(), event.rank, event.pid);
+        let key = format!("{} {:?} {:?} {key}", event.payload.kind(), event.rank, event.pid);
         if let Some(known) = self.known.get(&key).and_then(|index| self.list.get_mut(*index)) {
             known.count += 1;
             known.last_at = Some(Place::Line(lines));
-            if let EventPayload::Sanitizer(report) = &mut known.what {
+            if let EventPayload::Sanitizer(report) = &mut known.payload {
                 report.count = known.count;
             }
             return;

@@ -61,7 +61,7 @@ impl<'a> Subject<'a> {
                 .filter(|event| event.primary && !is_exit(event))
         };
         // A test of the machine is what a report is about where nothing else is.
-        let of_job = failures().find(|event| !matches!(event.what, EventPayload::Diagnostic(_)));
+        let of_job = failures().find(|event| !matches!(event.payload, EventPayload::Diagnostic(_)));
         let first = of_job.or_else(|| failures().next());
         let fault = evidence.crash.as_ref().filter(|crash| {
             crash.signal.as_deref().is_some_and(|signal| FAULTS.contains(&signal))
@@ -70,7 +70,7 @@ impl<'a> Subject<'a> {
         match (fault, first) {
             (Some(crash), _) => Self::fault(crash, evidence),
             // A timeout is how a divergence ends.
-            (None, Some(event)) if !matches!(event.what, EventPayload::Watchdog(_)) => Self::event(event, evidence),
+            (None, Some(event)) if !matches!(event.payload, EventPayload::Watchdog(_)) => Self::event(event, evidence),
             (None, Some(event)) => divergence(evidence).map_or_else(|| Self::event(event, evidence), Self::Divergence),
             (None, None) => divergence(evidence).map_or_else(|| Self::end(evidence), Self::Divergence),
         }
@@ -90,7 +90,7 @@ impl<'a> Subject<'a> {
     fn fault(crash: &'a Crash, evidence: &'a Evidence) -> Self {
         let thread = crashed_thread(crash, evidence);
         let signal = crash.signal.as_deref().unwrap_or_default();
-        let abort = evidence.timeline.iter().find_map(|event| match &event.what {
+        let abort = evidence.timeline.iter().find_map(|event| match &event.payload {
             EventPayload::NativeAbort(abort) if event.primary && abort.family != "torch-check" => Some(abort),
             _ => None,
         });
@@ -108,7 +108,7 @@ impl<'a> Subject<'a> {
     }
 
     fn event(event: &'a Event, evidence: &'a Evidence) -> Self {
-        if let EventPayload::NativeAbort(abort) = &event.what
+        if let EventPayload::NativeAbort(abort) = &event.payload
             && abort.family != "torch-check"
         {
             let thread = abort
@@ -117,11 +117,11 @@ impl<'a> Subject<'a> {
                 .and_then(|id| by_id(id, &event.artifact, evidence));
             return Self::Abort { abort, thread };
         }
-        if let EventPayload::SnapshotOom(oom) = &event.what {
+        if let EventPayload::SnapshotOom(oom) = &event.payload {
             return Self::request(oom, &event.artifact, evidence);
         }
         let (event, carrier) = specific(uncaught_of_chain(event, evidence), evidence);
-        let thread = match (&carrier.unwrap_or(event).what, &event.what) {
+        let thread = match (&carrier.unwrap_or(event).payload, &event.payload) {
             (_, EventPayload::DataloaderWorker(_)) => uncaught_thread(&event.artifact, evidence),
             // A timer had all stacks printed: the main thread's is the last.
             (_, EventPayload::FatalPythonError(_)) => evidence
@@ -174,7 +174,7 @@ impl<'a> Subject<'a> {
         }
         match self {
             // The handler that notices a dead worker interrupts the parent anywhere: only who iterates tells something.
-            Self::Event { event, .. } if matches!(event.what, EventPayload::DataloaderWorker(_)) => {
+            Self::Event { event, .. } if matches!(event.payload, EventPayload::DataloaderWorker(_)) => {
                 frames::own(self.stack(), count)
             }
             Self::Request { of_holder: true, .. } => {
@@ -203,7 +203,10 @@ impl<'a> Subject<'a> {
             Self::Abort { abort, .. } => abort_part(abort),
             // The exception that carries it had three names so far, and a snapshot has none.
             Self::Event { event, .. }
-                if matches!(event.what, EventPayload::CudaOom(_) | EventPayload::DataloaderWorker(_)) =>
+                if matches!(
+                    event.payload,
+                    EventPayload::CudaOom(_) | EventPayload::DataloaderWorker(_)
+                ) =>
             {
                 event_part(event)
             }
@@ -228,9 +231,9 @@ impl<'a> Subject<'a> {
                 "the request for GPU memory that failed; who asked is not recorded, so that whoever holds most stands for it"
             }
             Self::Request { .. } => REQUEST,
-            Self::Event { event, .. } if matches!(event.what, EventPayload::CudaOom(_)) => REQUEST,
+            Self::Event { event, .. } if matches!(event.payload, EventPayload::CudaOom(_)) => REQUEST,
             Self::Event { carrier: Some(_), .. } => "the type of the exception",
-            Self::Event { event, .. } => match event.what {
+            Self::Event { event, .. } => match event.payload {
                 EventPayload::PythonException(_) => "the type of the first exception that was not survived",
                 EventPayload::Hang(_) => "the standstill of the job",
                 _ => "the first failure of the report",
@@ -252,12 +255,12 @@ fn divergence(evidence: &Evidence) -> Option<&CollectiveVerdict> {
 }
 
 fn is_exit(event: &Event) -> bool {
-    matches!(event.what, EventPayload::ProcessExit(_))
+    matches!(event.payload, EventPayload::ProcessExit(_))
 }
 
 /// The end of a process that succeeded.
 fn is_success(event: &Event) -> bool {
-    matches!(&event.what, EventPayload::ProcessExit(exit) if exit.signal.is_none() && exit.exit_code == Some(0))
+    matches!(&event.payload, EventPayload::ProcessExit(exit) if exit.signal.is_none() && exit.exit_code == Some(0))
 }
 
 /// True when the process only ended the way it did because of something else that is known: a peer's failure, or what
@@ -266,7 +269,7 @@ fn is_consequence(crash: &Crash, first: Option<&Event>, evidence: &Evidence) -> 
     let aborted = crash.signal.as_deref() == Some("SIGABRT");
     let reported = first.is_some_and(|first| {
         matches!(
-            first.what,
+            first.payload,
             EventPayload::Watchdog(_)
                 | EventPayload::NcclError(_)
                 | EventPayload::CudaError(_)
@@ -301,10 +304,10 @@ fn crashed_thread<'a>(crash: &Crash, evidence: &'a Evidence) -> Option<&'a Threa
 /// People know a chain of exceptions by the one that nobody caught, which is printed last.
 fn uncaught_of_chain<'a>(event: &'a Event, evidence: &'a Evidence) -> &'a Event {
     let linked = |event: &Event| {
-        matches!(&event.what, EventPayload::PythonException(exception)
+        matches!(&event.payload, EventPayload::PythonException(exception)
             if matches!(exception.relation.as_deref(), Some("cause" | "context")))
     };
-    if !linked(event) || !matches!(specific(event, evidence).0.what, EventPayload::PythonException(_)) {
+    if !linked(event) || !matches!(specific(event, evidence).0.payload, EventPayload::PythonException(_)) {
         return event;
     }
     let mut consequences = evidence
@@ -312,7 +315,7 @@ fn uncaught_of_chain<'a>(event: &'a Event, evidence: &'a Evidence) -> &'a Event 
         .iter()
         .filter(|later| later.echo_of == Some(event.event) && later.artifact == event.artifact && !linked(later));
     consequences
-        .rfind(|later| matches!(later.what, EventPayload::PythonException(_)))
+        .rfind(|later| matches!(later.payload, EventPayload::PythonException(_)))
         .unwrap_or(event)
 }
 
@@ -345,13 +348,13 @@ fn specific<'a>(event: &'a Event, evidence: &'a Evidence) -> (&'a Event, Option<
                 .is_some_and(|(a, b)| a[0] <= b[1] && b[0] <= a[1])
     };
     let mut same_lines = evidence.timeline.iter().filter(overlap);
-    if matches!(event.what, EventPayload::PythonException(_)) {
-        let typed = same_lines.find(|other| !matches!(other.what, EventPayload::PythonException(_)));
+    if matches!(event.payload, EventPayload::PythonException(_)) {
+        let typed = same_lines.find(|other| !matches!(other.payload, EventPayload::PythonException(_)));
         return typed.map_or((event, None), |typed| (typed, Some(event)));
     }
     (
         event,
-        same_lines.find(|other| matches!(other.what, EventPayload::PythonException(_))),
+        same_lines.find(|other| matches!(other.payload, EventPayload::PythonException(_))),
     )
 }
 
@@ -365,7 +368,7 @@ fn abort_part(abort: &NativeAbort) -> String {
 }
 
 fn event_part(event: &Event) -> String {
-    match &event.what {
+    match &event.payload {
         // Errors that torch raises in C++ all have this type, and their stack ends where Python called it: what tells
         // them apart is how their message begins.
         EventPayload::PythonException(exception) if exception.exception == "RuntimeError" => {

@@ -35,7 +35,7 @@ pub fn title(evidence: &Evidence) -> String {
         }
         Subject::Event { event, carrier, .. } => {
             let what = of_event(event, *carrier);
-            if matches!(event.what, EventPayload::CudaOom(_)) {
+            if matches!(event.payload, EventPayload::CudaOom(_)) {
                 at_function(&what, subject.stack())
             } else {
                 what
@@ -96,11 +96,11 @@ fn base(path: &str) -> &str {
 }
 
 fn of_event(event: &Event, carrier: Option<&Event>) -> String {
-    let exception = carrier.and_then(|carrier| match &carrier.what {
+    let exception = carrier.and_then(|carrier| match &carrier.payload {
         EventPayload::PythonException(exception) => Some(exception.exception.as_str()),
         _ => None,
     });
-    match &event.what {
+    match &event.payload {
         EventPayload::CudaOom(oom) => {
             let who = exception.map_or_else(|| format!("{} out of memory", oom.backend), str::to_owned);
             format!("{who}: tried to allocate {}", size(oom.requested))

@@ -11,7 +11,7 @@ fn evidence(text: &str) -> Evidence {
 }
 
 fn exceptions(evidence: &Evidence) -> Vec<&PythonException> {
-    let exceptions = evidence.timeline.iter().filter_map(|event| match &event.what {
+    let exceptions = evidence.timeline.iter().filter_map(|event| match &event.payload {
         EventPayload::PythonException(exception) => Some(exception),
         _ => None,
     });
@@ -320,7 +320,7 @@ epoch 3 was the last
         "{exception:?}"
     );
     assert_eq!(evidence.timeline[0].at, Some(Place::Line([1, 14])));
-    let EventPayload::CudaOom(oom) = &evidence.timeline[1].what else {
+    let EventPayload::CudaOom(oom) = &evidence.timeline[1].payload else {
         panic!("{evidence:#?}")
     };
     assert_eq!((oom.gpu, oom.free), (Some(1), Some(1 << 30)));
@@ -355,7 +355,7 @@ fn faulthandler_of_every_version() {
             .expect("the current thread");
         assert_eq!(crashed.id.to_string(), "0x00007f9deeeb9b80");
         assert_eq!(functions(crashed), ["string_at", "main"]);
-        let EventPayload::FatalPythonError(error) = &evidence.timeline[0].what else {
+        let EventPayload::FatalPythonError(error) = &evidence.timeline[0].payload else {
             panic!("{evidence:#?}")
         };
         assert_eq!(error.signal.as_deref(), Some("SIGSEGV"));
@@ -386,7 +386,7 @@ fn dumps_that_were_cut_or_mixed_up_give_what_is_there() {
     ] {
         let evidence = evidence(text);
         assert!(
-            matches!(evidence.timeline[0].what, EventPayload::FatalPythonError(_)),
+            matches!(evidence.timeline[0].payload, EventPayload::FatalPythonError(_)),
             "{text}"
         );
         assert_eq!(evidence.threads[0].frames.len(), frames, "{text}");
@@ -414,7 +414,7 @@ fn c10_stacks_name_frames_and_modules() {
     );
     assert_eq!(thread.frames[1].module.as_deref(), Some("/lib/ext.so"));
     assert_eq!(thread.frames[1].offset.map(|offset| offset.0), Some(0xda71));
-    let EventPayload::NativeAbort(abort) = &evidence.timeline[0].what else {
+    let EventPayload::NativeAbort(abort) = &evidence.timeline[0].payload else {
         panic!("{evidence:#?}")
     };
     assert_eq!((abort.function.as_deref(), abort.line), (Some("check_fail"), Some(30)));
@@ -493,7 +493,7 @@ fn sanitizer_reports() {
         let [event] = &evidence.timeline[..] else {
             panic!("{evidence:#?}")
         };
-        let EventPayload::Sanitizer(report) = &event.what else {
+        let EventPayload::Sanitizer(report) = &event.payload else {
             panic!("{event:#?}")
         };
         assert_eq!((report.tool.as_str(), report.error.as_str()), (tool, error));
@@ -505,7 +505,7 @@ fn sanitizer_reports() {
         );
     }
     let twice = evidence(&memcheck.repeat(3));
-    let EventPayload::Sanitizer(report) = &twice.timeline[0].what else {
+    let EventPayload::Sanitizer(report) = &twice.timeline[0].payload else {
         panic!("{twice:#?}")
     };
     assert_eq!(
@@ -521,7 +521,7 @@ fn torchelastic_reports_every_worker() {
     let failures: Vec<_> = evidence
         .timeline
         .iter()
-        .filter_map(|event| match &event.what {
+        .filter_map(|event| match &event.payload {
             EventPayload::ElasticFailure(failure) => Some((event.rank, event.pid, failure)),
             _ => None,
         })

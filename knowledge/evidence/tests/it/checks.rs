@@ -20,7 +20,7 @@ fn case(name: &str, file: &str) -> String {
 }
 
 fn checks(evidence: &Evidence) -> Vec<&Diagnostic> {
-    let checks = evidence.timeline.iter().filter_map(|event| match &event.what {
+    let checks = evidence.timeline.iter().filter_map(|event| match &event.payload {
         EventPayload::Diagnostic(check) => Some(check),
         _ => None,
     });
@@ -89,7 +89,7 @@ fn reports_of_the_sanitizer_in_xml_are_those_of_its_text() {
         let [event] = &evidence.timeline[..] else {
             panic!("equal reports are one: {:#?}", evidence.timeline)
         };
-        let EventPayload::Sanitizer(report) = event.what.clone() else {
+        let EventPayload::Sanitizer(report) = event.payload.clone() else {
             panic!("{event:#?}")
         };
         Sanitizer {
@@ -100,7 +100,7 @@ fn reports_of_the_sanitizer_in_xml_are_those_of_its_text() {
         }
     };
     assert_eq!(sanitized(&xml.evidence), sanitized(&reading("log", text).evidence));
-    let EventPayload::Sanitizer(report) = &xml.evidence.timeline[0].what else {
+    let EventPayload::Sanitizer(report) = &xml.evidence.timeline[0].payload else {
         unreachable!()
     };
     assert_eq!(report.count, 3);
@@ -128,7 +128,11 @@ fn calls(evidence: &Evidence) -> Vec<CudaLog> {
         EventPayload::CudaLog(log) => Some(log.clone()),
         _ => None,
     };
-    evidence.timeline.iter().filter_map(|event| of(&event.what)).collect()
+    evidence
+        .timeline
+        .iter()
+        .filter_map(|event| of(&event.payload))
+        .collect()
 }
 
 #[test]
@@ -162,7 +166,7 @@ fn an_xid_that_the_driver_says_follows_from_another_is_its_echo() {
     let xids: Vec<_> = evidence
         .timeline
         .iter()
-        .map(|event| match &event.what {
+        .map(|event| match &event.payload {
             EventPayload::Xid(xid) => (xid.code, event.primary, event.echo_of),
             other => panic!("{other:?}"),
         })
@@ -191,7 +195,7 @@ fn of_a_bug_report_the_kernels_log_and_the_state_of_the_gpus_are_read() {
             .evidence
             .timeline
             .iter()
-            .map(|event| match &event.what {
+            .map(|event| match &event.payload {
                 EventPayload::Xid(xid) => xid.code,
                 other => panic!("{name}: {other:?}"),
             })

@@ -51,7 +51,7 @@ fn a_process_that_nccl_gave_up_is_dead_in_json_and_in_words() {
         };
         assert_eq!(event.pid, Some(pid), "{name}");
         assert!(
-            matches!(&event.what, EventPayload::NcclWarning(warning) if warning.family == "ras-dead"),
+            matches!(&event.payload, EventPayload::NcclWarning(warning) if warning.family == "ras-dead"),
             "{name}: {event:?}"
         );
     }
@@ -130,7 +130,7 @@ fn an_error_that_nccl_keeps_of_a_rank_is_told() {
             panic!("{name}: {:#?}", evidence.timeline)
         };
         assert!(
-            matches!(&event.what, EventPayload::NcclError(error) if error.result.as_deref() == Some("ncclSystemError")),
+            matches!(&event.payload, EventPayload::NcclError(error) if error.result.as_deref() == Some("ncclSystemError")),
             "{name}: {event:?}"
         );
     }

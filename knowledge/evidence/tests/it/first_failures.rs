@@ -46,12 +46,12 @@ fn subject(evidence: &Evidence) -> (Option<u32>, Option<&str>, Option<u32>) {
 
 /// Events that are no consequence of another, but for ends of processes.
 fn leading(evidence: &Evidence) -> Vec<&Event> {
-    let leads = |event: &&Event| event.primary && !matches!(event.what, EventPayload::ProcessExit(_));
+    let leads = |event: &&Event| event.primary && !matches!(event.payload, EventPayload::ProcessExit(_));
     evidence.timeline.iter().filter(leads).collect()
 }
 
 fn hang(evidence: &Evidence) -> &Hang {
-    let mut hangs = evidence.timeline.iter().filter_map(|event| match &event.what {
+    let mut hangs = evidence.timeline.iter().filter_map(|event| match &event.payload {
         EventPayload::Hang(hang) => Some(hang),
         _ => None,
     });
@@ -91,7 +91,7 @@ fn the_rank_that_a_signal_ended_first_is_what_the_report_is_about() {
     let ends = evidence
         .timeline
         .iter()
-        .filter(|event| matches!(event.what, EventPayload::ProcessExit(_)));
+        .filter(|event| matches!(event.payload, EventPayload::ProcessExit(_)));
     assert_eq!(
         ends.filter(|event| event.primary).count(),
         1,
@@ -215,7 +215,7 @@ fn whoever_waits_elsewhere_than_the_others_is_what_they_timed_out_on() {
         matches!(
             leading.as_slice(),
             [Event {
-                what: EventPayload::Hang(_),
+                payload: EventPayload::Hang(_),
                 ..
             }]
         ),
@@ -293,7 +293,7 @@ fn a_standstill_that_passed_explains_nothing() {
     let told = evidence
         .timeline
         .iter()
-        .find(|event| matches!(event.what, EventPayload::Hang(_)))
+        .find(|event| matches!(event.payload, EventPayload::Hang(_)))
         .expect("it is told");
     assert!(told.survived && !told.primary);
     assert_eq!(subject(&evidence), (Some(0), None, Some(10)));
@@ -353,7 +353,7 @@ fn what_befell_other_programs_of_the_machine_is_not_the_jobs() {
         );
     }
     let killed = report_of(&[("train.log", "step 1 loss 3.1\nKilled\n"), ("dmesg.txt", MYSQL)]);
-    assert!(leading(&killed).iter().any(|event| event.what.kind() == "kernel"));
+    assert!(leading(&killed).iter().any(|event| event.payload.kind() == "kernel"));
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn one_kill_for_want_of_memory_is_one_failure_however_often_it_is_told() {
         let evidence = report_of(&texts);
         let kills = leading(&evidence)
             .into_iter()
-            .filter(|event| event.what.kind() == "kernel");
+            .filter(|event| event.payload.kind() == "kernel");
         assert_eq!(kills.count(), 1, "{texts:?}");
     }
 }
@@ -381,6 +381,6 @@ fn an_abort_that_only_carries_out_what_a_watchdog_decided_is_its_echo() {
                OpType=ALLREDUCE, NumelIn=16, NumelOut=16, Timeout(ms)=600000) ran for 600040 milliseconds before timing out.\n\
                terminate called after throwing an instance of 'c10::DistBackendError'\n";
     let evidence = report_of(&[("train.log", log)]);
-    let kinds: Vec<&str> = leading(&evidence).iter().map(|event| event.what.kind()).collect();
+    let kinds: Vec<&str> = leading(&evidence).iter().map(|event| event.payload.kind()).collect();
     assert_eq!(kinds, ["watchdog"]);
 }

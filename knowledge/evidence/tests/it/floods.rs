@@ -108,10 +108,10 @@ fn what_a_diagnosis_goes_by_tells_events_apart() {
         );
     }
     let events = events(&text);
-    let of = |kind| events.iter().filter(|event| event.what.kind() == kind).count();
+    let of = |kind| events.iter().filter(|event| event.payload.kind() == kind).count();
     assert_eq!((of("xid"), of("cuda-oom"), of("process-exit")), (4, 3, 2));
     assert_eq!(events.iter().map(|event| event.count).sum::<u64>(), 1200);
-    let xid = events.iter().find_map(|event| match &event.what {
+    let xid = events.iter().find_map(|event| match &event.payload {
         EventPayload::Xid(xid) => Some(xid.count),
         _ => None,
     });
@@ -144,7 +144,7 @@ fn a_flood_of_one_kind_hides_neither_another_kind_nor_the_end() {
         .evidence
         .timeline
         .iter()
-        .map(|event| event.what.kind())
+        .map(|event| event.payload.kind())
         .collect();
     assert!(kinds.contains(&"xid"), "the other kind is told");
     assert_eq!(kinds.last(), Some(&"python-exception"), "the end is told");
@@ -152,7 +152,7 @@ fn a_flood_of_one_kind_hides_neither_another_kind_nor_the_end() {
         .evidence
         .timeline
         .iter()
-        .rfind(|event| event.what.kind() == "cuda-error");
+        .rfind(|event| event.payload.kind() == "cuda-error");
     assert_eq!(
         last_error.and_then(|event| event.at.clone()),
         Some(Place::Line([150_001, 150_001]))
@@ -192,7 +192,7 @@ fn a_traceback_that_never_ends_is_cut() {
     }
     let reading = reading(&text);
     check_bounds(&reading);
-    assert_eq!(reading.evidence.timeline[0].what.kind(), "python-exception");
+    assert_eq!(reading.evidence.timeline[0].payload.kind(), "python-exception");
 }
 
 /// Seconds to read and merge a log of so many failures of every kind.

@@ -323,7 +323,7 @@ fn every_version_names_the_fault() {
 fn a_whole_dump_is_read() {
     let evidence = reading(&dump(R575)).evidence;
     insta::assert_json_snapshot!(evidence);
-    assert!(matches!(&evidence.timeline[0].what, EventPayload::GpuException(exception) if exception.code == 14));
+    assert!(matches!(&evidence.timeline[0].payload, EventPayload::GpuException(exception) if exception.code == 14));
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn stack(thread: &Thread) -> String {
 }
 
 fn line(event: &Event) -> String {
-    let kind = serde_json::to_value(&event.what).expect("an event is JSON")["kind"].clone();
+    let kind = serde_json::to_value(&event.payload).expect("an event is JSON")["kind"].clone();
     let echo = event.echo_of.map_or(String::new(), |of| format!(" echo of {of}"));
     let text: String = event.text.chars().take(90).collect();
     format!(

@@ -16,7 +16,7 @@ fn merged(artifacts: &[(&str, &str)]) -> Evidence {
 }
 
 fn kind(event: &Event) -> String {
-    let value = serde_json::to_value(&event.what).expect("an event is JSON");
+    let value = serde_json::to_value(&event.payload).expect("an event is JSON");
     value["kind"].as_str().expect("a kind").to_owned()
 }
 
@@ -346,7 +346,7 @@ fn the_most_direct_witness_tells_how_it_ended() {
     let fine = merged(&[("context.json", &context(json!({"signal": null, "code": 0})))]);
     assert_eq!(fine.crash, None);
     assert_eq!(fine.context["pid"], 7);
-    assert!(matches!(fine.timeline[0].what, EventPayload::ProcessExit(_)));
+    assert!(matches!(fine.timeline[0].payload, EventPayload::ProcessExit(_)));
     assert_eq!(fine.timeline[0].rank, Some(2));
 }
 
@@ -448,7 +448,7 @@ fn clocks_that_differ_are_noticed_and_corrected_for_the_order() {
         let timeline = merged(&all).timeline;
         let watchdogs = timeline
             .into_iter()
-            .filter(|event| matches!(event.what, EventPayload::Watchdog(_)));
+            .filter(|event| matches!(event.payload, EventPayload::Watchdog(_)));
         watchdogs.map(|event| (event.rank, event.time_note)).collect::<Vec<_>>()
     };
     let skewed = told(|sequence| sequence * 7 % 40, 60);

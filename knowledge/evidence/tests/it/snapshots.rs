@@ -157,7 +157,7 @@ fn the_failure_is_an_event() {
     let [event] = timeline.as_slice() else {
         panic!("{timeline:?}")
     };
-    assert!(matches!(&event.what, EventPayload::SnapshotOom(oom) if oom.requested == 1200 * MIB && oom.gpu == 0));
+    assert!(matches!(&event.payload, EventPayload::SnapshotOom(oom) if oom.requested == 1200 * MIB && oom.gpu == 0));
     assert!(event.time.as_deref().unwrap().starts_with("2025-06-15T"));
     assert!(reading(case("memory-snapshot-healthy")).evidence.timeline.is_empty());
 }

@@ -95,8 +95,7 @@ fn is_of_system(words: &LastWords) -> bool {
 }
 
 fn is_traceback_near(event: &Event, last: u64) -> bool {
-    let is_own =
-        matches!(&event.what, EventPayload::PythonException(raised) if !raised.exception.ends_with("ChildFailedError"));
+    let is_own = matches!(&event.payload, EventPayload::PythonException(raised) if !raised.exception.ends_with("ChildFailedError"));
     is_own && progress::last_line(event).saturating_add(NEAR) > last
 }
 

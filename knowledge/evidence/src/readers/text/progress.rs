@@ -72,11 +72,11 @@ pub fn mark_survivors(sink: &mut Sink) {
 
 /// Whether the last time that it happened was followed by progress.
 pub fn is_survived(event: &Event, settled: u64) -> bool {
-    last_line(event) < settled && can_be_survived(&event.what)
+    last_line(event) < settled && can_be_survived(&event.payload)
 }
 
 fn stack(event: &Event) -> Option<ThreadId> {
-    match &event.what {
+    match &event.payload {
         EventPayload::PythonException(exception) => exception.thread.clone(),
         _ => None,
     }

@@ -215,7 +215,7 @@ impl<'a> Sink<'a> {
                         self.again(
                             &Told {
                                 key,
-                                kind: event.what.kind(),
+                                kind: event.payload.kind(),
                                 lines,
                             },
                             stamp,
@@ -247,7 +247,7 @@ impl<'a> Sink<'a> {
     }
 
     fn keep(&mut self, key: u64, event: Event) -> Option<usize> {
-        let kind = event.what.kind();
+        let kind = event.payload.kind();
         let most = self.limits.events_of_kind;
         let has_room = self.events.len() < self.limits.events;
         if self.pay(kind, if has_room { most } else { 0 }, &event) {
@@ -370,7 +370,7 @@ impl<'a> Sink<'a> {
         } = self;
         for (index, event) in events.iter_mut().enumerate() {
             event.last_time = last_times.get(&index).and_then(|stamp| stamp.read().time);
-            set_count(&mut event.what, event.count);
+            set_count(&mut event.payload, event.count);
         }
         events.sort_by_key(progress::first_line);
         for (number, event) in events.iter_mut().enumerate() {

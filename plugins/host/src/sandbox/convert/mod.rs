@@ -103,7 +103,7 @@ pub(super) fn software(software: &Software) -> evidence::Software {
 }
 
 pub(super) fn event(kind: &str, event: &model::Event) -> evidence::Event {
-    let what = serde_json::to_value(&event.what).unwrap_or_default();
+    let what = serde_json::to_value(&event.payload).unwrap_or_default();
     evidence::Event {
         number: event.event as u32,
         kind: kind.to_owned(),

@@ -84,7 +84,7 @@ fn exception(entry: &Value, found: &Evidence) -> Score {
     {
         return Score::default();
     }
-    Score::of(found.timeline.iter().any(|event| match &event.what {
+    Score::of(found.timeline.iter().any(|event| match &event.payload {
         EventPayload::PythonException(exception) => exception.exception == class,
         _ => false,
     }))
@@ -105,7 +105,7 @@ fn xid_lines(lines: &Value, explain: bool) -> Result<[Score; 2]> {
         }
         std::fs::write(&path, format!("{line}\n"))?;
         let found = read(&path);
-        let xid = found.timeline.iter().find_map(|event| match &event.what {
+        let xid = found.timeline.iter().find_map(|event| match &event.payload {
             EventPayload::Xid(xid) => Some(xid),
             _ => None,
         });
