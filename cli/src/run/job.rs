@@ -12,6 +12,7 @@ use rustix::process::{Pid, Resource, Rlimit, WaitOptions, getpid, getrlimit, set
 use serde_json::{Value, json};
 
 use super::ending::Ending;
+use super::environment::Environment;
 use super::inherited;
 use super::recorder::Recorder;
 use super::signal::Signal;
@@ -106,7 +107,11 @@ impl Job {
     /// become the job.
     pub fn start(command: &[OsString], variables: &[(OsString, OsString)], arming: Arming) -> anyhow::Result<Self> {
         let job_only = super::meant_for_the_job();
-        let signals = Signals::hold_back().context("can not hold signals back for the job")?;
+        let signals = match Signals::hold_back() {
+            Ok(signals) => signals,
+            Err(error) if is_full(&std::io::Error::from(error)) => return Err(become_it(command, None).into()),
+            Err(error) => return Err(error).context("can not hold signals back for the job"),
+        };
         let mut streams = if arming.output {
             Streams::arrange()
         } else {
@@ -126,7 +131,7 @@ impl Job {
             streams = streams.inherit();
         }
         let limit = getrlimit(Resource::Core);
-        let core_is_ours = arming.core && limit.current == Some(0) && limit.maximum != Some(0);
+        let core_is_ours = arming.core && limit.current == Some(0) && limit.maximum != Some(0) && core_is_of_use();
         let start = Start {
             signals: signals.original(),
             parent: getpid(),
@@ -135,17 +140,18 @@ impl Job {
                 maximum: limit.maximum,
             }),
         };
-        let mut spawn = prepared(command, variables)?;
+        let mut spawn = prepared(command)?;
+        let environment = Environment::with(variables);
         streams.out.map(|end| spawn.stdout(end));
         streams.err.map(|end| spawn.stderr(end));
         // SAFETY: between fork and exec, this only makes system calls.
-        unsafe { spawn.pre_exec(move || start.prepare()) };
+        unsafe { spawn.pre_exec(move || start.prepare(&environment)) };
         let child = match spawn.spawn() {
             Ok(child) => child,
             Err(error) if is_full(&error) => {
                 drop(spawn);
                 recorder.into_iter().for_each(Recorder::end);
-                return Err(become_it(command, &signals).into());
+                return Err(become_it(command, Some(&signals)).into());
             }
             Err(error) => return Err(error.into()),
         };
@@ -300,7 +306,8 @@ struct Start {
 
 impl Start {
     /// Gives the job what whoever started us had set up, and core dumps. Safe between fork and exec.
-    fn prepare(self) -> std::io::Result<()> {
+    fn prepare(self, environment: &Environment) -> std::io::Result<()> {
+        environment.take_effect();
         if let Some(limit) = self.core_limit {
             // A limit that can not be raised costs a core dump, never the job.
             let _ = setrlimit(Resource::Core, limit);
@@ -311,32 +318,39 @@ impl Start {
     }
 }
 
-/// The job's command, with variables that it does not have yet.
-fn prepared(command: &[OsString], variables: &[(OsString, OsString)]) -> anyhow::Result<Command> {
+/// The job's command.
+fn prepared(command: &[OsString]) -> anyhow::Result<Command> {
     let (program, arguments) = command.split_first().context("no command to run")?;
     let mut prepared = Command::new(program);
     prepared.args(arguments);
-    prepared.envs(variables.iter().map(|(name, value)| (name, value)));
     Ok(prepared)
 }
 
 /// Becomes the job; returns only if that is not possible either.
-fn become_it(command: &[OsString], signals: &Signals) -> std::io::Error {
-    let Ok(mut job) = prepared(command, &[]) else {
+fn become_it(command: &[OsString], signals: Option<&Signals>) -> std::io::Error {
+    let Ok(mut job) = prepared(command) else {
         return std::io::ErrorKind::InvalidInput.into();
     };
-    let original = signals.original();
+    let original = signals.map(Signals::original);
     let restore = move || {
         inherited::restore();
-        original.restore().map_err(std::io::Error::from)
+        original.map_or(Ok(()), |original| original.restore().map_err(std::io::Error::from))
     };
     // SAFETY: this only makes system calls.
     unsafe { job.pre_exec(restore) }.exec()
 }
 
-/// Whether a process could not be made for lack of room: a limit on their number, or memory.
+/// Whether a core dump would be whole, and where it goes is known: one that is not found is not taken away either.
+fn core_is_of_use() -> bool {
+    getrlimit(Resource::Fsize).current.is_none() && std::path::Path::new("/proc/sys/kernel/core_pattern").exists()
+}
+
+/// Whether something could not be made for lack of room: a limit on processes or open files, or memory.
 fn is_full(error: &std::io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM))
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE)
+    )
 }
 
 /// Stops this process the way the job was stopped, until it is told to go on. The terminal may have sent us the same

@@ -1,6 +1,7 @@
 //! Running a job so that it does not notice, and keeping what is left of it when it crashes.
 
 mod ending;
+mod environment;
 mod flood;
 mod inherited;
 mod job;

@@ -44,14 +44,15 @@ impl Signals {
     /// Holds the signals back from the calling thread and every thread it will start. To be called while there is
     /// no other thread: one that does not hold them back would be killed by them.
     pub fn hold_back() -> nix::Result<Self> {
+        // First what may fail for lack of room: then nothing has been changed.
+        let held = SigSet::all();
+        let descriptor = SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
         // Whoever started us may ignore SIGCHLD, and then there would be nothing to wait for.
         // SAFETY: the default action runs no code of ours.
         let before = unsafe { sigaction(nix::sys::signal::Signal::SIGCHLD, &default) }?;
-        let held = SigSet::all();
         let mut mask = SigSet::empty();
         sigprocmask(SigmaskHow::SIG_BLOCK, Some(&held), Some(&mut mask))?;
-        let descriptor = SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         let original = Original {
             mask,
             child_action: before.handler(),

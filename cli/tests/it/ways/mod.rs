@@ -1,9 +1,13 @@
 //! Ways to die, each bare and under `run`: status, output, files and processes must be the same, and the report must
 //! say how the job ended.
 
+mod families;
+mod limits;
+mod places;
 mod signals;
 mod streams;
 mod surroundings;
+mod terminals;
 mod trees;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,83 @@
+//! Limits, priorities and rights of every kind: the job has those that it would have without us, and meets them.
+
+use super::{Report, compare_all, reported, way};
+
+#[test]
+fn every_limit_is_the_jobs_own() {
+    compare_all(&[
+        way("ulimit -c 0; exec $RUN bash -c 'ulimit -aS; ulimit -aH; exit 3'"),
+        way("ulimit -S -n 64; exec $RUN sh -c 'ulimit -Sn; ulimit -Hn; exit 3'"),
+        way("ulimit -v 4000000; exec $RUN sh -c 'ulimit -v; exit 3'"),
+        way("ulimit -d 4000000; exec $RUN sh -c 'ulimit -d; exit 3'"),
+        way("ulimit -l 64; exec $RUN sh -c 'ulimit -l; exit 3'"),
+        way("ulimit -m 64000; exec $RUN bash -c 'ulimit -m; exit 3'"),
+        way("ulimit -i 0; exec $RUN bash -c 'ulimit -i; kill -USR1 $$'"),
+        way("ulimit -q 0; exec $RUN bash -c 'ulimit -q; exit 3'"),
+        way("ulimit -x 0; exec $RUN bash -c 'ulimit -x; exit 3'"),
+        way("ulimit -r 0; exec $RUN bash -c 'ulimit -r; exit 3'"),
+        way("ulimit -s 256; exec $RUN sh -c 'ulimit -s; exit 3'"),
+        way("ulimit -s unlimited; exec $RUN sh -c 'ulimit -s; kill -ABRT $$'"),
+    ]);
+}
+
+#[test]
+fn a_job_that_meets_a_limit_meets_it_the_same() {
+    compare_all(&[
+        way("ulimit -n 20; exec $RUN python3 -c 'f = [open(\"/dev/null\") for _ in range(99)]' 2>/dev/null"),
+        way("ulimit -v 4000000; exec $RUN python3 -c 'x = bytearray(1 << 33)' 2>/dev/null"),
+        way("ulimit -t 1; exec $RUN python3 -c 'while True: pass'"),
+        way("ulimit -S -t 1; exec $RUN bash -c 'trap \"echo out of time; exit 7\" XCPU; while :; do :; done'"),
+        // No file of any size can be written, so there is no report either.
+        reported(
+            "ulimit -f 0; exec $RUN sh -c 'echo out; echo x > f; exit 3' 2>/dev/null",
+            Report::None,
+        ),
+        reported("ulimit -f 0; exec $RUN sh -c 'echo out; exit 3'", Report::None),
+        reported("ulimit -f 1; exec $RUN sh -c 'kill -SEGV $$'", Report::None),
+        way("exec $RUN prlimit --nofile=5 python3 -c 'import os; os.dup(0); os.dup(0); os.dup(0)' 2>/dev/null"),
+        way("exec $RUN bash -c 'ulimit -c 0; kill -SEGV $$'"),
+        way("exec $RUN bash -c 'ulimit -s 128; f() { f; }; f' 2>/dev/null"),
+    ]);
+}
+
+/// So few descriptors are left that we can do little or nothing with them.
+#[test]
+fn a_job_starts_with_few_descriptors() {
+    let scripts = [4, 5, 6, 7, 8, 10, 12, 16].map(|limit| {
+        let script = format!("ulimit -n {limit}; exec $RUN sh -c 'ulimit -n; exit 0'");
+        way(script.leak())
+    });
+    compare_all(&scripts);
+}
+
+#[test]
+fn priorities_and_rights_are_the_jobs_own() {
+    compare_all(&[
+        way("exec chrt --batch 0 $RUN sh -c 'chrt -p $$ | cut -d: -f2; exit 3'"),
+        way("exec chrt --idle 0 $RUN sh -c 'chrt -p $$ | cut -d: -f2; exit 3'"),
+        way("exec taskset -c 0 $RUN sh -c 'taskset -p $$ | cut -d: -f2; exit 3'"),
+        way("exec ionice -c 3 $RUN sh -c 'ionice -p $$; exit 3'"),
+        way("exec nice -n 19 $RUN sh -c 'nice; kill -QUIT $$'"),
+        way("echo 500 > /proc/self/oom_score_adj; exec $RUN sh -c 'cat /proc/self/oom_score_adj; exit 3'"),
+        way("exec setarch -R $RUN sh -c 'cat /proc/self/personality; exit 3'"),
+        way("exec setpriv --no-new-privs $RUN sh -c 'grep NoNewPrivs /proc/self/status; exit 3'"),
+        way("exec $RUN grep -E '^(Cap|Seccomp|NoNew|Uid|Gid|Groups)' /proc/self/status"),
+        way("umask 777; exec $RUN sh -c 'umask; exit 3'"),
+        way("echo 0x33 > /proc/self/coredump_filter; exec $RUN sh -c 'cat /proc/self/coredump_filter; exit 3'"),
+        way("echo 1000 > /proc/self/timerslack_ns; exec $RUN sh -c 'cat /proc/self/timerslack_ns; exit 3'"),
+    ]);
+}
+
+/// As another user, where this one may become another; elsewhere both fail in the same way.
+#[test]
+fn a_job_that_becomes_somebody_else_ends_the_same() {
+    const BECOME: &str = "chmod 755 $PWD $PWD/..; exec $RUN setpriv --reuid=65534 --regid=65534 --clear-groups";
+    let jobs = [
+        "id -u; exit 3",
+        "kill -SEGV $$",
+        "kill -TERM $$",
+        "sleep 0.2; kill -KILL $$",
+    ];
+    let scripts = jobs.map(|job| way(format!("{BECOME} sh -c '{job}' 2>/dev/null").leak()));
+    compare_all(&scripts);
+}
