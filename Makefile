@@ -9,7 +9,7 @@ SAY = @printf '%s\n' >&2
 export RUST_TEST_THREADS ?= $(shell expr 4 + $$(nproc))
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: score-page setup plugins web build run test test-rust test-tools test-programs test-browser authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz clean
+.PHONY: score-page setup plugins web build run test test-rust test-tools test-programs test-browser authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz dist clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test check
@@ -65,6 +65,8 @@ check: plugins web  ## formatting, lints, licences, documentation
 	@.ci/setup check
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	# The collector alone, which is built of fewer features.
+	cargo clippy -p whycrash --no-default-features --bins -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items
 	cargo deny --workspace check bans licenses sources
 	# Among clippy's lints is incompatible_msrv: what Debian stable's compiler lacks is not used where that must do.
@@ -113,6 +115,9 @@ gpualert: plugins  ## the public corpus of GPUAlert, from a checkout: make gpual
 
 fuzz:             ## give every reader damaged input, FUZZ_SECONDS each
 	@knowledge/fuzz/run.sh $(FUZZ_SECONDS)
+
+dist: plugins    ## what is handed out, in target/dist: tarballs, Debian packages, a Python wheel; each is tried
+	packaging/dist.sh
 
 clean:
 	cargo clean

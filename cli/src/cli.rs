@@ -34,23 +34,22 @@ pub struct Cli {
 enum Command {
     Run(commands::run::Args),
     Snapshot(commands::snapshot::Args),
-    Diagnose(commands::diagnose::Args),
-    Inspect(commands::inspect::Args),
+    #[cfg(feature = "diagnosis")]
+    #[command(flatten)]
+    Reading(commands::reading::Command),
     Upload(commands::upload::Args),
-    Search(commands::search::Args),
-    Show(commands::show::Args),
-    Diff(commands::diff::Args),
     Delete(commands::delete::Args),
-    Cause(commands::cause::Args),
-    Plugin(commands::plugin::Args),
     Symbols(commands::symbols::Args),
     Spool(commands::spool::Args),
     Doctor(commands::doctor::Args),
     Core(commands::core::Args),
     CoreHandler(commands::core_handler::Args),
     Completions(commands::completions::Args),
+    Man(commands::man::Args),
+    Licenses(commands::licenses::Args),
     FinishReport(commands::finish_report::Args),
     LookAt(commands::look_at::Args),
+    AskDriver(commands::ask_driver::Args),
 }
 
 impl Cli {
@@ -59,31 +58,31 @@ impl Cli {
         let config = match (Config::load(self.config.as_deref()), &self.command) {
             (Ok(config), _) => config,
             // Nothing about us keeps a job from running, but for what was asked for on this very command line.
-            (Err(error), Command::Run(_) | Command::FinishReport(_) | Command::LookAt(_)) if self.config.is_none() => {
+            (Err(error), Command::Run(_) | Command::FinishReport(_) | Command::LookAt(_) | Command::AskDriver(_))
+                if self.config.is_none() =>
+            {
                 tracing::warn!("{error:#}");
                 Config::default()
             }
             (Err(error), _) => return Err(error),
         };
         match self.command {
+            #[cfg(feature = "diagnosis")]
+            Command::Reading(command) => commands::reading::execute(command, &config),
             Command::Run(args) => commands::run::execute(&args, &config),
-            Command::Diagnose(args) => commands::diagnose::execute(&args, &config),
-            Command::Inspect(args) => commands::inspect::execute(&args, &config),
             Command::Upload(args) => commands::upload::execute(&args, &config),
-            Command::Search(args) => commands::search::execute(&args, &config),
-            Command::Show(args) => commands::show::execute(&args, &config),
-            Command::Diff(args) => commands::diff::execute(&args, &config),
             Command::Delete(args) => commands::delete::execute(&args, &config),
-            Command::Cause(args) => commands::cause::execute(&args, &config),
-            Command::Plugin(args) => commands::plugin::execute(&args, &config),
             Command::Symbols(args) => commands::symbols::execute(&args, &config),
             Command::Doctor(args) => commands::doctor::execute(&args, &config),
             Command::Core(args) => commands::core::execute(&args, &config),
             Command::CoreHandler(args) => commands::core_handler::execute(&args),
+            Command::Man(args) => commands::man::execute(&args),
+            Command::Licenses(args) => commands::licenses::execute(&args),
             Command::Completions(args) => commands::completions::execute(&args),
             Command::Spool(args) => commands::spool::execute(&args, &config),
             Command::Snapshot(args) => commands::snapshot::execute(&args, &config),
             Command::FinishReport(args) => commands::finish_report::execute(&args),
+            Command::AskDriver(args) => commands::ask_driver::execute(&args),
             Command::LookAt(args) => commands::look_at::execute(&args),
         }
     }

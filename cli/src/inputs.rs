@@ -1,15 +1,13 @@
-//! From the paths of a command line to the artifacts of one report, and to a diagnoser for them.
+//! From the paths of a command line to the artifacts of one report, and where its symbols and knowledge are.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use whycrash_evidence::{Artifact, Limits};
-use whycrash_plugin_host::{Diagnoser, Input, Settings};
-use whycrash_symbols::Sources;
+use serde::{Deserialize, Serialize};
+use whycrash_evidence::Artifact;
 
-use crate::config::{self, Config};
-use crate::debuginfod;
+use crate::config::Config;
 
 /// What a crash left, and where symbols and plugins are.
 #[derive(Debug, clap::Args)]
@@ -20,42 +18,19 @@ pub struct Paths {
 }
 
 /// Where the knowledge for a diagnosis comes from, beside what is built in.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, Serialize, Deserialize, clap::Args)]
 pub struct Knowledge {
     /// Folder searched for binaries and debug files, by build id and by name (again for more) [env: WHYCRASH_SYMBOLS]
     #[arg(long, value_name = "FOLDER")]
     pub symbols: Vec<PathBuf>,
     /// Folder of pages of causes beside the built-in ones (again for more) [env: WHYCRASH_KNOWLEDGE]
+    #[cfg(feature = "diagnosis")]
     #[arg(long, value_name = "FOLDER")]
     pub knowledge: Vec<PathBuf>,
     /// Folder of plugins (*.wasm, *.zip) to run beside the built-in ones (again for more) [env: WHYCRASH_PLUGINS]
+    #[cfg(feature = "diagnosis")]
     #[arg(long, value_name = "FOLDER")]
     pub plugins: Vec<PathBuf>,
-}
-
-impl Knowledge {
-    /// A diagnoser with these folders first, then those of the environment, then those of the settings file.
-    pub fn diagnoser(&self, config: &Config) -> anyhow::Result<Diagnoser> {
-        let settings = Settings {
-            symbols: Sources {
-                folders: symbol_folders(&self.symbols, config),
-                local_files: true,
-                debuginfod: debuginfod::from_environment(),
-                ..Sources::default()
-            },
-            limits: Limits::default(),
-            plugin_folders: folders(&self.plugins, "WHYCRASH_PLUGINS", &config.plugins),
-            knowledge_folders: knowledge_folders(&self.knowledge, config),
-            cache: config::cache_folder().map(|cache| cache.join("plugins")),
-            compiler: Some(whycrash_plugin_host::THIS_PROGRAM.into()),
-            ..Settings::default()
-        };
-        for folder in &settings.plugin_folders {
-            std::fs::read_dir(folder)
-                .with_context(|| format!("can not read the plugin folder {}", folder.display()))?;
-        }
-        Diagnoser::new(settings).context("can not set up the diagnosis plugins")
-    }
 }
 
 /// Folders searched for symbols: flags, then `WHYCRASH_SYMBOLS`, then the settings file.
@@ -63,7 +38,14 @@ pub fn symbol_folders(flags: &[PathBuf], config: &Config) -> Vec<PathBuf> {
     folders(flags, "WHYCRASH_SYMBOLS", &config.symbols)
 }
 
+/// Folders of plugins: flags, then `WHYCRASH_PLUGINS`, then the settings file.
+#[cfg(feature = "diagnosis")]
+pub fn plugin_folders(flags: &[PathBuf], config: &Config) -> Vec<PathBuf> {
+    folders(flags, "WHYCRASH_PLUGINS", &config.plugins)
+}
+
 /// Folders of pages of causes: flags, then `WHYCRASH_KNOWLEDGE`, then the settings file.
+#[cfg(feature = "diagnosis")]
 pub fn knowledge_folders(flags: &[PathBuf], config: &Config) -> Vec<PathBuf> {
     folders(flags, "WHYCRASH_KNOWLEDGE", &config.knowledge)
 }
@@ -80,15 +62,15 @@ fn folders(flags: &[PathBuf], variable: &str, configured: &[PathBuf]) -> Vec<Pat
 }
 
 /// What is uploaded of the files at these paths: where there is a stand-in for a file, that.
-pub fn to_upload(paths: &[PathBuf]) -> anyhow::Result<Input> {
-    let mut input = from_paths(paths)?;
-    for artifact in &mut input.artifacts {
+pub fn to_upload(paths: &[PathBuf]) -> anyhow::Result<Vec<Artifact>> {
+    let mut artifacts = from_paths(paths)?;
+    for artifact in &mut artifacts {
         let small = stand_in(&artifact.path);
         if small.is_file() {
             artifact.path = small;
         }
     }
-    Ok(input)
+    Ok(artifacts)
 }
 
 /// Where the minicore of a core dump is that is too large to be uploaded: a hidden file beside it.
@@ -97,7 +79,7 @@ pub fn stand_in(core: &Path) -> PathBuf {
 }
 
 /// The files at these paths as one report. A folder stands for all files in it, hidden ones left out.
-pub fn from_paths(paths: &[PathBuf]) -> anyhow::Result<Input> {
+pub fn from_paths(paths: &[PathBuf]) -> anyhow::Result<Vec<Artifact>> {
     let mut files = Vec::new();
     for path in paths {
         let about = std::fs::metadata(path).with_context(|| {
@@ -115,10 +97,7 @@ pub fn from_paths(paths: &[PathBuf]) -> anyhow::Result<Input> {
     if files.is_empty() {
         bail!("no file to read in {}", list(paths));
     }
-    Ok(Input {
-        artifacts: distinct(files),
-        ..Input::default()
-    })
+    Ok(distinct(files))
 }
 
 /// All files below a folder by their names, in the order of their paths.

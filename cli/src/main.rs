@@ -10,7 +10,10 @@ mod client;
 mod collect;
 mod commands;
 mod config;
+#[cfg(feature = "diagnosis")]
 mod debuginfod;
+#[cfg(feature = "diagnosis")]
+mod diagnoser;
 mod handler;
 mod inputs;
 mod minicore;
@@ -26,6 +29,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "diagnosis")]
     if let Some(code) = whycrash_plugin_host::compile_if_asked() {
         return code;
     }

@@ -1,5 +1,6 @@
 //! The server, as this program talks to it.
 
+#[cfg(feature = "diagnosis")]
 mod plugins;
 mod symbols;
 mod upload;

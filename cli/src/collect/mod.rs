@@ -25,7 +25,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 pub use core_pattern::{Destination, Handler, OwnHandler};
-pub use gpu::Gpus;
+pub use gpu::{AskedDriver, Gpus, ask_driver};
 pub use kernel_log::readable as kernel_log_readable;
 pub use missing::Missing;
 pub use stall::look_at;
@@ -94,6 +94,8 @@ pub struct Seen {
     pub scratch: Option<Scratch>,
     /// How to find the files.
     pub search: cores::Search,
+    /// Whether GPUs are looked at: then the driver is asked too.
+    pub gpus: bool,
 }
 
 impl Marks {
@@ -223,6 +225,7 @@ impl Watch {
             pieces,
             scratch: None,
             search,
+            gpus: self.gpus.is_some(),
         }
     }
 
@@ -295,6 +298,10 @@ impl Watch {
             }
             Some(Err(missing)) => unavailable.push(missing),
             None => unavailable.push(Missing::for_good("GPUs", "not looked at: --gpu-interval is off")),
+        }
+        if let Some(gpus) = &self.gpus {
+            add("gpu_notes", gpus.notes());
+            unavailable.extend(gpus.broken_off());
         }
         if self.tree.more_failures() > 0 {
             let why = format!("{} more processes failed than are told of", self.tree.more_failures());

@@ -7,7 +7,7 @@ use anyhow::bail;
 use crate::config::Config;
 use crate::inputs::{self, Knowledge, Paths};
 use crate::output::{self, Format};
-use crate::render;
+use crate::{diagnoser, render};
 
 /// Say why something crashed, from the files it left
 #[derive(Debug, clap::Args)]
@@ -23,8 +23,8 @@ pub struct Args {
 
 /// Reads the artifacts, runs the plugins and prints the report document. No server is asked.
 pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
-    let input = inputs::from_paths(&args.paths.paths)?;
-    let document = args.knowledge.diagnoser(config)?.diagnose(&input);
+    let input = diagnoser::input(inputs::from_paths(&args.paths.paths)?);
+    let document = diagnoser::with(&args.knowledge, config)?.diagnose(&input);
     let files = render::Files::of(&input.artifacts);
     output::answer(args.format, &document, |document| {
         render::document(document, &files, output::width())

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
-use whycrash_plugin_host::{Diagnoser, PluginInfo, Settings};
 
 use crate::client::{Access, Client};
-use crate::collect::{self, Destination, Gpus, Handler, OwnHandler, host};
+use crate::collect::{self, AskedDriver, Destination, Gpus, Handler, OwnHandler, host};
 use crate::commands::core_handler;
 use crate::config::{self, Config};
 use crate::handler;
@@ -99,7 +98,8 @@ impl Check {
 pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     // First, while there is no other thread: it forks.
     let gpus = gpus();
-    let checks = vec![
+    let mut checks = vec![
+        #[cfg(feature = "diagnosis")]
         plugins(&args.knowledge, config),
         state_folder(),
         core_limit(),
@@ -112,15 +112,19 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         symbols(&args.knowledge, config),
         server(args.server.as_deref(), config),
     ];
+    checks.extend(cuda_driver());
     output::answer(args.format, &checks, |checks| render::checks(checks, output::width()))?;
     let broken = checks.iter().any(|check| check.state == State::Broken);
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+#[cfg(feature = "diagnosis")]
 fn plugins(knowledge: &Knowledge, config: &Config) -> Check {
+    use whycrash_plugin_host::{Diagnoser, PluginInfo, Settings};
+
     const NAME: &str = "plugins";
     let built_in = Diagnoser::new(Settings::default()).map_or(0, |diagnoser| diagnoser.plugins().len());
-    match knowledge.diagnoser(config) {
+    match crate::diagnoser::with(knowledge, config) {
         Ok(_) if built_in == 0 => Check::broken(
             NAME,
             "none built in",
@@ -368,6 +372,27 @@ fn gpus() -> Check {
             missing.mend.unwrap_or_else(|| "see what nvidia-smi says".to_owned()),
         ),
     }
+}
+
+/// The driver that jobs talk to; nothing where there is none.
+fn cuda_driver() -> Option<Check> {
+    const NAME: &str = "CUDA driver";
+    let said = match AskedDriver::start()?.answer() {
+        Ok(said) => said?,
+        Err(missing) => return Some(Check::limited(NAME, missing.why, missing.mend.unwrap_or_default())),
+    };
+    let version = said["version"].as_str().unwrap_or("of no version");
+    Some(match said["error"].as_str() {
+        Some(error) => Check::limited(
+            NAME,
+            format!("{version}, which answers {error}"),
+            "see what nvidia-smi says, and what CUDA_VISIBLE_DEVICES is set to",
+        ),
+        None => {
+            let devices = said["devices"].as_array().map_or(0, Vec::len);
+            Check::ok(NAME, format!("{version}, {devices} devices visible"))
+        }
+    })
 }
 
 fn symbols(knowledge: &Knowledge, config: &Config) -> Check {

@@ -10,8 +10,8 @@ use whycrash_plugin_host::ReportHead;
 use crate::config::Config;
 use crate::inputs::{self, Knowledge, Paths};
 use crate::output::{self, Format};
-use crate::render;
 use crate::scrub::{self, Changed};
+use crate::{diagnoser, render};
 
 /// Show what the files of a crash say, without diagnosing
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ struct Inspection {
 
 /// Reads the artifacts and prints the evidence.
 pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
-    let mut input = inputs::from_paths(&args.paths.paths)?;
+    let mut input = diagnoser::input(inputs::from_paths(&args.paths.paths)?);
     // Its files go with it.
     let outgoing = args.scrubbed.then(|| scrub::outgoing(&input.artifacts)).transpose()?;
     let changes = outgoing
@@ -51,7 +51,7 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     if let Some(outgoing) = &outgoing {
         input.artifacts.clone_from(&outgoing.artifacts);
     }
-    let read = args.knowledge.diagnoser(config)?.read(&input);
+    let read = diagnoser::with(&args.knowledge, config)?.read(&input);
     let inspection = Inspection {
         report: read.head,
         scrubbed: changes.context("can not compare what would be sent")?,

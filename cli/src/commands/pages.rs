@@ -142,7 +142,9 @@ pub fn try_page(args: &TryArgs) -> anyhow::Result<ExitCode> {
         ..Settings::default()
     })?;
     let try_case = |case: &PathBuf| -> anyhow::Result<Tried> {
-        let document = diagnoser.diagnose(&inputs::from_paths(std::slice::from_ref(case))?);
+        let document = diagnoser.diagnose(&crate::diagnoser::input(inputs::from_paths(std::slice::from_ref(
+            case,
+        ))?));
         let place = document
             .findings
             .iter()

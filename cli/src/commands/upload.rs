@@ -24,9 +24,9 @@ pub struct Args {
 
 /// Uploads the files and prints the report's id and address.
 pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
-    let input = inputs::from_paths(&args.paths.paths)?;
+    let artifacts = inputs::from_paths(&args.paths.paths)?;
     let client = Client::new(args.server.as_deref(), config)?;
-    let uploaded = client.upload(&input.artifacts, &Map::new(), &Bar::new(), &|_| Ok(()))?;
+    let uploaded = client.upload(&artifacts, &Map::new(), &Bar::new(), &|_| Ok(()))?;
     output::answer(args.format, &uploaded, |uploaded| {
         let mut text = Clean::default();
         for line in [&uploaded.id, &uploaded.url] {

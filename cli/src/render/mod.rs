@@ -1,26 +1,42 @@
 //! What a person reads: everything here returns text with colours, which the streams of [`crate::output`] drop
 //! where they are no terminal. Nothing is told by colour alone.
 
+#[cfg(feature = "diagnosis")]
 mod cause;
 mod checks;
+#[cfg(feature = "diagnosis")]
 mod diff;
+#[cfg(feature = "diagnosis")]
 mod document;
+#[cfg(feature = "diagnosis")]
 mod evidence;
+#[cfg(feature = "diagnosis")]
 mod files;
+#[cfg(feature = "diagnosis")]
 mod frames;
+#[cfg(feature = "diagnosis")]
 mod hits;
+#[cfg(feature = "diagnosis")]
 mod markdown;
 mod page;
+#[cfg(feature = "diagnosis")]
 mod paths;
+#[cfg(feature = "diagnosis")]
 mod proof;
 
 use crate::output::Clean;
+#[cfg(feature = "diagnosis")]
 pub use cause::{cause, causes};
 pub use checks::checks;
+#[cfg(feature = "diagnosis")]
 pub use diff::diff;
+#[cfg(feature = "diagnosis")]
 pub use document::{document, document_with};
+#[cfg(feature = "diagnosis")]
 pub use evidence::evidence;
+#[cfg(feature = "diagnosis")]
 pub use files::Files;
+#[cfg(feature = "diagnosis")]
 pub use hits::hits;
 use page::{Page, style};
 

@@ -49,6 +49,7 @@ pub fn end(mut over: Over, watch: Watch, options: Options, config: &Config, boun
         search: seen.search,
         scratch: seen.scratch,
         ended: true,
+        gpus: seen.gpus,
         pieces,
         options,
         config: config.clone(),

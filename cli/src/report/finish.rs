@@ -6,18 +6,17 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde_json::{Map, Value, json};
 use whycrash_evidence::Artifact;
-use whycrash_plugin_host::{Document, Input};
 use whycrash_symbols::{Sources, Symbols};
 
 use super::artifacts::{Artifacts, Keep};
 use super::folder::{self, Folder};
 use super::handover::{Handover, Options};
+use super::said::Said;
 use crate::arm::Scratch;
-use crate::collect::{Missing, leftovers, until_whole};
+use crate::collect::{AskedDriver, Missing, leftovers, until_whole};
 use crate::config::{self, Config};
-use crate::inputs::{self, Knowledge};
 use crate::output::{self, Clean};
-use crate::{minicore, render, spool};
+use crate::{inputs, minicore, render, spool};
 
 /// Core dumps of more bytes are uploaded as minicores.
 const LARGE_CORE: u64 = 16 << 20;
@@ -25,15 +24,17 @@ const LARGE_CORE: u64 = 16 << 20;
 /// Keeps what the job left, says why it crashed and uploads it where that is wanted.
 pub fn finish(handover: Handover) -> anyhow::Result<()> {
     let Handover {
-        context,
+        mut context,
         mut unavailable,
         search,
         scratch: evidence,
         ended,
+        gpus,
         pieces,
         options,
         config,
     } = handover;
+    let driver = gpus.then(AskedDriver::start).flatten();
     let (folder, problems) = Folder::create(options.output.as_deref());
     let mut artifacts = Artifacts::new(folder);
     for piece in pieces {
@@ -69,22 +70,23 @@ pub fn finish(handover: Handover) -> anyhow::Result<()> {
             artifacts.take(&file, &name, how);
         }
     }
+    match driver.map_or(Ok(None), AskedDriver::answer) {
+        Ok(said) => drop(said.and_then(|said| context.insert("cuda_driver".to_owned(), said))),
+        Err(missing) => unavailable.push(missing),
+    }
     unavailable.append(&mut artifacts.problems);
     artifacts.put("context.json", &context_text(context, &unavailable));
     if options.quiet {
         output::be_silent();
     }
-    let document = said_of(&artifacts.all(), &options, &config);
-    let id = match &document {
-        Some(document) => document.report.id.clone(),
-        None => folder::unique_name(),
-    };
+    let said = Said::of(&artifacts.all(), &options, &config);
+    let id = said.as_ref().map_or_else(folder::unique_name, |said| said.id.clone());
     let server = options.server.clone().or_else(|| config.server.clone());
     if server.is_some() {
         minicores(&artifacts, &options, &config);
     }
     let (artifacts, kept, _until_the_end) = artifacts.settle(&id);
-    tell(document.as_ref(), &artifacts, &kept, &problems, options.width);
+    tell(said, &kept, &problems);
     if let Some(state) = config::state_folder() {
         folder::adopt(&state);
     }
@@ -101,7 +103,7 @@ pub fn finish(handover: Handover) -> anyhow::Result<()> {
 /// Makes minicores of the large core dumps, which are what is uploaded. One that can not be made is sent as it is.
 fn minicores(artifacts: &Artifacts, options: &Options, config: &Config) {
     let symbols = Symbols::new(Sources {
-        folders: inputs::symbol_folders(&options.symbols, config),
+        folders: inputs::symbol_folders(&options.knowledge.symbols, config),
         local_files: true,
         ..Sources::default()
     });
@@ -127,42 +129,11 @@ fn context_text(mut context: Map<String, Value>, unavailable: &[Missing]) -> Vec
     text
 }
 
-/// What is to be said about it; none where that is not wanted, or not possible.
-fn said_of(artifacts: &[Artifact], options: &Options, config: &Config) -> Option<Document> {
-    if !options.diagnose {
-        return None;
-    }
-    let knowledge = Knowledge {
-        symbols: options.symbols.clone(),
-        plugins: options.plugins.clone(),
-        knowledge: options.knowledge.clone(),
-    };
-    let input = Input {
-        artifacts: artifacts.to_vec(),
-        ..Input::default()
-    };
-    let diagnose = || anyhow::Ok(knowledge.diagnoser(config)?.diagnose(&input));
-    match catch_unwind(AssertUnwindSafe(diagnose)) {
-        Ok(Ok(document)) => Some(document),
-        Ok(Err(error)) => {
-            output::tell(&render::error(&error.context("whycrash can not say why")));
-            None
-        }
-        Err(_) => None,
-    }
-}
-
-fn tell(
-    document: Option<&Document>,
-    artifacts: &[Artifact],
-    kept: &std::io::Result<PathBuf>,
-    problems: &[String],
-    width: usize,
-) {
+fn tell(said: Option<Said>, kept: &std::io::Result<PathBuf>, problems: &[String]) {
     let mut text = Clean::default();
-    if let Some(document) = document {
+    if let Some(said) = said {
         text.end_line();
-        text.push(render::document(document, &render::Files::of(artifacts), width));
+        text.push(said.text);
         text.end_line();
     }
     for problem in problems {

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use crate::arm::Scratch;
 use crate::collect::{Missing, cores::Search};
 use crate::config::Config;
+use crate::inputs::Knowledge;
 
 /// Everything but the files that the job left.
 #[derive(Debug, Serialize, Deserialize)]
@@ -29,6 +30,8 @@ pub struct Handover {
     pub scratch: Option<Scratch>,
     /// Whether the job has ended: else there is no core dump to look for.
     pub ended: bool,
+    /// Whether the CUDA driver is asked what it knows.
+    pub gpus: bool,
     /// What is in open files.
     pub pieces: Vec<Piece>,
     /// What was asked for.
@@ -46,12 +49,8 @@ pub struct Options {
     pub server: Option<String>,
     /// Where to write its id and address.
     pub report_to: Option<PathBuf>,
-    /// Folders of binaries and debug files.
-    pub symbols: Vec<PathBuf>,
-    /// Folders of plugins.
-    pub plugins: Vec<PathBuf>,
-    /// Folders of pages of causes.
-    pub knowledge: Vec<PathBuf>,
+    /// Where symbols and knowledge are.
+    pub knowledge: Knowledge,
     /// Whether to say why the job crashed.
     pub diagnose: bool,
     /// Whether nothing is said at all.

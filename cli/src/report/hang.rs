@@ -44,6 +44,7 @@ pub fn handover(seen: Seen, output: anyhow::Result<Vec<u8>>, options: Options, c
         search: seen.search,
         scratch: None,
         ended: false,
+        gpus: seen.gpus,
         pieces,
         options,
         config: config.clone(),

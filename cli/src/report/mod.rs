@@ -10,6 +10,7 @@ mod finish;
 mod folder;
 mod handover;
 mod hang;
+mod said;
 
 pub use end::end;
 pub use finish::finish;

@@ -108,9 +108,9 @@ pub fn attempt(
     let Some((lock, mut entry)) = claim(&waiting.path) else {
         return Ok(None);
     };
-    let sent = inputs::to_upload(std::slice::from_ref(&entry.folder)).and_then(|input| {
+    let sent = inputs::to_upload(std::slice::from_ref(&entry.folder)).and_then(|artifacts| {
         let client = Client::new(Some(&entry.server), config)?;
-        client.upload(&input.artifacts, &input.metadata, progress, announce)
+        client.upload(&artifacts, &Map::new(), progress, announce)
     });
     match sent {
         Ok(uploaded) => {

@@ -2,15 +2,19 @@
 
 mod armed;
 mod context;
+mod core_handlers;
 mod cores;
 mod crash;
+mod gpus;
 mod hangs;
 mod hostile;
+mod installed;
 mod interface;
 mod knowledge;
 mod output;
 mod paths;
 mod remote;
+mod schedulers;
 mod scrubbed;
 mod signals;
 mod spool;

@@ -1,7 +1,9 @@
 //! GPUs over time, as a process of its own hears them from the driver. A driver that hangs or crashes costs the record,
 //! and nothing else.
 
+mod cuda;
 mod nvml;
+mod watchdog;
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Missing;
+pub use cuda::{Asked as AskedDriver, tell as ask_driver};
 
 /// Changes remembered of each device, the last ones.
 const CHANGES: usize = 20_000;
@@ -40,6 +43,8 @@ enum Line {
     },
     /// A device does not answer any more.
     Failed { device: usize, at: u64, why: String },
+    /// Something about the driver as a whole.
+    Note { at: u64, text: String },
 }
 
 /// One device over time.
@@ -61,6 +66,10 @@ pub struct Gpus {
     unread: Vec<u8>,
     facts: Option<Result<Value, Missing>>,
     devices: Vec<Device>,
+    notes: Vec<(u64, String)>,
+    started: Instant,
+    /// When the other process was gone.
+    gone: Option<Duration>,
 }
 
 impl Gpus {
@@ -76,6 +85,9 @@ impl Gpus {
             unread: Vec::new(),
             facts,
             devices: Vec::new(),
+            notes: Vec::new(),
+            started: Instant::now(),
+            gone: None,
         }
     }
 
@@ -115,6 +127,7 @@ impl Gpus {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 _ => {
                     self.lines = None;
+                    self.gone = Some(self.started.elapsed());
                     break;
                 }
             }
@@ -155,6 +168,22 @@ impl Gpus {
         self.devices.iter().enumerate().map(device).collect()
     }
 
+    /// What was noted about the driver as a whole, each with its time; none where that is nothing.
+    pub fn notes(&self) -> Value {
+        let note = |(at, text): &(u64, String)| json!({"at": at, "text": text});
+        json!((!self.notes.is_empty()).then(|| self.notes.iter().map(note).collect::<Vec<_>>()))
+    }
+
+    /// Where the record ends before the job, because the driver's library ended the process that asked it.
+    pub fn broken_off(&self) -> Option<Missing> {
+        let gone = self.gone.filter(|_| matches!(self.facts, Some(Ok(_))))?;
+        let why = format!(
+            "the driver's management library ended the process that asked it, {:.1} s after the job's start",
+            gone.as_secs_f64()
+        );
+        Some(Missing::for_good("GPUs over time", why))
+    }
+
     fn uuid(&self, index: usize) -> Value {
         let facts = self.facts.as_ref().and_then(|facts| facts.as_ref().ok());
         facts.map_or(Value::Null, |facts| facts["devices"][index]["uuid"].clone())
@@ -173,6 +202,13 @@ impl Gpus {
                 if let Some(device) = self.device(device) {
                     device.total = total;
                     device.add(at, used);
+                }
+            }
+            Line::Note { at, text } => {
+                /// A driver that changes all the time is told of so often.
+                const NOTES: usize = 100;
+                if self.notes.len() < NOTES {
+                    self.notes.push((at, text));
                 }
             }
             Line::Failed { device, at, why } => {

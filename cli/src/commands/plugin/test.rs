@@ -124,7 +124,7 @@ fn try_case(diagnoser: &Diagnoser, plugin: &PluginInfo, folder: &Path, accept: b
     let path = folder.join("case.toml");
     let text = fs::read_to_string(&path).with_context(|| format!("can not read {}", path.display()))?;
     let case: Case = toml::from_str(&text).with_context(|| format!("{} does not parse", path.display()))?;
-    let mut input = inputs::from_paths(&[folder.to_owned()])?;
+    let mut input = crate::diagnoser::input(inputs::from_paths(&[folder.to_owned()])?);
     input
         .artifacts
         .retain(|artifact| !NOT_LEFT.contains(&artifact.name.as_str()));
