@@ -148,7 +148,7 @@ fn threads_and_handlers_end_a_job_the_same() {
             Report::Signal("SIGSEGV"),
         ),
         ends("", "__builtin_trap();", Report::Signal("SIGILL")),
-        ends("", "volatile int zero = 0; return 1 / zero;", Report::Signal("SIGFPE")),
+        ends("", "volatile int zero = 0; return 77 / zero;", Report::Signal("SIGFPE")),
         ends(
             "",
             "char *p = mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); *p = 1;",
@@ -219,9 +219,6 @@ fn a_job_that_is_stopped_ends_the_same() {
     compare_all(&[
         stopped("STOP", "kill -KILL $job", Report::Signal("SIGKILL")),
         stopped("STOP", "kill -CONT $job", Report::Code(6)),
-        stopped("TSTP", "kill -CONT $job", Report::Code(6)),
-        stopped("TTIN", "kill -CONT $job", Report::Code(6)),
-        stopped("TTOU", "kill -CONT $run", Report::Code(6)),
         stopped("STOP", "kill -TERM $job; kill -CONT $job", Report::Signal("SIGTERM")),
         stopped("STOP", "kill -KILL $run", Report::None),
     ]);
