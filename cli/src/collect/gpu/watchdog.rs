@@ -26,9 +26,8 @@ impl Watchdog {
         let look = move || {
             loop {
                 std::thread::sleep(PAUSE);
-                let hung = doing.overdue();
-                if let Some(device) = hung {
-                    tell(device);
+                if doing.is_overdue() {
+                    tell(doing.device());
                 }
             }
         };
@@ -45,12 +44,19 @@ impl Watchdog {
         result
     }
 
-    /// What a call is made for that has taken too long, the first time that this is asked.
-    fn overdue(&self) -> Option<Option<usize>> {
+    /// Whether a call takes too long, the first time that this is asked.
+    fn is_overdue(&self) -> bool {
         let mut doing = self.lock();
-        let (device, since, told) = doing.as_mut()?;
-        let new = since.elapsed() > PATIENCE && !std::mem::replace(told, since.elapsed() > PATIENCE);
-        new.then_some(*device)
+        let Some((_, since, told)) = doing.as_mut() else {
+            return false;
+        };
+        let overdue = since.elapsed() > PATIENCE;
+        overdue && !std::mem::replace(told, true)
+    }
+
+    /// The device that a call is made for; none where it is for all of them.
+    fn device(&self) -> Option<usize> {
+        self.lock().as_ref().and_then(|(device, _, _)| *device)
     }
 
     fn lock(&self) -> MutexGuard<'_, Doing> {

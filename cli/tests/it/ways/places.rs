@@ -31,10 +31,10 @@ fn folders_that_go_or_can_not_be_used_cost_nothing() {
 fn a_machine_without_proc_costs_nothing() {
     let jobs = ["echo out; exit 0", "echo out; echo err >&2; exit 3", "kill -SEGV $$"];
     for job in jobs {
-        let script = format!("exec unshare -rm bash -c 'mount -t tmpfs none /proc; exec $RUN sh -c \"$JOB\"'");
+        let script = "exec unshare -rm bash -c 'mount -t tmpfs none /proc; exec $RUN sh -c \"$JOB\"'";
         let [bare, under] = [Attempt::bare(), Attempt::run("--quiet --no-diagnosis")].map(|attempt| {
             let mut bash = attempt.command("bash");
-            bash.args(["--norc", "-c", &script])
+            bash.args(["--norc", "-c", script])
                 .env("RUN", attempt.prefix().join(" "));
             let output = bash.env("JOB", job).output().expect("bash runs");
             attempt.left(output, 0)
