@@ -10,14 +10,7 @@ use crate::diagnosis::{Outcome, PluginRun};
 /// How a plugin's runs went. Shared by all diagnoses, and kept when plugins are loaded again
 /// from the same bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Health(Mutex<History>);
-
-#[derive(Debug, Default)]
-struct History {
-    runs: Runs,
-    in_a_row: u32,
-    last_strike: String,
-}
+pub(crate) struct Health(Mutex<Runs>);
 
 /// The runs of a plugin since it was installed, as far as the program that runs it was told of earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -43,53 +36,58 @@ pub struct Runs {
     /// Why the last one failed that did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<String>,
+    /// How many failed, or cost most of what a run may, one after the other up to now.
+    pub strikes: u32,
+    /// What the last of these was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_strike: Option<String>,
 }
 
 impl Health {
     /// That of a plugin whose runs went like this before.
     pub(crate) fn after(runs: Runs) -> Self {
-        Self(Mutex::new(History {
-            runs,
-            ..History::default()
-        }))
+        Self(Mutex::new(runs))
     }
 
     /// Notes how a run ended, and whether it cost most of what a run may, in words.
     pub(crate) fn note(&self, run: &PluginRun, costly: Option<String>) {
-        let mut history = self.history();
-        history.runs.add(run);
+        let mut runs = self.locked();
+        runs.add(run);
         let strike = match run.outcome {
             Outcome::Failed => run.reason.clone().or_else(|| Some("it failed".to_owned())),
             Outcome::Ok => costly,
             Outcome::Skipped | Outcome::Unavailable => return,
         };
-        match strike {
-            Some(why) => {
-                history.in_a_row = history.in_a_row.saturating_add(1);
-                history.last_strike = why;
-            }
-            None => history.in_a_row = 0,
-        }
+        runs.strikes = strike.as_ref().map_or(0, |_| runs.strikes.saturating_add(1));
+        runs.last_strike = strike;
     }
 
     /// Its runs so far.
     pub(crate) fn runs(&self) -> Runs {
-        self.history().runs.clone()
+        self.locked().clone()
     }
 
     /// Why the plugin is set aside, if so many strikes in a row are enough for that.
     pub(crate) fn set_aside(&self, enough: u32) -> Option<String> {
-        let history = self.history();
-        (enough > 0 && history.in_a_row >= enough).then(|| {
+        let runs = self.locked();
+        (enough > 0 && runs.strikes >= enough).then(|| {
             format!(
                 "it is set aside after {} runs in a row that failed or cost too much, the last because {}; \
-                 it runs again when it is replaced, or when this program starts anew",
-                history.in_a_row, history.last_strike
+                 it runs again when somebody enables it, or publishes another version",
+                runs.strikes,
+                runs.last_strike.as_deref().unwrap_or("it failed")
             )
         })
     }
 
-    fn history(&self) -> MutexGuard<'_, History> {
+    /// Lets the plugin run again, whatever its last runs were like.
+    pub(crate) fn forgive(&self) {
+        let mut runs = self.locked();
+        runs.strikes = 0;
+        runs.last_strike = None;
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Runs> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

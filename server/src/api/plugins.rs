@@ -120,7 +120,7 @@ pub async fn disable(_: Allowed<Admin>, services: Data<Services>, path: Path<Str
     Ok(Json(plugin))
 }
 
-/// Lets a plugin take part again that was disabled.
+/// Lets a plugin take part again that was disabled, or set aside because it kept failing.
 #[utoipa::path(post, path = "/api/v1/plugins/{name}/enable", tag = "plugins", params(("name" = String, Path)),
     responses((status = 200, body = PluginInfo), (status = "default", body = super::problem::ProblemDocument)))]
 pub async fn enable(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {

@@ -151,12 +151,19 @@ impl Published {
         Ok(())
     }
 
-    /// Lets a plugin take part again that was disabled.
+    /// Lets a plugin take part again that was disabled, or set aside because it kept failing.
     pub fn enable(&self, name: &str) -> Result<PluginInfo, PublishError> {
-        let standing = self.disabled.get(name)?;
-        let (_, bytes) = standing.ok_or_else(|| PublishError::Unknown(name.to_owned()))?;
-        let offered = self.diagnoser.look_at(bytes).map_err(PublishError::Refused)?;
-        self.put(&offered)
+        if let Some((_, bytes)) = self.disabled.get(name)? {
+            let offered = self.diagnoser.look_at(bytes).map_err(PublishError::Refused)?;
+            let enabled = self.put(&offered)?;
+            self.diagnoser.forgive(name);
+            return Ok(enabled);
+        }
+        let mut plugins = self.diagnoser.plugins().into_iter();
+        match plugins.find(|plugin| plugin.name == name) {
+            Some(plugin) if self.diagnoser.forgive(name) => Ok(plugin),
+            _ => Err(PublishError::Unknown(name.to_owned())),
+        }
     }
 
     /// Names of the plugins that are disabled.

@@ -1,6 +1,7 @@
 //! How runs of plugins went, kept from one start of the server to the next.
 //!
-//! The figures are for people: what a server that was killed did since the last time they were written is lost.
+//! The figures are for people: what a server that was killed did since the last time they were written is lost. Which
+//! plugins are set aside is written at once, so that they stay so.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,8 +18,9 @@ use crate::services::Services;
 const FILE: &str = "plugin-runs.json";
 /// Plugins whose figures are kept: those of plugins that are gone are forgotten.
 const KEPT: usize = 2000;
-/// How often they are written.
-const EVERY: Duration = Duration::from_secs(60);
+/// How often it is looked which plugins are set aside, and after how many looks the figures are written anyway.
+const LOOK: Duration = Duration::from_secs(1);
+const LOOKS: u32 = 60;
 
 /// By the SHA-256 of a plugin's file.
 pub type RunsBefore = BTreeMap<String, Runs>;
@@ -45,10 +47,23 @@ pub fn store(data: &Path, plugins: Vec<PluginInfo>) -> io::Result<()> {
 
 /// Writes them once in a while, for as long as the server runs.
 pub async fn run(services: Arc<Services>) {
+    let (mut written, mut looks) = (aside(&services), 0);
     loop {
-        tokio::time::sleep(EVERY).await;
-        keep(&services).await;
+        tokio::time::sleep(LOOK).await;
+        let now = aside(&services);
+        looks += 1;
+        if now != written || looks == LOOKS {
+            keep(&services).await;
+            (written, looks) = (now, 0);
+        }
     }
+}
+
+/// The plugins that are set aside, by the SHA-256 of their files.
+fn aside(services: &Services) -> Vec<String> {
+    let plugins = services.diagnoser.plugins().into_iter();
+    let aside = plugins.filter(|plugin| plugin.notice.is_some());
+    aside.map(|plugin| plugin.sha256).collect()
 }
 
 /// Writes them now.
