@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use whycrash_evidence::model::MemoryDetail;
 use whycrash_evidence::readers::Lines;
 use whycrash_evidence::{ArtifactKind, Evidence, Limits, Problem, Reading, trim};
 
@@ -167,6 +168,7 @@ type Loss = (String, Problem);
 /// Cuts merged evidence to what a document has room for; what artifacts lost by that.
 pub(crate) fn fit(evidence: &mut Evidence, limits: &ReportLimits) -> Vec<Loss> {
     let mut losses = name_fewer_ranks(evidence, limits.verdict_ranks);
+    losses.extend(tell_less_of_memory(evidence, limits.document_bytes / 4));
     losses.extend(trim_to(evidence, limits.document_bytes));
     losses
 }
@@ -197,6 +199,30 @@ fn name_fewer_ranks(evidence: &mut Evidence, most: usize) -> Vec<Loss> {
     recorders
         .map(|recorder| (recorder.artifact.clone(), problem.clone()))
         .collect()
+}
+
+/// Leaves out the blocks and trace entries of the snapshots that there is no room for; their sums stay.
+fn tell_less_of_memory(evidence: &mut Evidence, most: usize) -> Vec<Loss> {
+    let (mut left, mut losses) = (most, Vec::new());
+    for detail in &mut evidence.memory_details {
+        if let Some(rest) = left.checked_sub(json_bytes(detail)) {
+            left = rest;
+            continue;
+        }
+        let message = format!(
+            "{} blocks and {} trace entries of device {} were left out: the report has no room for them one by one",
+            detail.blocks.len(),
+            detail.trace.len(),
+            detail.device
+        );
+        losses.push((detail.artifact.clone(), Problem::new("limit-report-memory", message)));
+        *detail = MemoryDetail {
+            artifact: std::mem::take(&mut detail.artifact),
+            device: detail.device,
+            ..MemoryDetail::default()
+        };
+    }
+    losses
 }
 
 /// Leaves out events and stacks.

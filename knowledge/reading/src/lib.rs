@@ -6,6 +6,7 @@
 //! and [`READER_VERSION`] tells the two apart.
 
 mod budget;
+mod history;
 mod id;
 mod read;
 mod report;
@@ -14,6 +15,7 @@ pub mod stored;
 mod text;
 
 pub use budget::ReportLimits;
+pub use history::{Conclusion, EARLIER, EarlierReport, History, OTHERS, OtherReport};
 pub use read::{Input, Reader};
 pub use report::{ArtifactHead, Exit, Report, ReportHead};
 pub use sha256::of_file as sha256_of_file;

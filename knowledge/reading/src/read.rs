@@ -81,6 +81,7 @@ impl Reader {
             evidence,
             texts,
             judged_with: Vec::new(),
+            history: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 use whycrash_evidence::model::Collectives;
 use whycrash_evidence::{ArtifactKind, Evidence, Problem, Signature};
 
-use crate::Text;
+use crate::{History, Text};
 
 /// What the artifacts of one crash say: all that the later stages need.
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ pub struct Report {
     pub texts: Vec<Text>,
     /// Ids of other reports of the incident with which `evidence.collectives` was judged.
     pub judged_with: Vec<String>,
+    /// What is known of other reports; none where nobody asked for it.
+    pub history: Option<History>,
 }
 
 impl Report {

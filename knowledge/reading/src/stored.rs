@@ -136,6 +136,7 @@ impl Report {
         store.split(&mut lists, "modules", &mut evidence.modules)?;
         store.split(&mut lists, "memory_snapshots", &mut evidence.memory_snapshots)?;
         store.split(&mut lists, "memory_curves", &mut evidence.memory_curves)?;
+        store.split(&mut lists, "memory_details", &mut evidence.memory_details)?;
         store.split(&mut lists, "gpu_cores", &mut evidence.gpu_cores)?;
         store.split(&mut lists, "timeline", &mut evidence.timeline)?;
         store.split(&mut lists, "communicators", &mut evidence.communicators)?;
@@ -187,6 +188,8 @@ impl Report {
         let snapshots = &mut evidence.memory_snapshots;
         parts.fill(is_split("memory_snapshots"), "memory_snapshots", snapshots)?;
         parts.fill(is_split("memory_curves"), "memory_curves", &mut evidence.memory_curves)?;
+        let details = &mut evidence.memory_details;
+        parts.fill(is_split("memory_details"), "memory_details", details)?;
         parts.fill(is_split("gpu_cores"), "gpu_cores", &mut evidence.gpu_cores)?;
         parts.fill(is_split("timeline"), "timeline", &mut evidence.timeline)?;
         parts.fill(is_split("communicators"), "communicators", &mut evidence.communicators)?;
@@ -198,6 +201,7 @@ impl Report {
                 .filter_map(|(number, text)| parts.text(number, text, &dictionary))
                 .collect(),
             judged_with: Vec::new(),
+            history: None,
         })
     }
 }

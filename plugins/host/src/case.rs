@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
-use whycrash_evidence::model::Event;
+use whycrash_evidence::model::{Event, MemoryDetail};
 use whycrash_reading::Report;
 
 use crate::sandbox::Patterns;
@@ -68,12 +68,21 @@ impl Case {
             "threads" => evidence.threads.len(),
             "modules" => evidence.modules.len(),
             "memory_snapshots" => evidence.memory_snapshots.len(),
+            "memory_details" => evidence.memory_details.len(),
             "gpu_cores" => evidence.gpu_cores.len(),
             "timeline" => evidence.timeline.len(),
             "communicators" => evidence.communicators.len(),
             "processes" => evidence.processes.len(),
             _ => 0,
         }
+    }
+
+    /// The blocks and trace entries of the memory snapshot at this position, and their own position.
+    pub(crate) fn memory_detail(&self, snapshot: u32) -> Option<(usize, &MemoryDetail)> {
+        let evidence = &self.report.evidence;
+        let snapshot = evidence.memory_snapshots.get(snapshot as usize)?;
+        let mut details = evidence.memory_details.iter().enumerate();
+        details.find(|(_, detail)| detail.device == snapshot.device && detail.artifact == snapshot.artifact)
     }
 
     fn kinds(&self) -> &[String] {
@@ -110,6 +119,8 @@ impl Case {
             "threads" => element(&evidence.threads, rest),
             "modules" => element(&evidence.modules, rest),
             "memory_snapshots" => element(&evidence.memory_snapshots, rest),
+            "memory_details" => of_memory(&evidence.memory_details, rest),
+            "history" => Some((serde_json::to_value(self.report.history.as_ref()?).ok()?, rest)),
             "collectives" => Some((serde_json::to_value(evidence.collectives.as_ref()?).ok()?, rest)),
             "gpu_cores" => element(&evidence.gpu_cores, rest),
             "fault_addresses" => element(&evidence.fault_addresses, rest),
@@ -176,6 +187,19 @@ fn element<'a, T: serde::Serialize>(list: &[T], path: &'a str) -> Option<(Value,
     let (index, rest) = split(path);
     let element = list.get(index.parse::<usize>().ok()?)?;
     Some((serde_json::to_value(element).ok()?, rest))
+}
+
+/// A block, a trace entry or a stack by itself, since there are many; else all of a device's.
+fn of_memory<'a>(details: &[MemoryDetail], path: &'a str) -> Option<(Value, &'a str)> {
+    let (index, rest) = split(path);
+    let detail = details.get(index.parse::<usize>().ok()?)?;
+    match split(rest) {
+        (_, "") => element(details, path),
+        ("blocks", rest) => element(&detail.blocks, rest),
+        ("trace", rest) => element(&detail.trace, rest),
+        ("stacks", rest) => element(&detail.stacks, rest),
+        _ => element(details, path),
+    }
 }
 
 /// About how many bytes the value has as JSON.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use whycrash_catalog::Catalog;
 use whycrash_evidence::Limits;
-use whycrash_reading::{Input, Reader, Report, ReportLimits};
+use whycrash_reading::{History, Input, Reader, Report, ReportLimits};
 use whycrash_symbols::Sources;
 
 use crate::diagnosis::Diagnosis;
@@ -99,6 +99,22 @@ impl Diagnoser {
             ..installed.info.clone()
         };
         self.registry.now().plugins.iter().map(told).collect()
+    }
+
+    /// Whether a plugin is set aside, so that diagnoses made now lack what it would say.
+    pub fn sets_aside(&self) -> bool {
+        let plugins = self.registry.now().plugins;
+        plugins
+            .iter()
+            .any(|installed| installed.set_aside(&self.plugin_limits).is_some())
+    }
+
+    /// Lets a plugin run again that is set aside; false where none of this name is.
+    pub fn forgive(&self, name: &str) -> bool {
+        let plugins = self.registry.now().plugins;
+        let named = plugins.iter().find(|installed| installed.info.name == name);
+        let aside = named.filter(|installed| installed.set_aside(&self.plugin_limits).is_some());
+        aside.inspect(|installed| installed.health.forgive()).is_some()
     }
 
     /// What a file of a plugin is, as if it were installed: what a server asks before it keeps one. It may have to be
@@ -205,9 +221,13 @@ impl Diagnoser {
         self.panel_of(known).conclude(report)
     }
 
-    /// The document of a report by the other plugins alone, for whoever writes one.
-    pub fn diagnose_from_outside(&self, input: &Input) -> Document {
-        let report = Arc::new(self.read(input));
+    /// The document of a report by the other plugins alone, where this is known of other reports; for whoever writes
+    /// one.
+    pub fn diagnose_from_outside(&self, input: &Input, history: Option<History>) -> Document {
+        let report = Arc::new(Report {
+            history,
+            ..self.read(input)
+        });
         let mut known = self.registry.wait();
         known.plugins.retain(|installed| !installed.is_built_in());
         let panel = self.panel_of(known);

@@ -8,13 +8,13 @@ use utoipa::ToSchema;
 use whycrash_catalog::Retry;
 use whycrash_evidence::model::{Collectives, Place};
 use whycrash_evidence::{ArtifactKind, Evidence, Signature};
-use whycrash_reading::ReportHead;
+use whycrash_reading::{History, ReportHead};
 
 /// Version of a diagnosis's form. One that was made in an earlier form is made anew.
 pub const SCHEMA: u32 = 2;
 
-/// One version of what was concluded from a report's evidence. The same evidence, plugins and knowledge give the same
-/// diagnosis, byte by byte, but for [`PluginRun::millis`].
+/// One version of what was concluded from a report's evidence. The same evidence, plugins, knowledge and
+/// [`Self::history`] give the same diagnosis, byte by byte, but for [`PluginRun::millis`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Diagnosis {
@@ -36,6 +36,9 @@ pub struct Diagnosis {
     /// What the ranks did together, where other reports of the incident tell of it too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incident: Option<Incident>,
+    /// What plugins were told of other reports, where one wants to know: a part of what the diagnosis is made of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<History>,
 }
 
 /// What several reports of one incident tell together.

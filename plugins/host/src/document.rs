@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use whycrash_catalog::{Catalog, Cause, Retry};
 use whycrash_evidence::Evidence;
-use whycrash_reading::ReportHead;
 use whycrash_reading::stored::ListPart;
+use whycrash_reading::{History, ReportHead};
 
 use crate::diagnosis::{Citation, Claim, CollectNext, Coverage, Diagnosis, Echo, PluginName, PluginRun, unavailable};
 
@@ -39,6 +39,9 @@ pub struct Document {
     /// Ids of other reports of the incident: what the ranks did together is judged from what all of them tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judged_with: Vec<String>,
+    /// What plugins were told of other reports, where one wants to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<History>,
     /// What the readers found.
     pub evidence: Evidence,
     /// Lists of the evidence of which only the first entries are in it, by name.
@@ -61,6 +64,7 @@ impl Document {
             echoes: diagnosis.echoes,
             coverage: diagnosis.coverage,
             judged_with: incident.reports,
+            history: diagnosis.history,
             evidence,
             parts: BTreeMap::new(),
         }

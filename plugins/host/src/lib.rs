@@ -29,6 +29,7 @@ mod registry;
 mod sandbox;
 mod signing;
 mod software;
+mod told;
 mod version;
 
 pub use diagnose::{Diagnoser, Settings};
@@ -43,6 +44,7 @@ pub use pins::PINS;
 pub use registry::{Offered, PluginInfo};
 pub use sandbox::{PluginLimits, THIS_PROGRAM, compile_if_asked, precompile};
 pub use signing::{KeyError, PublicKey, SigningKey, Trust};
+pub use told::Told;
 pub use version::Version;
 pub use whycrash_evidence::Signature;
-pub use whycrash_reading::{ArtifactHead, Exit, Input, Report, ReportHead, ReportLimits};
+pub use whycrash_reading::{ArtifactHead, Exit, History, Input, Report, ReportHead, ReportLimits};

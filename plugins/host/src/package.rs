@@ -132,10 +132,11 @@ fn pages(contents: Contents, plugin: &str, catalog: &Catalog) -> Result<Vec<Caus
                 fault.file, fault.line, fault.message
             ))
         })?;
-        if !page.id.strip_prefix(plugin).is_some_and(|rest| rest.starts_with('-')) {
+        let is_foreign = |id: &&String| !id.strip_prefix(plugin).is_some_and(|rest| rest.starts_with('-'));
+        if let Some(id) = page.also.iter().chain([&page.id]).find(is_foreign) {
             let reason = format!(
                 "its cause {} does not begin with the plugin's name: {plugin}-…",
-                cut(&page.id, 80)
+                cut(id, 80)
             );
             return Err(refused(reason));
         }

@@ -14,6 +14,9 @@ use crate::sandbox::{Plugin, PluginError, PluginLimits, Said};
 use crate::version::{self, Version};
 use crate::{calibration, coverage, first, fold, rank};
 
+/// The interface that a plugin imports which asks for other reports.
+const HISTORY: &str = "whycrash:plugin/history@";
+
 /// The plugins and pages of one moment: what a diagnosis depends on beside the evidence.
 #[derive(Clone, Debug)]
 pub struct Panel {
@@ -39,13 +42,19 @@ impl Panel {
         }
     }
 
+    /// Whether a plugin may ask for what is known of other reports.
+    pub fn asks_for_history(&self) -> bool {
+        let mut imports = self.known.plugins.iter().flat_map(|plugin| &plugin.info.imports);
+        imports.any(|import| import.starts_with(HISTORY))
+    }
+
     /// The documented causes, and those that these plugins bring.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.known.catalog
     }
 
-    /// Runs the plugins on what was read. It opens no artifact, and depends on nothing but the report and
-    /// [`Self::version`].
+    /// Runs the plugins on what was read. It opens no artifact, and depends on nothing but the report, with
+    /// its history, and [`Self::version`].
     pub fn conclude(&self, report: &Arc<Report>) -> Diagnosis {
         let case = Arc::new(Case::new(Arc::clone(report)));
         let (mut findings, mut plugins, mut next) = (Vec::new(), Vec::new(), Vec::new());
@@ -65,6 +74,7 @@ impl Panel {
             echoes: echoes(&report.evidence, folded),
             coverage: coverage::coverage(report),
             incident: incident(report),
+            history: report.history.clone(),
         }
     }
 

@@ -281,6 +281,9 @@ impl Loader {
                 });
                 if let Some(other) = taken {
                     plugin = refused_name(&file_name(file), plugin, other);
+                } else if let Some((other, id)) = plugins.iter().find_map(|other| shared_page(other, &plugin)) {
+                    let reason = format!("it brings a page for {id}, and so does {other}, which came first");
+                    plugin = refused(&file_name(file), plugin, reason);
                 }
                 if let Some(problem) = &plugin.info.problem {
                     tracing::warn!(
@@ -426,6 +429,15 @@ fn unusable(name: &str, source: &str, sha256: String, error: &PluginError) -> In
     }
 }
 
+/// A plugin that came before with a page for an id that this one has a page for too, and that id.
+fn shared_page(earlier: &Installed, plugin: &Installed) -> Option<(String, String)> {
+    let ids = plugin.pages.iter().flat_map(|page| page.also.iter().chain([&page.id]));
+    let has_page = |id: &&String| earlier.pages.iter().any(|page| page.answers_for(id));
+    let mut shared = ids.filter(has_page);
+    let id = shared.next().filter(|_| earlier.plugin.is_some())?;
+    Some((earlier.info.name.clone(), id.clone()))
+}
+
 /// A plugin that calls itself like another. It is listed by its file's name, so that no row seems to be the other's.
 fn refused_name(file: &str, plugin: Installed, other: &Installed) -> Installed {
     let problem = if other.is_built_in() {
@@ -436,6 +448,11 @@ fn refused_name(file: &str, plugin: Installed, other: &Installed) -> Installed {
             plugin.info.name
         )
     };
+    refused(file, plugin, problem)
+}
+
+/// A plugin that can not take part beside the others, listed by its file's name.
+fn refused(file: &str, plugin: Installed, problem: String) -> Installed {
     Installed {
         info: PluginInfo {
             name: file.to_owned(),

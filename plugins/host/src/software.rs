@@ -14,7 +14,7 @@ use whycrash_evidence::model::EventPayload;
 const MOST: usize = 10_000;
 
 /// A piece of software.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub(crate) struct Software {
     pub(crate) name: String,
     pub(crate) version: String,

@@ -53,7 +53,7 @@ pub use bindings::whycrash::plugin::evidence::Report;
 pub use bindings::whycrash::plugin::evidence::{Artifact, Code, Event, Frame, Line, Module, Software, Thread};
 pub use bindings::whycrash::plugin::knowledge::{Domain, Retry};
 pub use bindings::whycrash::plugin::types::{Citation, CollectNext, Place};
-pub use bindings::whycrash::plugin::{gpu, knowledge, memory, ranks};
+pub use bindings::whycrash::plugin::{gpu, history, knowledge, memory, ranks};
 pub use finding::{Diagnosis, Finding};
 pub use info::{Info, Needs};
 #[cfg(not(target_family = "wasm"))]

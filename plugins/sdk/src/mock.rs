@@ -1,10 +1,12 @@
 //! A report for tests: what a plugin is given when it is no component, so that plain `cargo test` can call it.
 //!
-//! It is made of a case's folder, as `whycrash plugin test` takes it: files of text are its lines, and `evidence.json`,
-//! where there is one, the evidence. `whycrash inspect --format json FOLDER > FOLDER/evidence.json` writes that.
+//! It is made of a case's folder, as `whycrash plugin test` takes it. `whycrash plugin case FOLDER` writes what a plugin
+//! is told of one into its `evidence.json`; without that file there are the lines of its texts and nothing else.
 //! Nothing is bounded and nothing is checked here: whether citations hold, and what a run costs, `whycrash plugin test`
 //! says.
 
+mod fact;
+mod memory;
 mod particulars;
 
 use std::fs;
@@ -17,13 +19,22 @@ use serde_json::Value;
 use crate::{Artifact, Event, Frame, Line, Thread};
 
 /// Files of a case that no crash left.
-const NOT_LEFT: [&str; 3] = ["case.toml", "evidence.json", "expected.json"];
+const NOT_LEFT: [&str; 4] = ["case.toml", "evidence.json", "expected.json", "history.json"];
 
 /// A report, as plugins read it.
 #[derive(Debug, Default)]
 pub struct Report {
-    texts: Vec<(String, Vec<String>)>,
+    artifacts: Vec<Told>,
     evidence: Value,
+    software: Value,
+    history: Value,
+}
+
+/// An artifact, and its lines where it is text.
+#[derive(Debug)]
+struct Told {
+    artifact: Artifact,
+    lines: Vec<String>,
 }
 
 impl Report {
@@ -32,6 +43,10 @@ impl Report {
     /// # Errors
     /// When the folder or a file in it can not be read.
     pub fn of_case(folder: impl AsRef<Path>) -> io::Result<Self> {
+        let evidence = folder.as_ref().join("evidence.json");
+        if evidence.is_file() {
+            return Ok(Self::of_json(serde_json::from_str(&fs::read_to_string(evidence)?)?));
+        }
         let mut report = Self::default();
         for file in fs::read_dir(folder.as_ref())? {
             let path = file?.path();
@@ -40,13 +55,31 @@ impl Report {
                 report.add(&name, &String::from_utf8_lossy(&fs::read(&path)?));
             }
         }
-        report.texts.sort();
-        let evidence = folder.as_ref().join("evidence.json");
-        if evidence.is_file() {
-            let document: Value = serde_json::from_str(&fs::read_to_string(evidence)?)?;
-            report.evidence = document.get("evidence").cloned().unwrap_or(document);
-        }
+        report.artifacts.sort_by(|a, b| a.artifact.name.cmp(&b.artifact.name));
         Ok(report)
+    }
+
+    /// The report that `whycrash plugin case` wrote down.
+    pub fn of_json(mut told: Value) -> Self {
+        let artifact = |value: &Value| Told {
+            artifact: Artifact {
+                name: text(value, "name"),
+                kind: text(value, "kind"),
+                bytes: value["bytes"].as_u64().unwrap_or_default(),
+                lines: list(value, "lines").len() as u64,
+            },
+            lines: list(value, "lines")
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
+        };
+        Self {
+            artifacts: list(&told, "artifacts").iter().map(artifact).collect(),
+            evidence: told["evidence"].take(),
+            software: told["software"].take(),
+            history: told["history"].take(),
+        }
     }
 
     /// A report with one log.
@@ -57,31 +90,21 @@ impl Report {
     }
 
     fn add(&mut self, name: &str, text: &str) {
-        let lines = text.lines().map(str::to_owned).collect();
-        self.texts.push((name.to_owned(), lines));
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        self.artifacts.push(Told {
+            artifact: Artifact {
+                name: name.to_owned(),
+                kind: "log".to_owned(),
+                bytes: text.len() as u64,
+                lines: lines.len() as u64,
+            },
+            lines,
+        });
     }
 
-    /// The artifacts; of these files nobody has told the kind.
+    /// The artifacts; of files that nobody has looked at the kind is `log`.
     pub fn artifacts(&self) -> Vec<Artifact> {
-        let artifact = |(name, lines): &(String, Vec<String>)| Artifact {
-            name: name.clone(),
-            kind: "log".to_owned(),
-            bytes: lines.iter().map(|line| line.len() as u64 + 1).sum(),
-            lines: lines.len() as u64,
-        };
-        self.texts.iter().map(artifact).collect()
-    }
-
-    /// The JSON at a dotted path into the evidence.
-    pub fn fact(&self, path: &str) -> Option<String> {
-        let step = |value: &'_ Value, name: &str| match value {
-            Value::Array(list) => list.get(name.parse::<usize>().ok()?).cloned(),
-            other => other.get(name).cloned(),
-        };
-        let found = path
-            .split('.')
-            .try_fold(self.evidence.clone(), |value, name| step(&value, name));
-        found.filter(|value| !value.is_null()).map(|value| value.to_string())
+        self.artifacts.iter().map(|told| told.artifact.clone()).collect()
     }
 
     /// Lines of an artifact, from number `first` on.
@@ -101,13 +124,10 @@ impl Report {
     }
 
     fn numbered<'a>(&'a self, artifact: Option<&'a str>) -> impl Iterator<Item = Line> + 'a {
-        let wanted = self
-            .texts
-            .iter()
-            .filter(move |(name, _)| artifact.is_none_or(|wanted| wanted == name));
-        wanted.flat_map(|(name, lines)| {
-            lines.iter().zip(1..).map(|(text, number)| Line {
-                artifact: name.clone(),
+        let is_wanted = move |told: &&Told| artifact.is_none_or(|wanted| wanted == told.artifact.name);
+        self.artifacts.iter().filter(is_wanted).flat_map(|told| {
+            told.lines.iter().zip(1..).map(|(text, number)| Line {
+                artifact: told.artifact.name.clone(),
                 number,
                 text: text.clone(),
             })
@@ -184,11 +204,6 @@ impl Report {
         let verdicts = list(&self.evidence["collectives"], "verdicts").iter();
         let involves = |verdict: &&Value| rank.is_none_or(|rank| list(verdict, "ranks").iter().any(|of| *of == rank));
         verdicts.filter(involves).map(Value::to_string).collect()
-    }
-
-    /// The JSON at a dotted path into what the collector wrote down.
-    pub fn context(&self, path: &str) -> Option<String> {
-        self.fact(&format!("context.{path}"))
     }
 }
 

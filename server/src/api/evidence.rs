@@ -49,6 +49,8 @@ parts! {
     modules, "/api/v1/reports/{id}/modules", &["modules"];
     /// GPU memory: `{"memory_snapshots": […], "memory_curves": […]}`.
     memory, "/api/v1/reports/{id}/memory", &["memory_snapshots", "memory_curves"];
+    /// GPU memory block by block, and the trace entry by entry, as far as they are kept: `{"memory_details": […]}`.
+    memory_details, "/api/v1/reports/{id}/memory-details", &["memory_details"];
     /// GPU core dumps: `{"gpu_cores": […]}`.
     gpu_cores, "/api/v1/reports/{id}/gpu-cores", &["gpu_cores"];
     /// What the ranks did together: `{"collectives": {…}}`.

@@ -86,6 +86,7 @@ fn routes(app: &mut ServiceConfig) {
         .service(only("/reports/{id}/timeline", "GET").get(evidence::timeline))
         .service(only("/reports/{id}/modules", "GET").get(evidence::modules))
         .service(only("/reports/{id}/memory", "GET").get(evidence::memory))
+        .service(only("/reports/{id}/memory-details", "GET").get(evidence::memory_details))
         .service(only("/reports/{id}/gpu-cores", "GET").get(evidence::gpu_cores))
         .service(only("/reports/{id}/collectives", "GET").get(evidence::collectives))
         .service(

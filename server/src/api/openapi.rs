@@ -32,6 +32,7 @@ use crate::store::Change;
         evidence::timeline,
         evidence::modules,
         evidence::memory,
+        evidence::memory_details,
         evidence::gpu_cores,
         evidence::collectives,
         diagnoses::list,

@@ -9,6 +9,7 @@ pub mod arrivals;
 pub mod digest;
 pub mod evidence;
 mod fresh;
+pub mod history;
 pub mod incident;
 pub mod indexer;
 mod process;
@@ -54,6 +55,11 @@ pub trait Diagnose: Send + Sync + std::fmt::Debug {
     /// What a diagnosis made now depends on beside the evidence.
     fn version(&self) -> Version;
 
+    /// Whether a plugin may ask for what is known of other reports.
+    fn asks_for_history(&self) -> bool {
+        false
+    }
+
     /// The same without what may take long: plugins from outside.
     fn first_look(&self, report: &Arc<Report>) -> Diagnosis {
         self.conclude(report)
@@ -85,6 +91,16 @@ pub trait Diagnose: Send + Sync + std::fmt::Debug {
 
     /// Looks into the folders of plugins and pages again.
     fn reload(&self) {}
+
+    /// Whether a plugin is set aside for now, because it keeps failing.
+    fn sets_aside(&self) -> bool {
+        false
+    }
+
+    /// Lets a plugin run again that is set aside; false where none of this name is.
+    fn forgive(&self, _: &str) -> bool {
+        false
+    }
 }
 
 impl Diagnose for Diagnoser {
@@ -94,6 +110,10 @@ impl Diagnose for Diagnoser {
 
     fn version(&self) -> Version {
         self.version()
+    }
+
+    fn asks_for_history(&self) -> bool {
+        self.panel().asks_for_history()
     }
 
     fn first_look(&self, report: &Arc<Report>) -> Diagnosis {
@@ -126,6 +146,14 @@ impl Diagnose for Diagnoser {
 
     fn reload(&self) {
         self.reload();
+    }
+
+    fn sets_aside(&self) -> bool {
+        self.sets_aside()
+    }
+
+    fn forgive(&self, name: &str) -> bool {
+        self.forgive(name)
     }
 }
 

@@ -15,12 +15,16 @@ use whycrash_reading::READER_VERSION;
 use whycrash_reading::stored::{LoadError, Parts};
 
 use super::incident::{self, JoinError};
-use super::{Diagnose, Stores, digest, evidence, reopen, text};
+use super::{Diagnose, Stores, digest, evidence, history, reopen, text};
 use crate::public_text::without_paths;
 use crate::reading::child::words;
 use crate::reading::{ReadError, ReadReports, Scratch};
 use crate::search::IndexDocument;
 use crate::store::{Job, LocalBlob, MadeWith, ModuleUse, Outcome, ReportRecord, StoreError, StoredEvidence, Work};
+
+/// Behind the version of the plugins of a diagnosis for which some were set aside: it is no diagnosis of that version,
+/// and made anew when the server starts.
+const LACKING: &str = " but those set aside";
 
 /// Why a report was not processed.
 #[derive(Debug, thiserror::Error)]
@@ -170,12 +174,23 @@ impl Processor {
         let mut read = Report::load(parts)?;
         digest::complete_head(&mut read.head, report);
         let kin = self.wait(incident::join(&self.stores, &report.id, evidence, parts, &mut read))?;
+        if self.diagnoser.asks_for_history() {
+            let last = self.wait(self.stores.outcomes.diagnosis(&report.id, None))?;
+            let known = history::of(&self.stores, &report.id, &read, &kin.looked_at, last.as_ref());
+            read.history = Some(self.wait(known)?);
+        }
         let read = Arc::new(read);
+        let lacking = self.diagnoser.sets_aside();
         let mut diagnosis = guarded(|| self.diagnoser.conclude(&read))?;
+        let lacking = lacking || self.diagnoser.sets_aside();
         all_ran(&diagnosis)?;
         count_plugins(&mut diagnosis);
         let made_with = MadeWith {
-            plugins: version.plugins,
+            plugins: if lacking {
+                format!("{}{LACKING}", version.plugins)
+            } else {
+                version.plugins
+            },
             knowledge: version.knowledge,
         };
         let catalog = self.diagnoser.catalog();

@@ -6,7 +6,7 @@ use whycrash_plugin_host::{Diagnosis, Diff, Panel, Report};
 
 use super::made_with;
 use crate::documents::conclusion;
-use crate::pipeline::{Stores, digest, evidence, incident};
+use crate::pipeline::{Stores, digest, evidence, history, incident};
 use crate::store::sqlite::blocking;
 use crate::store::{Change, Conclusion, DiagnosisRecord, Looked, Proposal, ReportId, ReportRecord, Result, StoreError};
 
@@ -45,7 +45,10 @@ async fn propose(stores: &Stores, panel: &Arc<Panel>, id: &ReportId, now: Diagno
     let key = stored.key.clone();
     let loaded = evidence::load(stores.blobs.as_ref(), stored).await?;
     let mut read = Report::load(&loaded.parts).map_err(|error| StoreError::Damaged(error.to_string()))?;
-    incident::join(stores, id, &key, &loaded.parts, &mut read).await?;
+    let kin = incident::join(stores, id, &key, &loaded.parts, &mut read).await?;
+    if panel.asks_for_history() {
+        read.history = Some(history::of(stores, id, &read, &kin.looked_at, Some(&now)).await?);
+    }
     let panel = Arc::clone(panel);
     blocking(move || {
         let proposal = compare(&panel, &report, read, &conclusion(&now)?);

@@ -130,6 +130,12 @@ pub trait Outcomes: Send + Sync + std::fmt::Debug {
     /// have one of the keys, name no other job, and came within [`KIN_SPAN`] of it.
     async fn kin(&self, id: &ReportId, kin: &Kin) -> Result<Vec<Kinsman>>;
 
+    /// Reports of a group that came before this one, the last one first, each with its last diagnosis as JSON.
+    async fn earlier(&self, id: &ReportId, signature: &str, limit: u32) -> Result<Vec<(Summary, String)>>;
+
+    /// What lists show of these reports, in the order in which they came.
+    async fn summaries(&self, ids: &[ReportId]) -> Result<Vec<Summary>>;
+
     /// The evidence of a report with the parts of these names, or with all of them; none if there is none.
     async fn evidence(&self, id: &ReportId, parts: Option<&[&str]>) -> Result<Option<StoredEvidence>>;
 

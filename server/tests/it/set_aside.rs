@@ -51,7 +51,7 @@ async fn a_plugin_that_was_set_aside_stays_so_after_a_restart_until_it_is_enable
     let server = Server::start().await;
     publish(&server, "1.0.0").await;
     let absent = server.post("/api/v1/plugins/team/enable").send().await.unwrap();
-    problem(absent, 404, "no-plugin").await;
+    problem(absent, 404, "no-such-plugin").await;
     fail_often_enough(&server).await;
     let server = server.restart(|_| {}).await;
     server

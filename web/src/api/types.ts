@@ -338,6 +338,18 @@ export type Compared = Diff & {
   after: Finding[];
 };
 
+/** A cause that was found in another report. */
+export interface Conclusion {
+  /** Id of the cause. */
+  cause?: string;
+  /** A title more exact than its page's. */
+  title?: string | null;
+  /** 0 to 1. */
+  confidence?: number;
+  /** Name of the plugin that says so. */
+  plugin?: string;
+}
+
 /** What a cause leads to: other events, and findings that rest on those alone. */
 export interface Consequence {
   /** Id of the cause that it looks like. */
@@ -599,10 +611,24 @@ export interface Document {
   coverage?: Coverage[];
   /** Ids of other reports of the incident: what the ranks did together is judged from what all of them tell. */
   judged_with?: string[];
+  /** What plugins were told of other reports, where one wants to know. */
+  history?: History | null;
   /** What the readers found. */
   evidence: Evidence;
   /** Lists of the evidence of which only the first entries are in it, by name. */
   parts?: { [key: string]: ListPart };
+}
+
+/** A report of the same group that came before. */
+export interface EarlierReport {
+  /** Its id. */
+  id?: string;
+  /** Its title. */
+  title?: string;
+  /** When it came (RFC 3339). */
+  received?: string;
+  /** What was found in it, best first. */
+  conclusions?: Conclusion[];
 }
 
 /** An event that is a consequence. */
@@ -705,6 +731,8 @@ export interface Evidence {
   memory_snapshots?: MemorySnapshot[];
   /** Memory over time in detail, one for each of those snapshots that has more than fits in its overview. */
   memory_curves?: MemoryCurve[];
+  /** Blocks and trace entries, one for each of those snapshots, in their order. */
+  memory_details?: MemoryDetail[];
   /** Addresses that the GPU faulted at, and what the memory snapshots know of them (`crate::locate()`). */
   fault_addresses?: FaultAddress[];
   /** What ranks did together, judged from `recorders` and `communicators` (`crate::judge()`). */
@@ -1012,6 +1040,19 @@ export interface Hang {
 /** An address, offset or 64-bit identifier. In JSON: `"0x7f0aab1c1740"`. */
 export type Hex = string;
 
+/** What was known of other reports when a report was diagnosed. */
+export interface History {
+  /** Key of the group whose earlier reports these are. */
+  group?: string;
+  /**
+   * Reports of the group that came before, the last one first (bounded). It stays as it was when the report was
+   * diagnosed for the first time.
+   */
+  earlier?: EarlierReport[];
+  /** The other reports of the incident, in the order in which they came (bounded). */
+  incident?: OtherReport[];
+}
+
 /** A report that was found. */
 export type Hit = Summary & {
   /** How many reports have the same signature, this one included, counted up to 10,000. */
@@ -1147,6 +1188,27 @@ export type ListedReport = Summary & {
   count?: number | null;
 };
 
+/** A piece of a segment, when the snapshot was taken. */
+export interface MemoryBlock {
+  /** Where it begins. */
+  address?: Hex;
+  /** Its size. */
+  bytes?: number;
+  /** What the program asked for, before rounding. */
+  requested?: number;
+  /** `allocated`, `pending-free` (another stream may still use it) or `inactive`. */
+  state?: string;
+  /** Stream of its segment. */
+  stream?: Hex;
+  /** Private pool (CUDA graphs) of its segment, or absent for the default one. */
+  private_pool?: [number, number] | null;
+  /**
+   * The stack that allocated it, by its position in `stacks`; absent where nobody recorded it, or where there are
+   * too many.
+   */
+  stack?: number | null;
+}
+
 /**
  * The allocated bytes of one device over the recorded trace in more detail than `MemorySnapshot::usage` has, for
  * zooming in.
@@ -1162,6 +1224,26 @@ export interface MemoryCurve {
   device?: number;
   /** Finest first, the first with at most 4096 rows. */
   levels?: UsageCurve[];
+}
+
+/**
+ * Blocks and trace entries of one device of a memory snapshot, for questions that sums do not answer. All sizes are
+ * bytes.
+ */
+export interface MemoryDetail {
+  /** The artifact this was read from. */
+  artifact?: string;
+  /** Device index. */
+  device?: number;
+  /** By address; the largest where there are too many (`super::MemorySnapshot::blocks` counts all). */
+  blocks?: MemoryBlock[];
+  /**
+   * The entries before the last failed request, and those at the end of the trace
+   * (`super::MemorySnapshot::events` counts all).
+   */
+  trace?: TraceEntry[];
+  /** The stacks that these name, each innermost first, as `function (file:line)`. */
+  stacks?: string[][];
 }
 
 /** One device of one `PyTorch` CUDA memory snapshot. All sizes are bytes. */
@@ -1352,6 +1434,29 @@ export interface OomRequest {
   frames?: string[];
 }
 
+/**
+ * Another report of the same incident: what is known of it from its evidence alone, so that no two reports wait for
+ * what is concluded of the other.
+ */
+export interface OtherReport {
+  /** Its id. */
+  id?: string;
+  /** Its title. */
+  title?: string;
+  /** When it came (RFC 3339). */
+  received?: string;
+  /** Key of its group. */
+  group?: string | null;
+  /** The machine it happened on. */
+  host?: string | null;
+  /** Ranks that appear in it; of very many the first. */
+  ranks?: number[];
+  /** Signal name. */
+  signal?: string | null;
+  /** Class of the Python exception, or name of the GPU exception. */
+  exception?: string | null;
+}
+
 /** How a plugin's run ended. */
 export type Outcome = 'ok' | 'failed' | 'skipped' | 'unavailable' | (string & {});
 
@@ -1475,6 +1580,10 @@ export interface PluginRuns {
   millis?: number;
   /** Why the last one failed that did. */
   last_failure?: string | null;
+  /** How many failed, or cost most of what a run may, one after the other up to now. */
+  strikes?: number;
+  /** What the last of these was. */
+  last_strike?: string | null;
 }
 
 /** The plugins. */
@@ -1886,6 +1995,29 @@ export interface Thread {
 
 /** Names a thread within its artifact. */
 export type ThreadId = number | string;
+
+/** An entry of the trace. */
+export interface TraceEntry {
+  /** Its place in the device's trace. */
+  number?: number;
+  /**
+   * `alloc`, `free-requested`, `free-completed`, `segment-alloc`, `segment-free`, `segment-map`, `segment-unmap`,
+   * `failed` or `other`.
+   */
+  action?: string;
+  /** What it is about; zero for a request that failed. */
+  address?: Hex;
+  /** As the program asked for them. */
+  bytes?: number;
+  /** The stream it was for. */
+  stream?: Hex;
+  /** Private pool (CUDA graphs), or absent for the default one. */
+  private_pool?: [number, number] | null;
+  /** Microseconds since the epoch, where the trace has times. */
+  time_us?: number | null;
+  /** Where the program was, by its position in `stacks`. */
+  stack?: number | null;
+}
 
 /** How a frame was found, best first. */
 export type Trust = 'context' | 'cfi' | 'call-site' | 'frame-pointer' | 'scan' | 'reported' | 'interpreter' | (string & {});

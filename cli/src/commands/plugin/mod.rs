@@ -1,6 +1,7 @@
 //! `whycrash plugin`: write, try and publish diagnosis plugins (`docs/plugins.md`).
 
 mod build;
+mod case;
 mod inspect;
 mod installed;
 mod key;
@@ -29,6 +30,7 @@ enum Command {
     New(new::Args),
     Build(build::Args),
     Test(test::Args),
+    Case(case::Args),
     Inspect(inspect::Args),
     Reference(reference::Args),
     Preview(preview::PreviewArgs),
@@ -47,7 +49,7 @@ enum Command {
     Rollback(publish::NamedArgs),
     /// Keep a published plugin from taking part, until it is enabled; needs a token with the scope `admin`
     Disable(publish::NamedArgs),
-    /// Let a plugin take part again that was disabled; needs a token with the scope `admin`
+    /// Let a plugin take part again that was disabled, or set aside because it kept failing; needs a token with the scope `admin`
     Enable(publish::NamedArgs),
     /// Remove a plugin that was published to a server; needs a token with the scope `admin`
     Remove(publish::NamedArgs),
@@ -59,6 +61,7 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         Command::New(args) => new::execute(args),
         Command::Build(args) => build::execute(args),
         Command::Test(args) => test::execute(args),
+        Command::Case(args) => case::execute(args),
         Command::Inspect(args) => inspect::execute(args, config),
         Command::Reference(args) => reference::execute(args),
         Command::Preview(args) => preview::preview(args, config),

@@ -35,10 +35,10 @@ const C: Files = files!("plugins/examples/c": "plugin.toml", "requirements.txt",
     "test/app_test.c", "test/report.h");
 /// The interface.
 pub const WIT: Files = files!("plugins/wit/v1": "plugin.wit", "types.wit", "evidence.wit", "gpu.wit", "knowledge.wit",
-    "memory.wit", "ranks.wit");
+    "history.wit", "memory.wit", "ranks.wit");
 const SDK: Files = files!("plugins/sdk/src":
     "lib.rs", "bindings.rs", "cite.rs", "facts/mod.rs", "facts/model.rs", "finding.rs", "frames.rs", "info.rs", "mock.rs",
-    "mock/particulars.rs", "report.rs",
+    "mock/fact.rs", "mock/memory.rs", "mock/particulars.rs", "report.rs",
 );
 const FRAMES: Files = files!("knowledge/frames/src": "lib.rs", "native.rs", "python.rs");
 

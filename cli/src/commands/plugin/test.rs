@@ -9,12 +9,8 @@ use serde::{Deserialize, Serialize};
 use whycrash_plugin_host::{Diagnoser, Document, Finding, Outcome, PluginInfo, PluginLimits, PluginRun};
 
 use super::project::Project;
-use super::{build, installed, watch};
-use crate::inputs;
+use super::{build, case, installed, watch};
 use crate::output::{self, Clean, Format};
-
-/// Files of a case that no crash left: what must be found, and the evidence for tests in the plugin's own language.
-const NOT_LEFT: [&str; 3] = ["case.toml", "evidence.json", "expected.json"];
 
 /// Run the plugin in this folder on its cases, without the built-in ones, and compare with what it found before
 #[derive(Debug, clap::Args)]
@@ -124,11 +120,7 @@ fn try_case(diagnoser: &Diagnoser, plugin: &PluginInfo, folder: &Path, accept: b
     let path = folder.join("case.toml");
     let text = fs::read_to_string(&path).with_context(|| format!("can not read {}", path.display()))?;
     let case: Case = toml::from_str(&text).with_context(|| format!("{} does not parse", path.display()))?;
-    let mut input = crate::diagnoser::input(inputs::from_paths(&[folder.to_owned()])?);
-    input
-        .artifacts
-        .retain(|artifact| !NOT_LEFT.contains(&artifact.name.as_str()));
-    let document = diagnoser.diagnose_from_outside(&input);
+    let document = diagnoser.diagnose_from_outside(&case::input(folder)?, case::history(folder)?);
     let run = document.plugins.iter().find(|run| run.name == plugin.name).cloned();
     let problem = match wrong(&case, run.as_ref(), &document) {
         Some(wrong) => Some(wrong),

@@ -45,6 +45,7 @@ pub fn merge(parts: Vec<Evidence>, metadata: Map<String, Value>) -> Evidence {
         merged.modules.append(&mut part.modules);
         merged.memory_snapshots.append(&mut part.memory_snapshots);
         merged.memory_curves.append(&mut part.memory_curves);
+        merged.memory_details.append(&mut part.memory_details);
         merged.memory_maps.append(&mut part.memory_maps);
         merged.gpu_cores.append(&mut part.gpu_cores);
         merged.recorders.append(&mut part.recorders);

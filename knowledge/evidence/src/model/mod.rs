@@ -10,6 +10,7 @@ mod crash;
 mod event;
 mod gpu;
 mod memory;
+mod memory_detail;
 mod memory_map;
 mod particulars;
 mod place;
@@ -28,6 +29,7 @@ pub use crash::*;
 pub use event::*;
 pub use gpu::*;
 pub use memory::*;
+pub use memory_detail::*;
 pub use memory_map::*;
 pub use particulars::*;
 pub use place::*;
@@ -54,6 +56,9 @@ pub struct Evidence {
     /// Memory over time in detail, one for each of those snapshots that has more than fits in its overview.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub memory_curves: Vec<MemoryCurve>,
+    /// Blocks and trace entries, one for each of those snapshots, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub memory_details: Vec<MemoryDetail>,
     /// Which addresses the allocator had given out, until those that the GPU faulted at are looked up.
     #[serde(skip)]
     pub memory_maps: Vec<MemoryMap>,

@@ -1,7 +1,7 @@
 """A report for tests, made of a case's folder.
 
-Files of text are its lines, and `evidence.json`, where there is one, the evidence: `whycrash inspect --format json FOLDER >
-FOLDER/evidence.json` writes it. Nothing is bounded or checked here: whether citations hold, and what a run costs,
+`whycrash plugin case FOLDER` writes what a plugin is told of a case into its `evidence.json`; without that file there are the
+lines of its texts and nothing else. Nothing is bounded or checked here: whether citations hold, and what a run costs,
 `whycrash plugin test` says.
 """
 
@@ -10,48 +10,67 @@ import re
 from pathlib import Path
 from types import SimpleNamespace as Record
 
-NOT_LEFT = {"case.toml", "evidence.json", "expected.json"}
+try:
+    from wit_world.imports import memory as _memory
+except ImportError:  # The interface's types are only there where `conftest.py` made them.
+    _memory = None
+
+NOT_LEFT = {"case.toml", "evidence.json", "expected.json", "history.json"}
+# Members of the evidence that are told as a whole, and lists of which every entry is told by itself.
+WHOLE = ("crash", "collectives")
+LISTS = (
+    "threads", "modules", "memory_snapshots", "memory_details", "gpu_cores", "timeline", "communicators", "processes",
+)  # fmt: skip
+ABSENT = object()
 
 
 class Report:
     """What `diagnose` is given."""
 
     def __init__(self, folder):
-        files = sorted(path for path in Path(folder).iterdir() if path.is_file() and path.name not in NOT_LEFT)
-        self._texts = {path.name: path.read_text(errors="replace").splitlines() for path in files}
-        evidence = Path(folder) / "evidence.json"
-        document = json.loads(evidence.read_text()) if evidence.exists() else {}
-        self._evidence = document.get("evidence", document)
+        told = Path(folder) / "evidence.json"
+        if told.exists():
+            told = json.loads(told.read_text(encoding="utf-8"))
+        else:
+            files = sorted(path for path in Path(folder).iterdir() if path.is_file() and path.name not in NOT_LEFT)
+            told = {"artifacts": [_log(path) for path in files]}
+        self._artifacts = told.get("artifacts", [])
+        self._evidence = told.get("evidence", {})
+        self._software = told.get("software", [])
+        self._history = told.get("history") or {}
 
     def artifacts(self):
         return [
-            Record(name=name, kind="log", bytes=len("\n".join(lines)), lines=len(lines))
-            for name, lines in self._texts.items()
+            Record(name=one["name"], kind=one["kind"], bytes=one["bytes"], lines=len(one.get("lines", [])))
+            for one in self._artifacts
         ]
 
     def fact(self, path):
-        value = self._evidence
-        for name in path.split("."):
-            if isinstance(value, list):
-                value = value[int(name)] if name.isdigit() and int(name) < len(value) else None
-            else:
-                value = value.get(name) if isinstance(value, dict) else None
-        return None if value is None else json.dumps(value)
+        path = _dotted(path)
+        member, _, rest = path.partition(".")
+        if member == "context":
+            return self.context(rest)
+        if member == "history" and self._history:
+            return _json(_descend(self._history, rest))
+        if member in WHOLE or (member in LISTS and rest):
+            return _json(_descend(self._evidence.get(member, ABSENT), rest))
+        return None
 
     def context(self, path):
-        return self.fact(f"context.{path}")
+        return _json(_descend(self._evidence.get("context", ABSENT), _dotted(path)))
 
     def lines(self, artifact, first, count):
         return [line for line in self._numbered(artifact) if line.number >= first][:count]
 
     def search(self, artifact, pattern, limit):
-        return [line for line in self._numbered(artifact) if re.search(pattern, line.text)][:limit]
+        compiled = re.compile(pattern)
+        return [line for line in self._numbered(artifact) if compiled.search(line.text)][:limit]
 
     def _numbered(self, artifact):
-        wanted = [name for name in self._texts if artifact in (None, name)]
-        for name in wanted:
-            for number, text in enumerate(self._texts[name], start=1):
-                yield Record(artifact=name, number=number, text=text)
+        for one in self._artifacts:
+            if artifact in (None, one["name"]):
+                for number, text in enumerate(one.get("lines", []), start=1):
+                    yield Record(artifact=one["name"], number=number, text=text)
 
     def threads(self, first, count):
         return [_thread(thread) for thread in self._evidence.get("threads", [])[first : first + count]]
@@ -73,7 +92,7 @@ class Report:
         return [json.dumps(verdict) for verdict in verdicts if rank is None or rank in verdict.get("ranks", [])]
 
     def count(self, of):
-        return len(self._evidence.get(of, []))
+        return len(self._evidence.get(of, [])) if of in LISTS else 0
 
     def codes(self, thread, first, count):
         frames = self._of("threads", thread, "frames", first, count)
@@ -84,13 +103,7 @@ class Report:
         return [_record(one, _MODULE, first=_hex(one.get("start")), end=_hex(one.get("end"))) for one in modules]
 
     def software(self, name):
-        """In a plugin there is also what binaries, drivers and libraries tell."""
-        packages = (self._evidence.get("context") or {}).get("packages", {})
-        software = [
-            Record(name=key.lower().replace("_", "-"), version=version, fact=f"context.packages.{key}")
-            for key, version in packages.items()
-        ]
-        return [one for one in software if name in (None, one.name)]
+        return [Record(**one) for one in self._software if name in (None, one["name"])]
 
     def gpu_cores(self):
         return [_record(core, _CORE) for core in self._evidence.get("gpu_cores", [])]
@@ -102,8 +115,12 @@ class Report:
         return [_record(warps, _WARPS) for warps in self._of("gpu_cores", core, "warps", first, count)]
 
     def memory_summaries(self):
-        snapshots = self._evidence.get("memory_snapshots", [])
-        return [_record(one, _SNAPSHOT, failed_requests=one.get("oom_events", 0)) for one in snapshots]
+        return [self._summary(one) for one in self._evidence.get("memory_snapshots", [])]
+
+    def _summary(self, snapshot):
+        detail = self._detail(snapshot)[1]
+        kept = {"blocks_kept": len(detail.get("blocks", [])), "events_kept": len(detail.get("trace", []))}
+        return _record(snapshot, _SNAPSHOT, failed_requests=snapshot.get("oom_events", 0), **kept)
 
     def failed_request(self, snapshot):
         request = self._entry("memory_snapshots", snapshot).get("oom")
@@ -119,11 +136,34 @@ class Report:
         return [_record(pool, _POOL) for pool in self._of("memory_snapshots", snapshot, "pools", first, count)]
 
     def usage(self, snapshot, first, end, count):
-        usage = self._entry("memory_snapshots", snapshot).get("usage") or {"event": [], "min": [], "max": []}
-        times = usage.get("time_us") or [None] * len(usage["event"])
-        rows = zip(usage["event"], times, usage["min"], usage["max"])
-        stretches = [Record(event=event, time_us=time, least=least, most=most) for event, time, least, most in rows]
-        return [one for one in stretches if first <= one.event < end][:count]
+        snapshot = self._entry("memory_snapshots", snapshot)
+        overview = snapshot.get("usage")
+        if overview is None:
+            return []
+        curves = [one for one in self._evidence.get("memory_curves", []) if _is_of(one, snapshot)]
+        levels = [_stretches(level) for level in (curves[0]["levels"] if curves else [])]
+        chosen = _stretches(overview)
+        for level in [*levels, chosen]:
+            if len(_within(level, first, end)) <= count:
+                chosen = level
+                break
+        while len(_within(chosen, first, end)) > count and len(chosen) > 1:
+            chosen = [_merged(chosen[row : row + 2]) for row in range(0, len(chosen), 2)]
+        return _within(chosen, first, end)[:count]
+
+    def blocks(self, snapshot, address, count):
+        number, detail = self._detail(self._entry("memory_snapshots", snapshot))
+        blocks = [_block(number, index, detail, one) for index, one in enumerate(detail.get("blocks", []))]
+        return [one for one in blocks if one.address > address or address < one.address + one.bytes][:count]
+
+    def trace(self, snapshot, first, count):
+        number, detail = self._detail(self._entry("memory_snapshots", snapshot))
+        entries = [_trace_entry(number, index, detail, one) for index, one in enumerate(detail.get("trace", []))]
+        return [one for one in entries if one.number >= first][:count]
+
+    def _detail(self, snapshot):
+        details = enumerate(self._evidence.get("memory_details", []))
+        return next(((number, one) for number, one in details if _is_of(one, snapshot)), (0, {}))
 
     def rank_overview(self):
         told = self._evidence.get("collectives")
@@ -143,6 +183,14 @@ class Report:
         wanted = [(number, one) for number, one in verdicts if rank is None or rank in one.get("ranks", [])]
         return [_record(one, _VERDICT, number=number) for number, one in wanted[first : first + count]]
 
+    def earlier(self, first, count):
+        earlier = list(enumerate(self._history.get("earlier", [])))[first : first + count]
+        return [_earlier(number, one) for number, one in earlier]
+
+    def incident(self, first, count):
+        others = list(enumerate(self._history.get("incident", [])))[first : first + count]
+        return [_record(one, _OTHER, fact=f"history.incident.{number}.title") for number, one in others]
+
     def cause(self, id):
         """In tests of a plugin nothing is documented."""
         return None
@@ -156,6 +204,84 @@ class Report:
 
     def _of(self, member, number, of, first, count):
         return self._entry(member, number).get(of, [])[first : first + count]
+
+
+def _log(path):
+    text = path.read_bytes()
+    lines = text.decode(errors="replace").split("\n")
+    lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+    return {"name": path.name, "kind": "log", "bytes": len(text), "lines": lines}
+
+
+def _json(value):
+    return None if value is ABSENT else json.dumps(value)
+
+
+def _dotted(path):
+    """A JSON pointer as a dotted path; a dotted path as it is."""
+    return path[1:].replace("/", ".").replace("~1", "/").replace("~0", "~") if path.startswith("/") else path
+
+
+def _descend(value, path):
+    """A key that itself has dots, such as a package's name, is found when it comes last."""
+    while path and value is not ABSENT:
+        if isinstance(value, dict) and path in value:
+            return value[path]
+        key, _, path = path.partition(".")
+        if isinstance(value, list):
+            value = value[int(key)] if key.isdigit() and int(key) < len(value) else ABSENT
+        else:
+            value = value.get(key, ABSENT) if isinstance(value, dict) else ABSENT
+    return value
+
+
+def _is_of(value, snapshot):
+    return (value.get("artifact"), value.get("device")) == (snapshot.get("artifact"), snapshot.get("device"))
+
+
+def _stretches(curve):
+    times = curve.get("time_us") or [None] * len(curve["event"])
+    rows = zip(curve["event"], times, curve["min"], curve["max"])
+    return [Record(event=event, time_us=time, least=least, most=most) for event, time, least, most in rows]
+
+
+def _within(rows, first, end):
+    """The rows that tell of these trace entries."""
+    begun = sum(row.event <= first for row in rows)
+    return [row for row in rows[max(begun - 1, 0) :] if row.event < end] if first < end else []
+
+
+def _merged(pair):
+    """Neighbours as one."""
+    least, most = min(row.least for row in pair), max(row.most for row in pair)
+    return Record(event=pair[0].event, time_us=pair[0].time_us, least=least, most=most)
+
+
+def _enum(of, name):
+    name = name.upper().replace("-", "_")
+    return getattr(_memory, of)[name] if _memory else Record(name=name)
+
+
+def _frames(detail, value):
+    stacks, stack = detail.get("stacks", []), value.get("stack")
+    return [] if stack is None or stack >= len(stacks) else stacks[stack]
+
+
+def _block(number, index, detail, block):
+    fact = f"memory_details.{number}.blocks.{index}.address"
+    state = _enum("BlockState", block["state"])
+    return _record(block, _BLOCK, state=state, frames=_frames(detail, block), fact=fact)
+
+
+def _trace_entry(number, index, detail, entry):
+    fact = f"memory_details.{number}.trace.{index}.action"
+    action = _enum("Action", entry["action"])
+    return _record(entry, _ENTRY, action=action, frames=_frames(detail, entry), fact=fact)
+
+
+def _earlier(number, report):
+    conclusions = [_record(one, _CONCLUSION) for one in report.get("conclusions", [])]
+    return _record(report, _EARLIER, conclusions=conclusions, fact=f"history.earlier.{number}.title")
 
 
 # Members of records, each with what stands for it where it is absent.
@@ -183,6 +309,13 @@ _POOL = {
     "stream": "0x0", "private_pool": None, "size_class": "", "reserved": 0, "allocated": 0, "pending_free": 0,
     "inactive": 0, "largest_inactive": 0,
 }  # fmt: skip
+_BLOCK = {"address": "0x0", "bytes": 0, "requested": 0, "stream": "0x0", "private_pool": None}
+_ENTRY = {"number": 0, "address": "0x0", "bytes": 0, "stream": "0x0", "private_pool": None, "time_us": None}
+_CONCLUSION = {"cause": "", "title": None, "confidence": 0.0, "plugin": ""}
+_EARLIER = {"id": "", "title": "", "received": ""}
+_OTHER = {
+    "id": "", "title": "", "received": "", "group": None, "host": None, "ranks": [], "signal": None, "exception": None,
+}  # fmt: skip
 _VERDICT = {
     "group": "", "group_description": "", "sequence": 0, "kind": "", "ranks": [], "entered": [], "operation": "",
     "detail": "", "time": None, "point_to_point": False, "frames": [],
@@ -193,7 +326,7 @@ def _record(value, members, **more):
     """Of 64 bits is what evidence writes as hex, and of three numbers a place in a grid."""
     read = {name: value.get(name, absent) for name, absent in members.items()}
     for name, of in read.items():
-        if name in ("offset", "stream"):
+        if name in ("offset", "stream", "address"):
             read[name] = _hex(of)
         elif name in ("block", "thread", "grid_size", "block_size", "private_pool") and of is not None:
             read[name] = tuple(of)

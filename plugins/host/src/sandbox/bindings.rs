@@ -9,4 +9,4 @@ bindgen!({
     imports: { default: trappable },
 });
 
-pub(crate) use self::whycrash::plugin::{evidence, gpu, knowledge, memory, ranks, types};
+pub(crate) use self::whycrash::plugin::{evidence, gpu, history, knowledge, memory, ranks, types};

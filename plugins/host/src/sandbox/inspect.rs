@@ -12,7 +12,7 @@ const PACKAGE: &str = "whycrash:plugin/";
 /// The version of the interface that this host serves, and with it the earlier ones: it only grows.
 pub(super) const VERSION: (u64, u64, u64) = (1, 1, 0);
 /// Its parts that are interfaces.
-const INTERFACES: [&str; 6] = ["types", "evidence", "gpu", "knowledge", "memory", "ranks"];
+const INTERFACES: [&str; 7] = ["types", "evidence", "gpu", "history", "knowledge", "memory", "ranks"];
 /// The functions it may import.
 const FUNCTIONS: [&str; 2] = ["log", "recognise-tables"];
 /// What it must export.

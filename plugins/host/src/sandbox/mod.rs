@@ -7,6 +7,7 @@ mod cache;
 pub(crate) mod clean;
 mod compiler;
 mod convert;
+mod details;
 mod engine;
 mod inspect;
 mod limits;

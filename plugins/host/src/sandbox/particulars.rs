@@ -10,15 +10,15 @@ use super::view::{PAGE, range, stop, stopped};
 use super::{convert, cut};
 
 /// Bytes of a text that may be absent.
-fn bytes(text: Option<&String>) -> usize {
+pub(super) fn bytes(text: Option<&String>) -> usize {
     text.map_or(0, String::len)
 }
 
-fn texts(texts: &[String]) -> usize {
+pub(super) fn texts(texts: &[String]) -> usize {
     texts.iter().map(|text| text.len() + size_of::<String>()).sum()
 }
 
-fn numbers<T>(numbers: &[T]) -> usize {
+pub(super) fn numbers<T>(numbers: &[T]) -> usize {
     size_of_val(numbers)
 }
 
@@ -89,10 +89,13 @@ impl Run {
 
     pub(super) fn snapshots_of(&mut self) -> wasmtime::Result<Vec<memory::Snapshot>> {
         let report = self.case.report.clone();
-        let snapshots = report.evidence.memory_snapshots.iter();
-        self.page(snapshots.map(convert::memory::snapshot), |snapshot| {
-            snapshot.artifact.len()
-        })
+        let case = self.case.clone();
+        let snapshots = (0..).zip(&report.evidence.memory_snapshots);
+        let told = snapshots.map(|(number, snapshot)| {
+            let detail = case.memory_detail(number).map(|(_, detail)| detail);
+            convert::memory::snapshot(snapshot, detail)
+        });
+        self.page(told, |snapshot| snapshot.artifact.len())
     }
 
     pub(super) fn failed(&mut self, snapshot: u32) -> wasmtime::Result<Option<memory::FailedRequest>> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wasmtime::component::Resource;
 use whycrash_reading::Text;
 
-use super::bindings::{PluginImports, evidence, gpu, knowledge, memory, ranks, types};
+use super::bindings::{PluginImports, evidence, gpu, history, knowledge, memory, ranks, types};
 use super::pattern::{PATTERN_BYTES, Pattern, Searcher};
 use super::run::Run;
 use super::spending::{self, Stopped};
@@ -39,6 +39,7 @@ impl PluginImports for Run {
 impl types::Host for Run {}
 impl evidence::Host for Run {}
 impl gpu::Host for Run {}
+impl history::Host for Run {}
 impl knowledge::Host for Run {}
 impl memory::Host for Run {}
 impl ranks::Host for Run {}
@@ -308,6 +309,48 @@ impl evidence::HostReport for Run {
     ) -> wasmtime::Result<Vec<memory::Stretch>> {
         self.call(0)?;
         self.usage_of(snapshot, first, end, count)
+    }
+
+    fn blocks(
+        &mut self,
+        _: Resource<ReportHandle>,
+        snapshot: u32,
+        address: u64,
+        count: u32,
+    ) -> wasmtime::Result<Vec<memory::Block>> {
+        self.call(0)?;
+        self.blocks_of(snapshot, address, count)
+    }
+
+    fn trace(
+        &mut self,
+        _: Resource<ReportHandle>,
+        snapshot: u32,
+        first: u64,
+        count: u32,
+    ) -> wasmtime::Result<Vec<memory::Entry>> {
+        self.call(0)?;
+        self.trace_of(snapshot, first, count)
+    }
+
+    fn earlier(
+        &mut self,
+        _: Resource<ReportHandle>,
+        first: u32,
+        count: u32,
+    ) -> wasmtime::Result<Vec<history::EarlierReport>> {
+        self.call(0)?;
+        self.earlier_reports(first, count)
+    }
+
+    fn incident(
+        &mut self,
+        _: Resource<ReportHandle>,
+        first: u32,
+        count: u32,
+    ) -> wasmtime::Result<Vec<history::OtherReport>> {
+        self.call(0)?;
+        self.incident_reports(first, count)
     }
 
     fn rank_overview(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<Option<ranks::Overview>> {

@@ -17,7 +17,7 @@ struct Case {
     artifacts: Vec<String>,
 }
 
-fn cases() -> Vec<PathBuf> {
+pub fn cases() -> Vec<PathBuf> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
     let mut cases: Vec<PathBuf> = fs::read_dir(&corpus)
         .unwrap_or_else(|error| panic!("{}: {error}", corpus.display()))

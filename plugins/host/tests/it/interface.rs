@@ -20,7 +20,7 @@ const RELEASED: &[(&str, &str, &str)] = &[
     (
         "1.1.0",
         "v1",
-        "77119b05799dde6a37c3897230f1cd953ee81da1ed2dbde6dbdbc9f34d2201ff",
+        "ded6c22f9da80c788d486782159b9df92e43a0f31fddd73813db8d6e696c16d5",
     ),
 ];
 

@@ -6,6 +6,7 @@ mod consequences;
 mod corpus;
 mod diagnosis;
 mod document;
+mod every_call;
 mod hardware;
 mod hostile;
 mod interface;

@@ -1,17 +1,12 @@
-//! GPUs, memory, ranks, software and causes of a report for tests.
+//! Binaries, GPUs, ranks, software, other reports and causes of a report for tests.
 
 use serde_json::Value;
 
 use super::{Report, hex, list, number, page, text};
 use crate::bindings::whycrash::plugin::evidence::{Code, Module, Software};
-use crate::{gpu, knowledge, memory, ranks};
+use crate::{gpu, history, knowledge, ranks};
 
 impl Report {
-    /// How many entries a list of the evidence has.
-    pub fn count(&self, of: &str) -> u32 {
-        size(list(&self.evidence, of))
-    }
-
     /// Where the code of these frames lies.
     pub fn codes(&self, thread: u32, first: u32, count: u32) -> Vec<Code> {
         let code = |frame: &Value| Code {
@@ -39,13 +34,12 @@ impl Report {
             .collect()
     }
 
-    /// The packages of the context. In a plugin there is also what binaries, drivers and libraries tell.
+    /// Software whose version the evidence tells: all of it, or what has this name.
     pub fn software(&self, name: Option<&str>) -> Vec<Software> {
-        let packages = self.evidence["context"]["packages"].as_object();
-        let software = packages.into_iter().flatten().map(|(name, version)| Software {
-            name: name.to_lowercase().replace('_', "-"),
-            version: version.as_str().unwrap_or_default().to_owned(),
-            fact: format!("context.packages.{name}"),
+        let software = self.software.as_array().into_iter().flatten().map(|value| Software {
+            name: text(value, "name"),
+            version: text(value, "version"),
+            fact: text(value, "fact"),
         });
         software
             .filter(|one| name.is_none_or(|name| name == one.name))
@@ -102,99 +96,6 @@ impl Report {
             .collect()
     }
 
-    /// One entry for each device of each memory snapshot.
-    pub fn memory_summaries(&self) -> Vec<memory::Snapshot> {
-        let snapshot = |value: &Value| memory::Snapshot {
-            artifact: text(value, "artifact"),
-            device: number(value, "device").unwrap_or_default(),
-            reserved: big(value, "reserved"),
-            allocated: big(value, "allocated"),
-            active: big(value, "active"),
-            requested: big(value, "requested"),
-            inactive: big(value, "inactive"),
-            largest_inactive: big(value, "largest_inactive"),
-            pending_free: big(value, "pending_free"),
-            private_pools: big(value, "private_pools"),
-            segments: big(value, "segments"),
-            blocks: big(value, "blocks"),
-            events: big(value, "events"),
-            peak_allocated: big(value, "peak_allocated"),
-            peak_active: big(value, "peak_active"),
-            expandable_segments: value["expandable_segments"].as_bool(),
-            failed_requests: big(value, "oom_events"),
-        };
-        list(&self.evidence, "memory_snapshots").iter().map(snapshot).collect()
-    }
-
-    /// The last request that failed.
-    pub fn failed_request(&self, snapshot: u32) -> Option<memory::FailedRequest> {
-        let oom = self.snapshot(snapshot)?.get("oom")?;
-        Some(memory::FailedRequest {
-            requested: big(oom, "requested"),
-            device_free: big(oom, "device_free"),
-            allocated: big(oom, "allocated"),
-            reserved: big(oom, "reserved"),
-            stream: hex(oom, "stream").unwrap_or_default(),
-            usable_inactive: big(oom, "usable_inactive"),
-            largest_usable: big(oom, "largest_usable"),
-            trace_event: big(oom, "trace_event"),
-            frames: texts(oom, "frames"),
-        })
-    }
-
-    /// Memory by the stack that allocated it, most first.
-    pub fn clusters(&self, snapshot: u32, at: memory::Moment, first: u32, count: u32) -> Vec<memory::Cluster> {
-        let cluster = |value: &Value| memory::Cluster {
-            bytes: big(value, "bytes"),
-            blocks: big(value, "count"),
-            growth: list(value, "growth").iter().filter_map(Value::as_u64).collect(),
-            frames: texts(value, "frames"),
-        };
-        let snapshot = self.snapshot(snapshot);
-        let from = match at {
-            memory::Moment::End => snapshot,
-            memory::Moment::Peak => snapshot.and_then(|snapshot| snapshot.get("peak")),
-        };
-        let clusters = from.map_or(&[][..], |from| list(from, "clusters"));
-        page(clusters, first, count).map(cluster).collect()
-    }
-
-    /// Memory by what it can be reused for.
-    pub fn pools(&self, snapshot: u32, first: u32, count: u32) -> Vec<memory::Pool> {
-        let pool = |value: &Value| memory::Pool {
-            stream: hex(value, "stream").unwrap_or_default(),
-            private_pool: value["private_pool"][0].as_u64().zip(value["private_pool"][1].as_u64()),
-            size_class: text(value, "size_class"),
-            reserved: big(value, "reserved"),
-            allocated: big(value, "allocated"),
-            pending_free: big(value, "pending_free"),
-            inactive: big(value, "inactive"),
-            largest_inactive: big(value, "largest_inactive"),
-        };
-        page(self.of("memory_snapshots", snapshot, "pools"), first, count)
-            .map(pool)
-            .collect()
-    }
-
-    /// How much was allocated over the trace, as finely as the overview has it.
-    pub fn usage(&self, snapshot: u32, first: u64, end: u64, count: u32) -> Vec<memory::Stretch> {
-        let Some(usage) = self.snapshot(snapshot).and_then(|snapshot| snapshot.get("usage")) else {
-            return Vec::new();
-        };
-        let column = |name: &str, row: usize| list(usage, name).get(row).and_then(Value::as_u64);
-        let rows = (0..list(usage, "event").len()).filter_map(|row| {
-            Some(memory::Stretch {
-                event: column("event", row)?,
-                time_us: column("time_us", row),
-                least: column("min", row)?,
-                most: column("max", row)?,
-            })
-        });
-        rows.filter(|row| row.event >= first && row.event < end)
-            .take(count as usize)
-            .collect()
-    }
-
     /// What the ranks did together.
     pub fn rank_overview(&self) -> Option<ranks::Overview> {
         let told = self.evidence.get("collectives")?;
@@ -234,12 +135,48 @@ impl Report {
         None
     }
 
-    fn snapshot(&self, number: u32) -> Option<&Value> {
-        list(&self.evidence, "memory_snapshots").get(number as usize)
+    /// Reports of the same group that came before.
+    pub fn earlier(&self, first: u32, count: u32) -> Vec<history::EarlierReport> {
+        let conclusion = |value: &Value| history::Conclusion {
+            cause: text(value, "cause"),
+            title: optional(value, "title"),
+            confidence: value["confidence"].as_f64().unwrap_or_default(),
+            plugin: text(value, "plugin"),
+        };
+        let earlier = list(&self.history, "earlier").iter().zip(0..).skip(first as usize);
+        let told = earlier
+            .take(count as usize)
+            .map(|(value, number): (&Value, usize)| history::EarlierReport {
+                id: text(value, "id"),
+                title: text(value, "title"),
+                received: text(value, "received"),
+                conclusions: list(value, "conclusions").iter().map(conclusion).collect(),
+                fact: format!("history.earlier.{number}.title"),
+            });
+        told.collect()
+    }
+
+    /// The other reports of the incident.
+    pub fn incident(&self, first: u32, count: u32) -> Vec<history::OtherReport> {
+        let others = list(&self.history, "incident").iter().zip(0..).skip(first as usize);
+        let told = others
+            .take(count as usize)
+            .map(|(value, number): (&Value, usize)| history::OtherReport {
+                id: text(value, "id"),
+                title: text(value, "title"),
+                received: text(value, "received"),
+                group: optional(value, "group"),
+                host: optional(value, "host"),
+                ranks: numbers(value, "ranks"),
+                signal: optional(value, "signal"),
+                exception: optional(value, "exception"),
+                fact: format!("history.incident.{number}.title"),
+            });
+        told.collect()
     }
 
     /// A list of an entry of a list.
-    fn of(&self, member: &str, entry: u32, of: &str) -> &[Value] {
+    pub(super) fn of(&self, member: &str, entry: u32, of: &str) -> &[Value] {
         let entry = list(&self.evidence, member).get(entry as usize);
         entry.map_or(&[], |entry| list(entry, of))
     }
@@ -249,20 +186,20 @@ fn size(entries: &[Value]) -> u32 {
     u32::try_from(entries.len()).unwrap_or(u32::MAX)
 }
 
-fn optional(value: &Value, member: &str) -> Option<String> {
+pub(super) fn optional(value: &Value, member: &str) -> Option<String> {
     value[member].as_str().map(str::to_owned)
 }
 
-fn big(value: &Value, member: &str) -> u64 {
+pub(super) fn big(value: &Value, member: &str) -> u64 {
     value[member].as_u64().unwrap_or_default()
 }
 
-fn numbers(value: &Value, member: &str) -> Vec<u32> {
+pub(super) fn numbers(value: &Value, member: &str) -> Vec<u32> {
     let numbers = list(value, member).iter().filter_map(Value::as_u64);
     numbers.filter_map(|number| u32::try_from(number).ok()).collect()
 }
 
-fn texts(value: &Value, member: &str) -> Vec<String> {
+pub(super) fn texts(value: &Value, member: &str) -> Vec<String> {
     let texts = list(value, member).iter().filter_map(Value::as_str);
     texts.map(str::to_owned).collect()
 }

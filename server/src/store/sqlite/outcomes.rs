@@ -35,6 +35,42 @@ impl Outcomes for Sqlite {
         self.read(move |connection| kin::of(connection, &id, &kin)).await
     }
 
+    async fn earlier(&self, id: &ReportId, signature: &str, limit: u32) -> Result<Vec<(Summary, String)>> {
+        let (id, signature) = (id.clone(), signature.to_owned());
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT summary, (SELECT body FROM diagnoses WHERE report = id ORDER BY version DESC LIMIT 1)
+                 FROM reports
+                 WHERE signature = ?2 AND (received, id) < (SELECT received, id FROM reports WHERE id = ?1)
+                   AND EXISTS (SELECT 1 FROM diagnoses WHERE report = id)
+                 ORDER BY received DESC, id DESC LIMIT ?3",
+            )?;
+            let rows = statement.query_map(params![id.as_str(), signature, limit], |row| {
+                Ok((row.get::<_, String>(0)?, row.get(1)?))
+            })?;
+            let read = rows.map(|row| {
+                let (summary, diagnosis) = row?;
+                Ok((parse("summary", serde_json::from_str(&summary))?, diagnosis))
+            });
+            read.collect()
+        })
+        .await
+    }
+
+    async fn summaries(&self, ids: &[ReportId]) -> Result<Vec<Summary>> {
+        let ids: Vec<&str> = ids.iter().map(ReportId::as_str).collect();
+        let wanted = parse("ids", serde_json::to_string(&ids))?;
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT summary FROM json_each(?1) AS wanted JOIN reports ON reports.id = wanted.value
+                 ORDER BY reports.received, reports.id",
+            )?;
+            let rows = statement.query_map([wanted], |row| row.get::<_, String>(0))?;
+            rows.map(|row| parse("summary", serde_json::from_str(&row?))).collect()
+        })
+        .await
+    }
+
     async fn evidence(&self, id: &ReportId, parts: Option<&[&str]>) -> Result<Option<StoredEvidence>> {
         let id = id.clone();
         let wanted: Option<Vec<String>> = parts.map(|names| names.iter().map(ToString::to_string).collect());

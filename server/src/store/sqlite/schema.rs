@@ -223,6 +223,10 @@ CREATE INDEX report_kin_by_report ON report_kin (report);
 -- From the moment when not_before was set until then, in milliseconds: no job waits longer, whatever a clock said.
 ALTER TABLE jobs ADD COLUMN pause INTEGER NOT NULL DEFAULT 0;
 ",
+    "
+-- The reports of a group that came before one of them.
+CREATE INDEX reports_of_group ON reports (signature, received DESC, id DESC) WHERE signature IS NOT NULL;
+",
 ];
 
 /// Brings the tables up to date.

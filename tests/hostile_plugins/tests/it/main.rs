@@ -4,6 +4,7 @@ mod alone;
 mod command_line;
 mod crowd;
 mod earlier;
+mod odd_packages;
 mod packages;
 mod server;
 mod support;

@@ -136,7 +136,7 @@ fn packages_that_are_not_right_are_refused_with_the_reason() {
         (
             "a page for ours",
             with("causes/team-x.md", &page("team-x", "also = [\"oom-exhaustion\"]")),
-            "already claimed",
+            "does not begin with",
         ),
         (
             "a broken page",

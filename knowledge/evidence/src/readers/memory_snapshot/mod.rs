@@ -6,7 +6,9 @@
 
 mod clusters;
 mod curve;
+mod detail;
 mod fold;
+mod kept;
 mod map;
 mod oom;
 mod segments;
@@ -18,7 +20,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
 use crate::model::{
-    Event, EventPayload, Evidence, MemoryCurve, MemoryMap, MemorySnapshot, OomRequest, Peak, SnapshotOom, UsageCurve,
+    Event, EventPayload, Evidence, MemoryCurve, MemoryDetail, MemoryMap, MemorySnapshot, OomRequest, Peak, SnapshotOom,
+    UsageCurve,
 };
 use crate::readers::Reading;
 use crate::readers::pickle::{self, Heap, Pickle, Value};
@@ -71,7 +74,14 @@ pub fn read(input: impl Read, name: &str, limits: &Limits) -> Reading {
         problems.push(Problem::new("limit-devices", message));
     }
     let mut evidence = Evidence::default();
+    let count = devices.len();
     for (device, segments) in devices {
+        let detail = detail::detail(&segments, traces.get(&device), count, shared.stacks, shared.heap);
+        evidence.memory_details.push(MemoryDetail {
+            artifact: name.to_owned(),
+            device,
+            ..detail
+        });
         let (snapshot, levels) = shared.device(device, &segments, traces.get(&device));
         evidence.timeline.extend(
             snapshot

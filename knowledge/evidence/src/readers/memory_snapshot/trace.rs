@@ -1,4 +1,4 @@
-//! Follows one device's trace entry by entry, keeping what the end needs and no entries.
+//! Follows one device's trace entry by entry, keeping what the end needs and few entries.
 //!
 //! A trace is a ring: it may begin in the middle of the program's life, so levels are known only relative to its
 //! beginning until the final state fixes them. Everything here is therefore a difference from the first entry; adding
@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use super::curve::CurveBuilder;
 use super::fold::{Action, Entry};
+use super::kept::Kept;
 use super::map::Frees;
 use super::stacks::StackId;
 
@@ -72,6 +73,7 @@ pub(super) struct Trace {
     pub oom: Option<OomMark>,
     pub oom_events: u64,
     pub curve: CurveBuilder,
+    pub kept: Kept,
     /// Bytes allocated before the trace and freed during it.
     pub freed_unseen: Level,
     /// The latest frees.
@@ -98,6 +100,7 @@ impl Trace {
             oom: None,
             oom_events: 0,
             curve: CurveBuilder::default(),
+            kept: Kept::default(),
             freed_unseen: Level::default(),
             frees: Frees::default(),
             pending: HashMap::new(),
@@ -116,7 +119,7 @@ impl Trace {
         let stacks = self.stacks.capacity() * size_of::<StackLevel>();
         let after = self.oom.as_ref().and_then(|oom| oom.after.as_ref());
         let after = after.map_or(0, |after| after.capacity() * size_of::<Entry>());
-        (live + pending + stacks + after + self.frees.held() + self.curve.held()) / 32
+        (live + pending + stacks + after + self.frees.held() + self.curve.held() + self.kept.bytes()) / 32
     }
 
     /// Takes the next entry.
@@ -124,6 +127,7 @@ impl Trace {
         let event = self.events;
         self.events += 1;
         self.note_for_oom(entry, event);
+        self.kept.push(event, entry);
         match entry.action {
             Action::Alloc => self.alloc(entry, event),
             Action::FreeRequested => {

@@ -1,10 +1,12 @@
 //! Memory snapshots.
 
-use whycrash_evidence::model::{AllocationCluster, MemorySnapshot, OomRequest, PoolUsage, UsageCurve};
+use whycrash_evidence::model::{
+    AllocationCluster, MemoryBlock, MemoryDetail, MemorySnapshot, OomRequest, PoolUsage, TraceEntry, UsageCurve,
+};
 
 use crate::sandbox::bindings::memory;
 
-pub(in crate::sandbox) fn snapshot(snapshot: &MemorySnapshot) -> memory::Snapshot {
+pub(in crate::sandbox) fn snapshot(snapshot: &MemorySnapshot, detail: Option<&MemoryDetail>) -> memory::Snapshot {
     memory::Snapshot {
         artifact: snapshot.artifact.clone(),
         device: snapshot.device,
@@ -23,6 +25,8 @@ pub(in crate::sandbox) fn snapshot(snapshot: &MemorySnapshot) -> memory::Snapsho
         peak_active: snapshot.peak_active,
         expandable_segments: snapshot.expandable_segments,
         failed_requests: snapshot.oom_events,
+        blocks_kept: detail.map_or(0, |detail| detail.blocks.len() as u64),
+        events_kept: detail.map_or(0, |detail| detail.trace.len() as u64),
     }
 }
 
@@ -70,4 +74,64 @@ pub(in crate::sandbox) fn stretch(curve: &UsageCurve, row: usize) -> Option<memo
         least: *curve.min.get(row)?,
         most: *curve.max.get(row)?,
     })
+}
+
+pub(in crate::sandbox) fn block(
+    number: usize,
+    index: usize,
+    detail: &MemoryDetail,
+    block: &MemoryBlock,
+) -> memory::Block {
+    memory::Block {
+        address: block.address.0,
+        bytes: block.bytes,
+        requested: block.requested,
+        state: match block.state.as_str() {
+            "allocated" => memory::BlockState::Allocated,
+            "pending-free" => memory::BlockState::PendingFree,
+            _ => memory::BlockState::Inactive,
+        },
+        stream: block.stream.0,
+        private_pool: block.private_pool.map(|[first, second]| (first, second)),
+        frames: frames(detail, block.stack),
+        fact: format!("memory_details.{number}.blocks.{index}.address"),
+    }
+}
+
+pub(in crate::sandbox) fn entry(
+    number: usize,
+    index: usize,
+    detail: &MemoryDetail,
+    entry: &TraceEntry,
+) -> memory::Entry {
+    memory::Entry {
+        number: entry.number,
+        action: action(&entry.action),
+        address: entry.address.0,
+        bytes: entry.bytes,
+        stream: entry.stream.0,
+        private_pool: entry.private_pool.map(|[first, second]| (first, second)),
+        time_us: entry.time_us,
+        frames: frames(detail, entry.stack),
+        fact: format!("memory_details.{number}.trace.{index}.action"),
+    }
+}
+
+fn action(name: &str) -> memory::Action {
+    match name {
+        "alloc" => memory::Action::Alloc,
+        "free-requested" => memory::Action::FreeRequested,
+        "free-completed" => memory::Action::FreeCompleted,
+        "segment-alloc" => memory::Action::SegmentAlloc,
+        "segment-free" => memory::Action::SegmentFree,
+        "segment-map" => memory::Action::SegmentMap,
+        "segment-unmap" => memory::Action::SegmentUnmap,
+        "failed" => memory::Action::Failed,
+        _ => memory::Action::Other,
+    }
+}
+
+fn frames(detail: &MemoryDetail, stack: Option<u32>) -> Vec<String> {
+    let stack = stack.and_then(|stack| detail.stacks.get(stack as usize));
+    stack.cloned().unwrap_or_default()
 }

@@ -1,6 +1,7 @@
 //! From the evidence model to the plugin interface.
 
 pub(super) mod gpu;
+pub(super) mod history;
 pub(crate) mod knowledge;
 pub(super) mod memory;
 pub(super) mod ranks;
