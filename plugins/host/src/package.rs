@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
 use serde::Deserialize;
+use serde_json::Value;
 use whycrash_catalog::{Catalog, Cause};
+use whycrash_evidence::printable_lines;
 
 use crate::archive::{self, Archive};
 use crate::sandbox::{PluginError, PluginLimits, clean, cut};
@@ -140,6 +142,13 @@ fn pages(contents: Contents, plugin: &str, catalog: &Catalog) -> Result<Vec<Caus
             );
             return Err(refused(reason));
         }
+        if is_hiding(&serde_json::to_value(&page).unwrap_or_default()) {
+            let reason = format!(
+                "its page {} has characters that are not seen, or act on a terminal",
+                page.id
+            );
+            return Err(refused(reason));
+        }
         if !page.recognise.is_empty() {
             let reason = format!(
                 "its page {} has recognise tables, which only pages of knowledge folders have: the plugin itself recognises",
@@ -161,6 +170,19 @@ fn pages(contents: Contents, plugin: &str, catalog: &Catalog) -> Result<Vec<Caus
         ..page
     };
     Ok(read.into_iter().map(origin).collect())
+}
+
+/// Whether a text of the page is not what is seen of it.
+fn is_hiding(page: &Value) -> bool {
+    match page {
+        Value::String(text) => {
+            let plain = text.replace(['\t', '\r'], " ");
+            printable_lines(&plain) != plain
+        }
+        Value::Array(items) => items.iter().any(is_hiding),
+        Value::Object(members) => members.values().any(is_hiding),
+        _ => false,
+    }
 }
 
 /// Whether this is a page that stands directly in `causes/`.

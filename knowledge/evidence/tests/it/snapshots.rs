@@ -44,11 +44,44 @@ fn whole_files_are_read() {
         "oom-private-pools-snapshot",
         "memory-snapshot-healthy",
     ] {
-        let evidence = reading(case(name)).evidence;
+        let mut evidence = reading(case(name)).evidence;
+        evidence.memory_details.clear();
         insta::assert_json_snapshot!(name, evidence, {
             ".memory_snapshots[].usage" => "[curve]",
             ".memory_snapshots[].settings" => "[settings]",
         });
+    }
+}
+
+#[test]
+fn blocks_and_entries_of_the_trace_are_told_one_by_one() {
+    for name in [
+        "oom-exhaustion-snapshot",
+        "oom-fragmentation-snapshot",
+        "memory-snapshot-healthy",
+    ] {
+        let evidence = reading(case(name)).evidence;
+        let (snapshot, detail) = (&evidence.memory_snapshots[0], &evidence.memory_details[0]);
+        assert_eq!(detail.blocks.len() as u64, snapshot.blocks, "{name}");
+        let allocated = detail.blocks.iter().filter(|block| block.state == "allocated");
+        assert_eq!(
+            allocated.map(|block| block.bytes).sum::<u64>(),
+            snapshot.allocated,
+            "{name}"
+        );
+        assert!(detail.blocks.is_sorted_by_key(|block| block.address.0), "{name}");
+        assert!(detail.trace.is_sorted_by_key(|entry| entry.number), "{name}");
+        let last = detail.trace.last().map_or(0, |entry| entry.number + 1);
+        assert_eq!(last, snapshot.events, "{name}");
+        if let Some(oom) = &snapshot.oom {
+            let failed = detail.trace.iter().find(|entry| entry.number == oom.trace_event);
+            let failed = failed.unwrap_or_else(|| panic!("{name}: the failed request is kept"));
+            assert_eq!(
+                (failed.action.as_str(), failed.bytes),
+                ("failed", oom.requested),
+                "{name}"
+            );
+        }
     }
 }
 
