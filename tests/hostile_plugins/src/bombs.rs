@@ -14,12 +14,7 @@ use crate::{Case, component};
 /// - `fan-out N`: components in components, each instantiated twice by the next, N deep;
 /// - `functions N`: a good plugin with N functions; `locals N`: with N functions of very many local variables;
 /// - `branches N`: with one function of N branches out of N blocks;
-/// - `instances N`: with N more instances of modules; `types N`: with types in types, N deep;
-/// - `module-types N`, `exports N`, `elements N`, `data N`, `tables N`, `globals N`: with so many of them in its module;
-/// - `nest N`: components in components, N deep; `component-types N`, `component-exports N`, `aliases N`: with so many;
-/// - `instance-types N`: with types of instances in types of instances; `variant N`, `enum N`, `flags N`, `record N`: with a
-///   type of so many members;
-/// - `custom N`: with so many sections that mean nothing; `long-name N`: that exports a name of so many bytes.
+/// - `instances N`: with N more instances of modules; `types N`: with types in types, N deep.
 pub(crate) fn make(what: &str) -> anyhow::Result<Vec<u8>> {
     let (what, number) = what.split_once(' ').unwrap_or((what, "0"));
     let number: usize = number.parse().context("a number")?;
@@ -48,44 +43,6 @@ pub(crate) fn make(what: &str) -> anyhow::Result<Vec<u8>> {
                 ..Case::default()
             })?
         }
-        "module-types" => plugin(&"(type (func (param i32 i64) (result f32)))".repeat(number))?,
-        "exports" => plugin(&numbered(number, |n| format!("(func (export \"e{n}\"))")))?,
-        "elements" => plugin(&format!(
-            "(func $e) (table {number} funcref) (elem (i32.const 0) {})",
-            "$e ".repeat(number)
-        ))?,
-        "data" => plugin(&"(data (i32.const 0) \"x\")".repeat(number))?,
-        "tables" => plugin(&"(table 1 funcref)".repeat(number))?,
-        "globals" => plugin(&"(global i64 (i64.const 1))".repeat(number))?,
-        "nest" => wat::parse_str(format!(
-            "(component {}{} {EXPORTS})",
-            "(component ".repeat(number),
-            ")".repeat(number)
-        ))?,
-        "component-types" => like_a_plugin(&"(type (func (param \"a\" (list string))))".repeat(number))?,
-        "component-exports" => like_a_plugin(&numbered(number, |n| format!("(export \"e{n}\" (func $about))")))?,
-        "aliases" => like_a_plugin(&"(alias core export $i \"f\" (core func))".repeat(number))?,
-        "instance-types" => like_a_plugin(&instance_types(number))?,
-        "variant" => like_a_plugin(&format!(
-            "(type (variant {}))",
-            numbered(number, |n| format!("(case \"c{n}\" u64)"))
-        ))?,
-        "enum" => like_a_plugin(&format!("(type (enum {}))", numbered(number, |n| format!("\"c{n}\" "))))?,
-        "flags" => like_a_plugin(&format!(
-            "(type (flags {}))",
-            numbered(number, |n| format!("\"c{n}\" "))
-        ))?,
-        "record" => like_a_plugin(&format!(
-            "(type (record {}))",
-            numbered(number, |n| format!("(field \"c{n}\" u64)"))
-        ))?,
-        "custom" => {
-            let mut whole = plugin("")?;
-            // Section 0 with a name of one letter, and nothing else.
-            whole.extend([0, 2, 1, b'x'].repeat(number));
-            whole
-        }
-        "long-name" => plugin(&format!("(func (export \"{}\"))", "n".repeat(number)))?,
         other => bail!("there is nothing called {other:?}"),
     })
 }
@@ -96,29 +53,6 @@ fn plugin(module: &str) -> anyhow::Result<Vec<u8>> {
         module: module.to_owned(),
         ..Case::default()
     })
-}
-
-fn numbered(count: usize, text: impl Fn(usize) -> String) -> String {
-    (0..count).map(text).collect()
-}
-
-/// A component that has the exports of a plugin by their names, and more.
-fn like_a_plugin(more: &str) -> anyhow::Result<Vec<u8>> {
-    let exports = EXPORTS.replacen("(func (export \"about\")", "(func $about (export \"about\")", 1);
-    Ok(wat::parse_str(format!("(component {exports} {more})"))?)
-}
-
-fn instance_types(depth: usize) -> String {
-    let mut text = "(type $t0 (instance (export \"a\" (func)) (export \"b\" (func))))".to_owned();
-    for level in 1..=depth {
-        let _ = write!(
-            text,
-            "(type $t{level} (instance (alias outer 1 $t{below} (type $t)) (export \"a\" (instance (type $t)))
-             (export \"b\" (instance (type $t)))))",
-            below = level - 1
-        );
-    }
-    text
 }
 
 fn random(count: usize) -> Vec<u8> {
