@@ -84,7 +84,11 @@ export function reportOf(folder) {
     software: (name) => software.filter((one) => name === undefined || one.name === name),
     gpuCores: () => (evidence.gpu_cores ?? []).map(inJs),
     gpuFaults: (core, first, count) => page(evidence.gpu_cores?.[core]?.faults, first, count).map(inJs),
-    gpuWarps: (core, first, count) => page(evidence.gpu_cores?.[core]?.warps, first, count).map(inJs),
+    gpuWarps: (core, first, count) =>
+      page(evidence.gpu_cores?.[core]?.warps, first, count).map((warps) => ({
+        ...inJs(warps),
+        count: BigInt(warps.count),
+      })),
     memorySummaries: () =>
       (evidence.memory_snapshots ?? []).map((snapshot) => ({
         ...inJs(snapshot),
