@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 use whycrash_plugin_host::{Diagnoser, History, Input, Settings, Told};
 
 use crate::inputs;
+use crate::output::{self, Clean};
 
 /// Files of a case that no crash left: what must be found, what is known of other reports, and what a plugin is told.
 const NOT_LEFT: [&str; 4] = ["case.toml", "evidence.json", "expected.json", "history.json"];
@@ -37,7 +38,7 @@ pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
         let path = folder.join("evidence.json");
         let told = Told::of(&report).with_context(|| format!("can not read the texts of {}", folder.display()))?;
         fs::write(&path, serde_json::to_vec(&told)?).with_context(|| format!("can not write {}", path.display()))?;
-        eprintln!("{} has what a plugin is told", path.display());
+        output::tell(&Clean::from(format!("{} has what a plugin is told", path.display())));
     }
     Ok(ExitCode::SUCCESS)
 }
