@@ -78,9 +78,11 @@ fn read(diagnoser: &Diagnoser, folder: &Path, number: usize) -> Report {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         Artifact::new(name, path)
     };
-    let causes: Vec<Value> = (number == 0)
-        .then(|| Catalog::embedded().causes().iter().map(|page| json!(page.id)).collect())
-        .unwrap_or_default();
+    let causes: Vec<Value> = if number == 0 {
+        Catalog::embedded().causes().iter().map(|page| json!(page.id)).collect()
+    } else {
+        Vec::new()
+    };
     let report = diagnoser.read(&Input {
         artifacts: files.into_iter().map(artifact).collect(),
         metadata: [("causes".to_owned(), json!(causes))].into_iter().collect(),

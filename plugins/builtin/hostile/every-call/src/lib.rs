@@ -6,6 +6,8 @@
 
 mod values;
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 use whycrash_plugin::memory::Moment;
 use whycrash_plugin::{Diagnosis, Info, Plugin, Report};
@@ -81,6 +83,7 @@ impl Plugin for EveryCall {
 }
 
 /// What the report answers to every call about itself.
+#[must_use]
 pub fn calls(report: &Report) -> Value {
     let mut calls = Vec::new();
     let mut call = |name: String, answer: Value| calls.push(json!([name, answer]));
@@ -255,7 +258,7 @@ fn in_ascii(json: &str) -> String {
         } else {
             let mut units = [0; 2];
             for unit in character.encode_utf16(&mut units) {
-                ascii.push_str(&format!("\\u{unit:04x}"));
+                let _ = write!(ascii, "\\u{unit:04x}");
             }
         }
     }
