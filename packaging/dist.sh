@@ -24,7 +24,7 @@ declare -A about=(
 
 tools() {
   [ -x "$dist/tools/bin/pip" ] || python3 -m venv "$dist/tools"
-  "$dist/tools/bin/pip" install --quiet --disable-pip-version-check "$@"
+  [ $# -eq 0 ] || "$dist/tools/bin/pip" install --quiet --disable-pip-version-check "$@"
 }
 
 # build NAME: the program, stripped, in $dist/NAME/whycrash.
