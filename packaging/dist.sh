@@ -2,11 +2,11 @@
 # Makes what is handed out, in target/dist: a tarball and a Debian package of the whole program and of the collector
 # alone, and a Python wheel of the whole; then tries each.
 #
-# The programs are linked for a glibc that is older than this machine's, which takes zig's linker; it comes from PyPI into
-# target/dist/tools. GLIBC=native takes this machine's linker and glibc.
+# The programs are linked for this machine's glibc, or for the one that GLIBC names, such as 2.28: that takes zig's linker,
+# which comes from PyPI into target/dist/tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-GLIBC=${GLIBC:-2.28}
+GLIBC=${GLIBC:-native}
 target=${CARGO_TARGET_DIR:-$PWD/target}
 dist=$target/dist
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
