@@ -117,7 +117,7 @@ fuzz:             ## give every reader damaged input, FUZZ_SECONDS each
 	@knowledge/fuzz/run.sh $(FUZZ_SECONDS)
 
 dist: plugins    ## what is handed out, in target/dist: tarballs, Debian packages, a Python wheel; each is tried
-	packaging/dist.sh
+	cli/packaging/dist.sh
 
 clean:
 	cargo clean

@@ -81,7 +81,7 @@ fn the_licences_of_all_that_is_linked_are_told() {
 fn python(home: &Home, arguments: &[&str]) -> Output {
     let program = Path::new(env!("CARGO_BIN_EXE_whycrash")).parent().expect("a folder");
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
-    let package = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/python");
+    let package = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/python");
     let mut python = home.isolated("python3");
     python.args(arguments).env("PATH", path).env("PYTHONPATH", package);
     python

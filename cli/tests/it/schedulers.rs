@@ -1,4 +1,4 @@
-//! What schedulers are given to run: packaging/schedulers.
+//! What schedulers are given to run: cli/packaging/schedulers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::support::{Answer, Home, Server, accept, errors, sh};
 
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../packaging/schedulers")
+        .join("packaging/schedulers")
         .join(name)
 }
 

@@ -92,7 +92,7 @@ pub trait Diagnose: Send + Sync + std::fmt::Debug {
     /// Looks into the folders of plugins and pages again.
     fn reload(&self) {}
 
-    /// Whether a plugin is set aside for now, because it keeps failing.
+    /// Whether a plugin is set aside, because it keeps failing.
     fn sets_aside(&self) -> bool {
         false
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the newest version of glibc that a program needs; with a second argument, fails when that is newer.
-#   packaging/glibc.sh PROGRAM [NEWEST]
+#   cli/packaging/glibc.sh PROGRAM [NEWEST]
 set -euo pipefail
 needed=$(objdump -T "$1" | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1 | cut -d_ -f2)
 echo "$needed"

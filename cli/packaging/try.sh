@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs each thing that packaging/dist.sh made, away from this machine's own, and has it report a crash.
-#   packaging/try.sh FOLDER
+# Installs each thing that cli/packaging/dist.sh made, away from this machine's own, and has it report a crash.
+#   cli/packaging/try.sh FOLDER
 set -euo pipefail
 dist=$(realpath "$1")
 house=$(mktemp -d)

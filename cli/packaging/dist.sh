@@ -5,7 +5,7 @@
 # The programs are linked for this machine's glibc, or for the one that GLIBC names, such as 2.28: that takes zig's linker,
 # which comes from PyPI into target/dist/tools.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 GLIBC=${GLIBC:-native}
 target=${CARGO_TARGET_DIR:-$PWD/target}
 dist=$target/dist
@@ -44,7 +44,7 @@ build() {
 check() {
   local program=$dist/$1/whycrash bytes
   bytes=$(stat -c %s "$program")
-  say "$1: $((bytes >> 10)) KiB, needs glibc $(packaging/glibc.sh "$program" "${GLIBC/native/}")"
+  say "$1: $((bytes >> 10)) KiB, needs glibc $(cli/packaging/glibc.sh "$program" "${GLIBC/native/}")"
   [ "$bytes" -le $((most[$1] << 20)) ] || { say "$1 takes more than ${most[$1]} MiB"; return 1; }
 }
 
@@ -76,7 +76,7 @@ tarball() {
 deb() {
   local root=$dist/$1/deb architecture other needed
   architecture=$(dpkg --print-architecture)
-  needed=$(packaging/glibc.sh "$dist/$1/whycrash")
+  needed=$(cli/packaging/glibc.sh "$dist/$1/whycrash")
   other=$([ "$1" = whycrash ] && echo whycrash-collector || echo whycrash)
   rm -rf "$root"
   mkdir -p "$root/DEBIAN" "$root/usr"
@@ -99,11 +99,11 @@ CONTROL
 
 wheel() {
   local needed
-  needed=$(packaging/glibc.sh "$dist/whycrash/whycrash")
-  install -D -m 755 "$dist/whycrash/whycrash" packaging/python/built/whycrash
+  needed=$(cli/packaging/glibc.sh "$dist/whycrash/whycrash")
+  install -D -m 755 "$dist/whycrash/whycrash" cli/packaging/python/built/whycrash
   rm -f "$dist"/whycrash-*.whl
   WHYCRASH_PLATFORM=manylinux_${needed/./_}_$machine "$dist/tools/bin/pip" wheel --quiet --disable-pip-version-check \
-    --no-deps --wheel-dir "$dist" packaging/python
+    --no-deps --wheel-dir "$dist" cli/packaging/python
 }
 
 mkdir -p "$dist"
@@ -117,6 +117,6 @@ for name in whycrash whycrash-collector; do
   deb "$name"
 done
 wheel
-packaging/try.sh "$dist"
+cli/packaging/try.sh "$dist"
 say "in $dist:"
 ls -sh "$dist" | grep -E 'whycrash.*(zst|deb|whl)$'
