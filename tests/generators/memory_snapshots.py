@@ -5,6 +5,7 @@
 """
 
 import copy
+import itertools
 import pathlib
 import pickle
 import sys
@@ -112,57 +113,49 @@ def stream_split() -> dict:
     return allocator.snapshot()
 
 
-def leak() -> dict:
-    """The loss of every step is kept with its graph."""
+def until_full(step, steps: int | None = None) -> dict:
+    """Trains a small model in 8 GiB, then records steps, until one finds no memory or that many were made."""
     allocator, program = Allocator(8 * GiB), Program()
     train(allocator, program, 4, 96 * MiB)
     allocator.trace.clear()
     try:
-        for _ in range(60):
-            scratch = [allocator.alloc(60 * MiB, program.at("forward", 45)) for _ in range(3)]
-            allocator.alloc(120 * MiB, program.at("losses.append", 91))
-            for block in scratch:
-                allocator.free(block)
+        for _ in itertools.count() if steps is None else range(steps):
+            step(allocator, program)
     except OutOfMemory:
         pass
     return allocator.snapshot()
+
+
+def leak() -> dict:
+    """The loss of every step is kept with its graph."""
+    return until_full(lambda allocator, program: keep(allocator, program, program.at("losses.append", 91)), 60)
 
 
 def kept_features() -> dict:
     """The features of every step are kept in a list. They have no graph: nothing else grows."""
-    allocator, program = Allocator(8 * GiB), Program()
-    train(allocator, program, 4, 96 * MiB)
-    allocator.trace.clear()
-    try:
-        for _ in range(60):
-            scratch = [allocator.alloc(60 * MiB, program.at("forward", 45)) for _ in range(3)]
-            allocator.alloc(120 * MiB, program.at("extract_features", 77))
-            for block in scratch:
-                allocator.free(block)
-    except OutOfMemory:
-        pass
-    return allocator.snapshot()
+    return until_full(lambda allocator, program: keep(allocator, program, program.at("extract_features", 77)), 60)
+
+
+def keep(allocator: Allocator, program: Program, frames: list) -> None:
+    """A step that keeps one block."""
+    scratch = [allocator.alloc(60 * MiB, program.at("forward", 45)) for _ in range(3)]
+    allocator.alloc(120 * MiB, frames)
+    for block in scratch:
+        allocator.free(block)
 
 
 def kept_graphs() -> dict:
     """A score that was computed from every layer's output is kept: with its graph, so that all of them are."""
-    allocator, program = Allocator(8 * GiB), Program()
-    train(allocator, program, 4, 96 * MiB)
-    allocator.trace.clear()
-    try:
-        while True:
-            for line, width in ((45, 30), (46, 18), (47, 24), (51, 3)):
-                allocator.alloc(width * MiB, program.at("forward", line, ("rollout", "/job/train.py", 80)))
-    except OutOfMemory:
-        pass
-    return allocator.snapshot()
+
+    def step(allocator, program):
+        for line, width in ((45, 30), (46, 18), (47, 24), (51, 3)):
+            allocator.alloc(width * MiB, program.at("forward", line, ("rollout", "/job/train.py", 80)))
+
+    return until_full(step)
 
 
 def kept_gradients() -> dict:
     """Gradients with a graph of their own hold on to what they were computed from, and that to them."""
-    allocator, program = Allocator(8 * GiB), Program()
-    train(allocator, program, 4, 96 * MiB)
-    allocator.trace.clear()
     torch = "/opt/venv/lib/python3.12/site-packages/torch"
     calls = (
         ("_engine_run_backward", f"{torch}/autograd/graph.py", 829),
@@ -171,29 +164,24 @@ def kept_gradients() -> dict:
         ("step", "/job/train.py", 88),
     )
     frames = [{"name": name, "filename": file, "line": line} for name, file, line in calls]
-    try:
-        while True:
-            scratch = allocator.alloc(60 * MiB, program.at("forward", 45))
-            allocator.alloc(84 * MiB, frames)
-            allocator.free(scratch)
-    except OutOfMemory:
-        pass
-    return allocator.snapshot()
+
+    def step(allocator, program):
+        scratch = allocator.alloc(60 * MiB, program.at("forward", 45))
+        allocator.alloc(84 * MiB, frames)
+        allocator.free(scratch)
+
+    return until_full(step)
 
 
 def kept_tables() -> dict:
     """Every layer that is made has a table of its own, and the layers of earlier trials stay."""
-    allocator, program = Allocator(8 * GiB), Program()
-    train(allocator, program, 4, 96 * MiB)
-    allocator.trace.clear()
-    try:
-        while True:
-            scratch = allocator.alloc(60 * MiB, program.at("forward", 45))
-            allocator.alloc(52 * MiB, program.at("__init__", 12, ("build", "/job/trial.py", 9)))
-            allocator.free(scratch)
-    except OutOfMemory:
-        pass
-    return allocator.snapshot()
+
+    def step(allocator, program):
+        scratch = allocator.alloc(60 * MiB, program.at("forward", 45))
+        allocator.alloc(52 * MiB, program.at("__init__", 12, ("build", "/job/trial.py", 9)))
+        allocator.free(scratch)
+
+    return until_full(step)
 
 
 def given_back() -> dict:
