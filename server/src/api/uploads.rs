@@ -82,16 +82,20 @@ pub async fn put(
     // What came before a body broke off is kept: the client goes on from there.
     let part = writer.finish().await;
     let part = part.map_err(|error| body::append_error(error, too_long))?;
-    let (offset, bytes) = (part.length(), artifact.bytes);
-    let stored = offset == bytes;
-    if stored {
+    let (came, bytes) = (part.length(), artifact.bytes);
+    let stored = if came == bytes {
         services.ingest.seal(&id, &artifact, part).await?;
+        true
     } else {
-        services.ingest.leave(&id, &artifact, part).await?;
-    }
+        services.ingest.leave(&id, &artifact, part).await?
+    };
     match broken {
-        Some(error) if !stored => Err(error.with("offset", offset)),
-        _ => Ok(Json(Uploaded { offset, bytes, stored })),
+        Some(error) if !stored => Err(error.with("offset", came)),
+        _ => Ok(Json(Uploaded {
+            offset: if stored { bytes } else { came },
+            bytes,
+            stored,
+        })),
     }
 }
 

@@ -51,9 +51,10 @@ impl Ingest {
         Ok(parts.any(|file| file.part.as_ref().is_some_and(|(id, _)| id == report)))
     }
 
-    /// Removes what came of an artifact, unless more of it is coming right now; whether it is gone.
+    /// Removes what came of an artifact, unless more of it is coming right now; whether it is gone. Who sends looks at
+    /// the report at the end, while it still holds the part: whichever comes last, here or there, removes it.
     pub async fn discard(&self, report: &ReportId, digest: &Digest) -> Result<bool> {
-        let Some(mut part) = self.staging.part(report, digest) else {
+        let Some(mut part) = self.staging.part_soon(report, digest).await else {
             return Ok(false);
         };
         blocking(move || {

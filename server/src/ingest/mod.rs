@@ -264,20 +264,25 @@ impl Ingest {
         Ok(())
     }
 
-    /// Leaves a part for whoever goes on with it. A report that was deleted while the part was held could not take it
-    /// along: it goes now.
+    /// Leaves a part for whoever goes on with it; whether the artifact has come whole by another way meanwhile. Then
+    /// nobody goes on, and nobody does if the report was deleted, which could not take a part along that is held: such
+    /// a part goes now.
     pub async fn leave(
         &self,
         report: &ReportId,
         artifact: &ArtifactRecord,
-        part: OwnedMutexGuard<Part>,
-    ) -> Result<(), IngestError> {
-        drop(part);
-        if self.records.report(report).await?.is_none() {
-            self.discard(report, &artifact.digest).await?;
+        mut part: OwnedMutexGuard<Part>,
+    ) -> Result<bool, IngestError> {
+        let Some(now) = self.records.report(report).await? else {
+            part.clear()?;
             return Err(Refusal::NoReport(report.clone()).into());
+        };
+        let mut same = now.artifacts.iter().filter(|other| other.digest == artifact.digest);
+        let stored = same.any(|other| other.stored);
+        if stored {
+            part.clear()?;
         }
-        Ok(())
+        Ok(stored)
     }
 
     /// Queues a report whose artifacts are all here. What is queued or processed already stays as it is.

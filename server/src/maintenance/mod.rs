@@ -144,7 +144,7 @@ pub async fn delete(services: &Services, id: &ReportId) -> Result<bool> {
         return Ok(false);
     };
     let deleted = services.stores.records.delete(id).await?;
-    for artifact in report.artifacts.iter().filter(|artifact| artifact.is_wanted()) {
+    for artifact in &report.artifacts {
         services.ingest.discard(id, &artifact.digest).await?;
     }
     services.indexer.wake.notify_one();

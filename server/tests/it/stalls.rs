@@ -78,6 +78,28 @@ async fn what_comes_for_a_report_that_is_deleted_meanwhile_does_not_stay() {
 }
 
 #[tokio::test]
+async fn what_comes_of_an_artifact_that_another_way_brings_whole_does_not_stay() {
+    let server = Server::start().await;
+    let core = noise(300_000, 8);
+    let path = wanting(&server, &core).await;
+    let headers = ["Upload-Offset: 0", "Content-Length: 200000"];
+    let mut raw = Raw::open(&server, &format!("PUT {path}"), &headers).await;
+    assert!(raw.send(&core[..100_000]).await);
+    eventually(None, async || offset(&server, &path).await).await;
+    let elsewhere = json!({"metadata": {"other": "report"}, "artifacts": [crate::support::inline("core", &core)]});
+    ok(server.post("/api/v1/reports").json(&elsewhere).send().await.unwrap()).await;
+    // Declared again, the report is told that its artifact is here.
+    wanting(&server, &core).await;
+    assert!(raw.send(&core[100_000..200_000]).await);
+    let (status, uploaded) = raw.answer().await;
+    assert_eq!(
+        (status, &uploaded["stored"], &uploaded["offset"]),
+        (200, &json!(true), &json!(300_000))
+    );
+    assert!(server.files("staging").is_empty(), "{:?}", server.files("staging"));
+}
+
+#[tokio::test]
 async fn who_looks_at_a_part_for_a_moment_does_not_turn_its_sender_away() {
     let folder = tempfile::tempdir().unwrap();
     let staging = Staging::open(folder.path(), 0).unwrap();

@@ -1,5 +1,8 @@
 //! Reports.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -174,7 +177,12 @@ impl Records for Sqlite {
     async fn group_sizes(&self, signatures: &[String]) -> Result<Vec<u64>> {
         let signatures = signatures.to_vec();
         self.read(move |connection| {
-            let sizes = signatures.iter().map(|signature| group_size(connection, signature));
+            // Most that is found together is of few groups, and counting a large one takes a while.
+            let mut counted = HashMap::new();
+            let sizes = signatures.iter().map(|signature| match counted.entry(signature) {
+                Entry::Occupied(size) => Ok(*size.get()),
+                Entry::Vacant(place) => Ok(*place.insert(group_size(connection, signature)?)),
+            });
             sizes.collect()
         })
         .await
