@@ -9,7 +9,7 @@ SAY = @printf '%s\n' >&2
 export RUST_TEST_THREADS ?= $(shell expr 4 + $$(nproc))
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: score-page setup plugins web build run test test-rust test-tools test-programs test-browser authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz dist clean
+.PHONY: score-page setup plugins web build run test test-rust test-browser test-ready test-tools test-programs run-rust-tests run-browser-tests authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz dist clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test check
@@ -34,26 +34,36 @@ build: plugins web  ## the two binaries, plugins and UI embedded
 run: build        ## crash two small programs for real, show why, leave the UI up (RUN_ONCE=1 ends after that)
 	@BIN=$(TARGET)/debug tests/run.sh
 
-test: test-rust test-browser  ## everything
+test: test-ready  ## everything
+	$(SAY) 'tests: running those in Rust, and beside them those of the web UI'
+	@$(MAKE) -s -j2 -Otarget run-rust-tests run-browser-tests
 
-test-rust: build
-	@$(MAKE) -s -j2 test-tools test-programs
-	$(SAY) 'tests: running those in Rust'
-	@cargo test --workspace --tests --no-fail-fast
+test-rust: test-ready
+	@$(MAKE) -s run-rust-tests
+
+test-browser: build test-tools
+	@$(MAKE) -s run-browser-tests
 
 # Side by side: one waits for the network, the other for processors.
+test-ready: build
+	@$(MAKE) -s -j2 test-tools test-programs
+
 test-tools:
 	@.ci/setup test
+	@cd tests/browser && npm ci --no-fund --no-audit --loglevel=error
 
 test-programs:
 	$(SAY) 'tests: compiling them (minutes the first time)'
 	@cargo test -q --workspace --tests --no-run
 
-test-browser: build test-tools
-	$(SAY) 'tests: running those of the web UI, without and with a browser'
+# Both wait much, so they run side by side. What the second prints comes in one piece, when it is through; the `+` has
+# make pass on at once what the first prints.
+run-rust-tests:
+	@+cargo test --workspace --tests --no-fail-fast
+
+run-browser-tests:
 	@cd web && npm run -s test
-	@cd tests/browser && npm ci --no-fund --no-audit --loglevel=error && \
-	  WHYCRASH_SERVER_BIN=$(TARGET)/debug/whycrash-server node --test
+	@cd tests/browser && WHYCRASH_SERVER_BIN=$(TARGET)/debug/whycrash-server node --test
 
 contract:        ## make the types of the web UI and of the SDK anew from the model
 	WHYCRASH_MAKE_CONTRACT=1 cargo test -q --workspace --test it -- contract::the_

@@ -10,6 +10,9 @@ use crate::store::Digest;
 
 /// Bytes read at a time when a file is hashed again after a restart.
 const HASH_BUFFER: usize = 1 << 20;
+/// Bytes that may wait for the disk. A sync of anything else may have to wait for them too, as ext4's journal does:
+/// an upload of many MB must not hold up the answer to a small one.
+const UNSYNCED: u64 = 4 << 20;
 
 /// A file and the hash of everything in it. There is no file before the first byte.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ pub struct Part {
     path: PathBuf,
     /// Open while bytes come.
     file: Option<File>,
+    /// Bytes that the disk has not been asked to keep.
+    unsynced: u64,
     /// None while nobody has read what an earlier process left.
     content: Option<Content>,
 }
@@ -34,6 +39,7 @@ impl Part {
         Self {
             path,
             file: None,
+            unsynced: 0,
             content: None,
         }
     }
@@ -43,6 +49,7 @@ impl Part {
         Self {
             path,
             file: Some(file),
+            unsynced: 0,
             content: Some(Content::default()),
         }
     }
@@ -105,9 +112,18 @@ impl Part {
             none => none.insert(open(&self.path)?),
         };
         file.seek(SeekFrom::Start(content.length))?;
-        if let Err(error) = file.write_all(bytes) {
+        self.unsynced += bytes.len() as u64;
+        let is_due = self.unsynced >= UNSYNCED;
+        let mut kept = file.write_all(bytes);
+        if is_due {
+            kept = kept.and_then(|()| file.sync_data());
+        }
+        if let Err(error) = kept {
             file.set_len(content.length)?;
             return Err(error);
+        }
+        if is_due {
+            self.unsynced = 0;
         }
         if let Some(content) = &mut self.content {
             content.hasher.update(bytes);

@@ -36,7 +36,7 @@ pub struct Plan {
     pub size: Size,
     /// Only groups and states with one of these words in their names; all when empty.
     pub only: Vec<String>,
-    /// How long healthy clients are watched before the attack.
+    /// How long healthy clients are watched before the attack, and after it.
     pub quiet: Duration,
     /// Chooses the sudden ends; others each time when absent.
     pub seed: Option<u64>,
@@ -108,9 +108,7 @@ impl Plan {
         let folder = tempfile::tempdir()?;
         let mut server = Server::start(&self.binary, &folder.path().join("data"), SETTINGS)?;
         let victim = victim(&server)?;
-        let load = Load::start(server.address())?;
-        std::thread::sleep(self.quiet);
-        let quiet = load.stop();
+        let mut quiet = self.watch(&server)?;
         states::accounted(&server, &quiet).context("before any attack")?;
         say(report, format!("quiet: {}", healthy(&quiet)));
 
@@ -139,10 +137,21 @@ impl Plan {
         if let Err(error) = states::accounted(&server, &attacked) {
             wrong(report, format!("after the attack: {error:#}"));
         }
+        // There are more reports now than there were, which costs something by itself.
+        let again = self.watch(&server)?;
+        say(report, format!("quiet again: {}", healthy(&again)));
+        quiet.add(again);
         report.slower =
             Some(slower(&quiet.uploads, &attacked.uploads).max(slower(&quiet.searches, &attacked.searches)));
         left_over(&server, report);
         Ok(())
+    }
+
+    /// What healthy clients see while nobody else is there.
+    fn watch(&self, server: &Server) -> anyhow::Result<Seen> {
+        let load = Load::start(server.address())?;
+        std::thread::sleep(self.quiet);
+        Ok(load.stop())
     }
 
     /// Does what every group does, one after the other; what healthy clients saw meanwhile.

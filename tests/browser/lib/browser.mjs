@@ -35,7 +35,7 @@ export function launch() {
  */
 export async function open(browser, origin, { viewport = LAPTOP, colorScheme = 'light', refusals = [] } = {}) {
   const context = await browser.newContext({ baseURL: origin, viewport, colorScheme });
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(30_000);
   const page = await context.newPage();
   const complaints = [];
   page.on('console', (message) => {
