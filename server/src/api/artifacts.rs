@@ -24,7 +24,7 @@ use crate::store::ArtifactRecord;
     params(("id" = String, Path), ("name" = String, Path),
         ("Range" = Option<String>, Header, description = "a single range, such as `bytes=0-1023`")),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
-        (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = "default", body = super::problem::ProblemDocument)))]
+        (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn download(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -146,7 +146,7 @@ pub struct Lines {
 /// Lines of a text artifact, unpacked if it is compressed.
 #[utoipa::path(get, path = "/api/v1/reports/{id}/artifacts/{name}/lines", tag = "reports",
     params(("id" = String, Path), ("name" = String, Path), LinesQuery),
-    responses((status = 200, body = Lines), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Lines), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn lines(
     _: Allowed<Read>,
     services: Data<Services>,

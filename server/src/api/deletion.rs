@@ -30,7 +30,7 @@ pub struct Deleted {
 /// artifacts' bytes are removed a while later, unless other reports have the same. Deleting what is not there changes
 /// nothing.
 #[utoipa::path(delete, path = "/api/v1/reports/{id}", tag = "reports", params(("id" = String, Path)),
-    responses((status = 200, body = Deleted), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Deleted), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn delete(_: Allowed<Write>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<Deleted>> {
     let id = report_id(&path)?;
     let deleted = maintenance::delete(&services, &id).await?;

@@ -82,7 +82,7 @@ pub struct DiagnosisChanges {
 
 /// The versions of a report's diagnosis that are kept, the last one first.
 #[utoipa::path(get, path = "/api/v1/reports/{id}/diagnoses", tag = "reports", params(("id" = String, Path)),
-    responses((status = 200, body = Diagnoses), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Diagnoses), (status = 304), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn list(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -98,7 +98,7 @@ pub async fn list(
 /// One version, its findings with what today's pages say of their causes.
 #[utoipa::path(get, path = "/api/v1/reports/{id}/diagnoses/{version}", tag = "reports",
     params(("id" = String, Path), ("version" = u64, Path)),
-    responses((status = 200, body = ShownDiagnosis), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = ShownDiagnosis), (status = 304), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn show(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -130,7 +130,7 @@ pub struct DiffQuery {
 
 /// What changed from one version to another: causes gained, lost and changed, and the plugins that did it.
 #[utoipa::path(get, path = "/api/v1/reports/{id}/diff", tag = "reports", params(("id" = String, Path), DiffQuery),
-    responses((status = 200, body = DiagnosisChanges), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = DiagnosisChanges), (status = 304), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn diff(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -160,7 +160,7 @@ pub struct AgainQuery {
 
 /// Has a report diagnosed again, also one that was given up.
 #[utoipa::path(post, path = "/api/v1/reports/{id}/diagnoses", tag = "reports", params(("id" = String, Path), AgainQuery),
-    responses((status = 202, description = "it is queued"), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 202, description = "it is queued"), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn again(
     _: Allowed<Write>,
     services: Data<Services>,

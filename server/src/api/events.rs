@@ -26,7 +26,7 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// when it has lasted as long as it may. 429 when as many are told as may be: ask `/state` then.
 #[utoipa::path(get, path = "/api/v1/reports/{id}/events", tag = "reports", params(("id" = String, Path)),
     responses((status = 200, body = String, content_type = "text/event-stream"),
-        (status = "default", body = super::problem::ProblemDocument)))]
+        (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn report(_: Allowed<Read>, services: Data<Services>, path: Path<String>) -> ApiResult<HttpResponse> {
     let id = report_id(&path)?;
     let now = report_seen(&services.ingest.report(&id).await?)?;
@@ -43,7 +43,7 @@ pub async fn report(_: Allowed<Read>, services: Data<Services>, path: Path<Strin
 /// for what it would change. It ends, and is refused, as that of a report.
 #[utoipa::path(get, path = "/api/v1/previews/{number}/events", tag = "plugins", params(("number" = u64, Path)),
     responses((status = 200, body = String, content_type = "text/event-stream"),
-        (status = "default", body = super::problem::ProblemDocument)))]
+        (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn preview(_: Allowed<Read>, services: Data<Services>, path: Path<u64>) -> ApiResult<HttpResponse> {
     let number = *path;
     let now = preview_seen(previews::find(&services, number).await?)?;

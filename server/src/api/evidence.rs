@@ -28,7 +28,7 @@ macro_rules! parts {
     ($($(#[$doc:meta])* $name:ident, $path:literal, $lists:expr;)*) => {
         $($(#[$doc])*
         #[utoipa::path(get, path = $path, tag = "reports", params(("id" = String, Path)),
-            responses((status = 200, body = Evidence), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
+            responses((status = 200, body = Evidence), (status = 304), (status = "default", response = super::problem::ProblemDocument)))]
         pub async fn $name(
             _: Allowed<Read>,
             services: Data<Services>,

@@ -25,7 +25,7 @@ pub struct Ready {
 /// Whether reports can be taken in and read. While the index is not whole it is `degraded`: reports come in and are
 /// processed all the same, and searches follow later.
 #[utoipa::path(get, path = "/readyz", tag = "operation",
-    responses((status = 200, body = Ready), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Ready), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn readyz(services: Data<Services>) -> ApiResult<Json<Ready>> {
     services.stores.jobs.counts().await?;
     services.ingest.check_space(1)?;

@@ -12,7 +12,7 @@ const LATEST: u32 = 20;
 
 /// All reports with one signature: how many, since when, and the newest.
 #[utoipa::path(get, path = "/api/v1/groups/{signature}", tag = "search", params(("signature" = String, Path)),
-    responses((status = 200, body = Group), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Group), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn group(_: Allowed<Read>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<Group>> {
     let group = services.stores.records.group(&path, LATEST).await?;
     let group = group.ok_or_else(|| ApiError::new(Code::NoGroup, format!("no report has the signature {path}")))?;
@@ -51,7 +51,7 @@ pub struct Causes {
 
 /// All documented causes, with how many reports have each.
 #[utoipa::path(get, path = "/api/v1/causes", tag = "knowledge",
-    responses((status = 200, body = Causes), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Causes), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn causes(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<Causes>> {
     let counts = services.stores.records.causes().await?;
     let catalog = services.diagnoser.catalog();
@@ -89,7 +89,7 @@ pub struct CausePage {
 
 /// A documented cause, by its id or by one that its page answers for.
 #[utoipa::path(get, path = "/api/v1/causes/{id}", tag = "knowledge", params(("id" = String, Path)),
-    responses((status = 200, body = CausePage), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = CausePage), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn cause(_: Allowed<Read>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<CausePage>> {
     let catalog = services.diagnoser.catalog();
     let cause = catalog

@@ -10,7 +10,7 @@ use super::reports;
 /// annotations as fields, possibly gzip-encoded. Answers with the report's id as plain text, as they expect.
 #[utoipa::path(post, path = "/api/v1/minidump", tag = "ingest",
     request_body(content = Vec<u8>, content_type = "multipart/form-data"),
-    responses((status = 200, body = String, content_type = "text/plain"), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = String, content_type = "text/plain"), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn create(
     _: Allowed<Ingest>,
     services: Data<Services>,

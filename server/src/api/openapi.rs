@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use utoipa::OpenApi;
 
+use super::problem::ProblemDocument;
 use super::{
     artifacts, deletion, diagnoses, events, evidence, health, knowledge, minidump, plugins, previews, reports, search,
     symbols, uploads,
@@ -20,7 +21,7 @@ use crate::store::Change;
             While a token exists, requests carry `Authorization: Bearer …`."
     ),
     // Those that only queries refer to.
-    components(schemas(Extent, Sort, Change)),
+    components(schemas(Extent, Sort, Change, ProblemDocument), responses(ProblemDocument)),
     paths(
         reports::create,
         reports::complete,

@@ -39,7 +39,7 @@ pub struct Removed {
 /// The plugins that every report is given to: name, version, causes they can name, evidence they need, and the versions
 /// that were published.
 #[utoipa::path(get, path = "/api/v1/plugins", tag = "plugins",
-    responses((status = 200, body = Plugins), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Plugins), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<Plugins>> {
     let disabled = services.published.disabled()?.into_iter().map(|name| PluginInfo {
         notice: Some(format!(
@@ -63,7 +63,7 @@ pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<
 /// everybody.
 #[utoipa::path(post, path = "/api/v1/plugins", tag = "plugins",
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, body = PluginInfo), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = PluginInfo), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn publish(
     _: Allowed<Admin>,
     services: Data<Services>,
@@ -88,7 +88,7 @@ fn public(plugin: PluginInfo) -> PluginInfo {
 
 /// Removes a plugin that was published. What it found in reports stays there until they are read again.
 #[utoipa::path(delete, path = "/api/v1/plugins/{name}", tag = "plugins", params(("name" = String, Path)),
-    responses((status = 200, body = Removed), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Removed), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn remove(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<Removed>> {
     let name = path.into_inner();
     let removed = name.clone();
@@ -99,7 +99,7 @@ pub async fn remove(_: Allowed<Admin>, services: Data<Services>, path: Path<Stri
 /// Puts the version of a plugin that was published before the present one in its place. What the present one found
 /// stays until reports are diagnosed again.
 #[utoipa::path(post, path = "/api/v1/plugins/{name}/rollback", tag = "plugins", params(("name" = String, Path)),
-    responses((status = 200, body = PluginInfo), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = PluginInfo), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn roll_back(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {
     let name = path.into_inner();
     let before = blocking(move || services.published.step_back(&name)).await?;
@@ -109,7 +109,7 @@ pub async fn roll_back(_: Allowed<Admin>, services: Data<Services>, path: Path<S
 /// Keeps a published plugin from taking part, until it is enabled. What it found stays until reports are diagnosed
 /// again.
 #[utoipa::path(post, path = "/api/v1/plugins/{name}/disable", tag = "plugins", params(("name" = String, Path)),
-    responses((status = 200, body = PluginInfo), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = PluginInfo), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn disable(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {
     let name = path.into_inner();
     let plugin = PluginInfo {
@@ -122,7 +122,7 @@ pub async fn disable(_: Allowed<Admin>, services: Data<Services>, path: Path<Str
 
 /// Lets a plugin take part again that was disabled, or set aside because it kept failing.
 #[utoipa::path(post, path = "/api/v1/plugins/{name}/enable", tag = "plugins", params(("name" = String, Path)),
-    responses((status = 200, body = PluginInfo), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = PluginInfo), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn enable(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {
     let name = path.into_inner();
     let enabled = blocking(move || services.published.enable(&name)).await?;

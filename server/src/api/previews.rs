@@ -110,7 +110,7 @@ pub struct BeginQuery {
 /// it from its stored evidence, and nothing changes. Needs the scope `admin`, as publishing does.
 #[utoipa::path(post, path = "/api/v1/previews", tag = "plugins", params(BeginQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 202, body = Preview), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 202, body = Preview), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn begin(
     _: Allowed<Admin>,
     services: Data<Services>,
@@ -130,7 +130,7 @@ pub async fn begin(
 
 /// The previews that are kept, the last one first.
 #[utoipa::path(get, path = "/api/v1/previews", tag = "plugins",
-    responses((status = 200, body = Previews), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Previews), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<Previews>> {
     let previews = services.stores.previews.previews().await?;
     Ok(Json(Previews {
@@ -140,7 +140,7 @@ pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<
 
 /// A preview: how far it has come, and what would be gained, lost and changed so far.
 #[utoipa::path(get, path = "/api/v1/previews/{number}", tag = "plugins", params(("number" = u64, Path)),
-    responses((status = 200, body = PreviewChanges), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = PreviewChanges), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn show(_: Allowed<Read>, services: Data<Services>, path: Path<u64>) -> ApiResult<Json<PreviewChanges>> {
     let record = previews::find(&services, *path).await?;
     Ok(Json(PreviewChanges {
@@ -175,7 +175,7 @@ pub struct ChangedReports {
 /// The reports of which something else would be concluded, or those that change in one way.
 #[utoipa::path(get, path = "/api/v1/previews/{number}/reports", tag = "plugins",
     params(("number" = u64, Path), ReportsQuery),
-    responses((status = 200, body = ChangedReports), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = ChangedReports), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn reports(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -216,7 +216,7 @@ pub struct Compared {
 /// What is found in a report without and with what is tried, side by side.
 #[utoipa::path(get, path = "/api/v1/previews/{number}/reports/{id}", tag = "plugins",
     params(("number" = u64, Path), ("id" = String, Path)),
-    responses((status = 200, body = Compared), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Compared), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn compare(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -240,7 +240,7 @@ pub async fn compare(
 
 /// Publishes what was tried, and makes what was seen true of all reports at once.
 #[utoipa::path(post, path = "/api/v1/previews/{number}/apply", tag = "plugins", params(("number" = u64, Path)),
-    responses((status = 200, body = PreviewDone), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = PreviewDone), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn apply(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>) -> ApiResult<Json<PreviewDone>> {
     let (number, services) = (*path, services.into_inner());
     // What was begun goes on when the client leaves.
@@ -253,7 +253,7 @@ pub async fn apply(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>)
 
 /// Undoes a preview that was applied: the plugin or page that stood there before, and what was concluded, are back.
 #[utoipa::path(post, path = "/api/v1/previews/{number}/undo", tag = "plugins", params(("number" = u64, Path)),
-    responses((status = 200, body = PreviewDone), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = PreviewDone), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn undo(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>) -> ApiResult<Json<PreviewDone>> {
     let (number, services) = (*path, services.into_inner());
     let done = tokio::spawn(async move {
@@ -265,7 +265,7 @@ pub async fn undo(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>) 
 
 /// Ends a preview that is running or ready; nothing has changed.
 #[utoipa::path(post, path = "/api/v1/previews/{number}/cancel", tag = "plugins", params(("number" = u64, Path)),
-    responses((status = 200, body = Preview), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Preview), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn cancel(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>) -> ApiResult<Json<Preview>> {
     let record = previews::cancel(&services, *path).await?;
     Ok(Json(record.into()))

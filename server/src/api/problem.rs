@@ -7,7 +7,7 @@ use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_
 use actix_web::{HttpResponse, ResponseError};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use utoipa::{ToResponse, ToSchema};
 
 use crate::ingest::{IngestError, Refusal};
 use crate::search::QueryError;
@@ -162,7 +162,11 @@ fn shorten(mut detail: String) -> String {
 pub type ApiResult<T> = Result<T, ApiError>;
 
 /// The body of an error answer.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema, ToResponse)]
+#[response(
+    description = "a problem document (RFC 9457)",
+    content_type = "application/problem+json"
+)]
 pub struct ProblemDocument {
     /// URI of the kind of problem: `urn:whycrash:problem:<code>`.
     pub r#type: String,

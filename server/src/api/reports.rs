@@ -54,7 +54,7 @@ pub struct Wanted {
 /// a field `metadata` (JSON, optional) and one file part for each artifact, queued at once. Sending the same again
 /// changes nothing and answers 200 instead of 201.
 #[utoipa::path(post, path = "/api/v1/reports", tag = "ingest", request_body = NewReport,
-    responses((status = 201, body = Accepted), (status = 200, body = Accepted), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 201, body = Accepted), (status = 200, body = Accepted), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn create(
     _: Allowed<Ingest>,
     services: Data<Services>,
@@ -157,7 +157,7 @@ pub fn report_url(services: &Services, request: &HttpRequest, id: &ReportId) -> 
 
 /// Says that a report is complete, so that it is processed.
 #[utoipa::path(post, path = "/api/v1/reports/{id}/complete", tag = "ingest", params(("id" = String, Path)),
-    responses((status = 200, body = Accepted), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Accepted), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn complete(
     _: Allowed<Ingest>,
     services: Data<Services>,
@@ -225,7 +225,7 @@ pub struct ReportDocument {
 /// there are: `…/threads` and its like have the rest. Without findings until it is `done`. 304 while it is what
 /// `If-None-Match` names.
 #[utoipa::path(get, path = "/api/v1/reports/{id}", tag = "reports", params(("id" = String, Path), ShowQuery),
-    responses((status = 200, body = ReportDocument), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = ReportDocument), (status = 304), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn show(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -266,7 +266,7 @@ pub struct ShowQuery {
 
 /// How far a report has come: what to ask while it is being read, instead of the whole document.
 #[utoipa::path(get, path = "/api/v1/reports/{id}/state", tag = "reports", params(("id" = String, Path)),
-    responses((status = 200, body = Progress), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Progress), (status = 304), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn state(
     _: Allowed<Read>,
     services: Data<Services>,
@@ -313,7 +313,7 @@ pub struct ListedReport {
 
 /// Recent reports, newest first. 304 while the list is what `If-None-Match` names.
 #[utoipa::path(get, path = "/api/v1/reports", tag = "reports", params(ListQuery),
-    responses((status = 200, body = Reports), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Reports), (status = 304), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn list(
     _: Allowed<Read>,
     services: Data<Services>,

@@ -78,7 +78,7 @@ async fn search_to_the_end(
 
 /// Finds reports. 304 while what is found is what `If-None-Match` names.
 #[utoipa::path(get, path = "/api/v1/search", tag = "search", params(SearchQuery),
-    responses((status = 200, body = Found), (status = 304), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Found), (status = 304), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn search(
     _: Allowed<Read>,
     services: Data<Services>,

@@ -53,7 +53,7 @@ pub struct KnownFile {
 /// a kind for an id: another one is refused with 409.
 #[utoipa::path(post, path = "/api/v1/symbols", tag = "symbols",
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, body = Kept), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Kept), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn keep(
     _: Allowed<Write>,
     services: Data<Services>,
@@ -67,7 +67,7 @@ pub async fn keep(
 /// Needs the scope `admin`: it changes what an id stands for.
 #[utoipa::path(put, path = "/api/v1/symbols", tag = "symbols",
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, body = Kept), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Kept), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn replace(
     _: Allowed<Admin>,
     services: Data<Services>,
@@ -172,7 +172,7 @@ async fn blocking<T: Send + 'static>(
 /// What is kept for a build id or debug id.
 #[utoipa::path(get, path = "/api/v1/symbols/{id}", tag = "symbols",
     params(("id" = String, Path)),
-    responses((status = 200, body = Known), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Known), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn known(_: Allowed<Read>, services: Data<Services>, id: Path<String>) -> ApiResult<Json<Known>> {
     let id = id.into_inner();
     let (folder, wanted) = (services.symbols.clone(), id.clone());

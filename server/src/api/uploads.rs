@@ -39,7 +39,7 @@ pub struct Uploaded {
         ("Upload-Offset" = Option<u64>, Header, description = "where the chunk starts"),
         ("Content-Range" = Option<String>, Header, description = "the same as `bytes first-last/total`")),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, body = Uploaded), (status = "default", body = super::problem::ProblemDocument)))]
+    responses((status = 200, body = Uploaded), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn put(
     _: Allowed<Ingest>,
     services: Data<Services>,

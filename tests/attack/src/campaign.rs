@@ -180,7 +180,13 @@ fn victim(server: &Server) -> anyhow::Result<Victim> {
     let report = server.send(&artifact, log.as_bytes())?;
     server.done(&report, HOSTILE)?;
     let half = server.post(&repeats::declaration())?;
-    Ok(Victim { report, artifact, half })
+    let description = server.json("/api/v1/openapi.json")?;
+    Ok(Victim {
+        report,
+        artifact,
+        half,
+        description,
+    })
 }
 
 /// Has the hostile clients of a group do what they do, one case after another.

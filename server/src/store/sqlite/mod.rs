@@ -151,6 +151,11 @@ fn parse<T>(what: &str, parsed: std::result::Result<T, impl std::fmt::Display>) 
     parsed.map_err(|error| StoreError::Damaged(format!("{what}: {error}")))
 }
 
+/// A number to look up. No row has the largest, which stands for those that SQLite can not keep.
+fn wanted(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
 fn millis(time: Timestamp) -> i64 {
     time.as_millisecond()
 }

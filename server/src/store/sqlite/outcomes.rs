@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Sqlite, kin, millis, outbox, parse, timestamp};
+use super::{Sqlite, kin, millis, outbox, parse, timestamp, wanted};
 use crate::store::{
     DiagnosisRecord, Job, Kin, Kinsman, MadeWith, ModuleUse, Outcome, Outcomes, PartBody, ReportId, ReportState,
     Result, StoreError, StoredEvidence, StoredPart, Summary, Work,
@@ -97,7 +97,7 @@ impl Outcomes for Sqlite {
                     "SELECT version, made, plugins, knowledge, evidence, body FROM diagnoses
                      WHERE report = ?1 AND version = coalesce(?2, version) ORDER BY version DESC LIMIT 1",
                 )?
-                .query_row(params![id.as_str(), version], |row| Ok(diagnosis(row)))
+                .query_row(params![id.as_str(), version.map(wanted)], |row| Ok(diagnosis(row)))
                 .optional()?;
             found.transpose()
         })

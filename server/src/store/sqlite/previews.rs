@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 
 use super::outcomes::{add_version, put_shown};
-use super::{Sqlite, millis, outbox, parse, timestamp};
+use super::{Sqlite, millis, outbox, parse, timestamp, wanted};
 use crate::store::{
     Change, ChangeCount, Conclusion, Looked, MadeWith, NewPreview, Page, Pair, PreviewRecord, PreviewState, Previews,
     Proposal, ReportId, Result, StoreError, Summary,
@@ -268,7 +268,7 @@ impl Previews for Sqlite {
 fn find(connection: &Connection, number: u64) -> Result<Option<PreviewRecord>> {
     let found = connection
         .prepare_cached(&format!("{PREVIEW} WHERE number = ?1"))?
-        .query_row([number], |row| Ok(record(row)))
+        .query_row([wanted(number)], |row| Ok(record(row)))
         .optional()?;
     found.transpose()
 }

@@ -171,6 +171,7 @@ pub async fn diagnoses_are_versions(store: &(impl Records + Jobs + Outcomes)) {
     assert_eq!(of(None).await.as_deref(), Some("{\"of\":\"two\"}"));
     assert_eq!(of(Some(1)).await.as_deref(), Some("{\"of\":\"one\"}"));
     assert_eq!(of(Some(3)).await, None);
+    assert_eq!(of(Some(u64::MAX)).await, None);
     let same = Outcome {
         made_with: made_with("2"),
         ..outcome(&id, "two", &[], "2026-01-01T00:00:00Z")

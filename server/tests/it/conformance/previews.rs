@@ -108,6 +108,7 @@ pub async fn a_preview_looks_at_each_report_once(store: &(impl Records + Jobs + 
     );
     store.forget_preview(number).await.unwrap();
     assert_eq!(store.preview(number).await.unwrap(), None);
+    assert_eq!(store.preview(u64::MAX).await.unwrap(), None);
     store.forget_preview(one).await.unwrap();
     assert!(store.preview(one).await.unwrap().is_some(), "it still runs");
 }

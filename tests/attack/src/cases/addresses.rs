@@ -1,32 +1,15 @@
-//! Addresses with segments that are none, and methods that an address does not know.
+//! Every address that the server says it has: with segments and values that are none, and methods it does not know.
+
+use serde_json::Value;
 
 use super::Victim;
 use crate::case::{Case, Expect};
 
-/// Every address of the API, with `{}` where a client names something.
-const ADDRESSES: [&str; 18] = [
-    "/api/v1/reports",
-    "/api/v1/reports/{}",
-    "/api/v1/reports/{}/state",
-    "/api/v1/reports/{}/complete",
-    "/api/v1/reports/{}/artifacts/{}",
-    "/api/v1/reports/{}/artifacts/{}/lines",
-    "/api/v1/minidump",
-    "/api/v1/search",
-    "/api/v1/symbols",
-    "/api/v1/symbols/{}",
-    "/api/v1/groups/{}",
-    "/api/v1/causes",
-    "/api/v1/causes/{}",
-    "/api/v1/plugins",
-    "/api/v1/openapi.json",
-    "/buildid/{}/{}",
-    "/healthz",
-    "/metrics",
-];
+/// An address that the description does not name: debuginfod's.
+const BUILD_ID: &str = "/buildid/{}/{}";
 
 /// What a stranger puts where a name belongs, as it is sent.
-const SEGMENTS: [&str; 28] = [
+const SEGMENTS: [&str; 34] = [
     ".",
     "..",
     "...",
@@ -55,29 +38,94 @@ const SEGMENTS: [&str; 28] = [
     "%zz",
     ";a=b",
     "*",
+    "0",
+    "-1",
+    "1e3",
+    "9223372036854775807",
+    "9223372036854775808",
+    "18446744073709551616",
+];
+
+/// What a stranger gives a parameter of a query, as it is sent.
+const VALUES: [&str; 12] = [
+    "",
+    "0",
+    "-1",
+    "1e400",
+    "NaN",
+    "true",
+    "9223372036854775808",
+    "18446744073709551616",
+    "%00",
+    "%ff",
+    "%22%7b%5b",
+    "%e2%80%ae",
 ];
 
 /// Cases that aim at how addresses are read.
 pub fn cases(victim: &Victim) -> Vec<Case> {
+    let described: Vec<Described<'_>> = described(&victim.description).collect();
+    let mut cases = segments(victim, &described);
+    cases.extend(methods(victim, &described));
+    cases.extend(values(victim, &described));
+    cases.extend(queries(victim));
+    cases
+}
+
+/// An address, with `{}` where a client names something, and the parameters of queries that reading it has.
+struct Described<'a> {
+    address: String,
+    parameters: Vec<&'a str>,
+}
+
+fn described(description: &Value) -> impl Iterator<Item = Described<'_>> {
+    let paths = description["paths"].as_object().into_iter().flatten();
+    paths.map(|(path, operations)| {
+        let parameters = operations["get"]["parameters"].as_array().into_iter().flatten();
+        let in_query = parameters.filter(|parameter| parameter["in"] == "query");
+        Described {
+            address: unnamed(path),
+            parameters: in_query.filter_map(|parameter| parameter["name"].as_str()).collect(),
+        }
+    })
+}
+
+/// The address with `{}` for every `{name}`.
+fn unnamed(path: &str) -> String {
+    let segments = path.split('/').map(|segment| match segment.starts_with('{') {
+        true => "{}",
+        false => segment,
+    });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+fn segments(victim: &Victim, described: &[Described<'_>]) -> Vec<Case> {
     let mut cases = Vec::new();
-    for address in ADDRESSES.into_iter().filter(|address| address.contains("{}")) {
+    let addresses = described.iter().map(|described| described.address.as_str());
+    for address in addresses.chain([BUILD_ID]).filter(|address| address.contains("{}")) {
         for segment in SEGMENTS {
-            for method in ["GET", "PUT"] {
+            for method in ["GET", "PUT", "POST"] {
                 cases.push(ask(method, &address.replace("{}", segment)));
             }
+            // A report that is there, with something that is not.
+            let address = address.replacen("{}", &victim.report, 1).replace("{}", segment);
+            cases.push(ask("GET", &address));
         }
         // What is there, named a little otherwise.
         for near in near(&victim.report) {
-            cases.push(ask(
-                "GET",
-                &address.replacen("{}", &near, 1).replace("{}", &victim.artifact),
-            ));
+            let address = address.replacen("{}", &near, 1).replace("{}", &victim.artifact);
+            cases.push(ask("GET", &address));
         }
     }
+    cases
+}
+
+fn methods(victim: &Victim, described: &[Described<'_>]) -> Vec<Case> {
+    let mut cases = Vec::new();
     for method in [
         "HEAD", "OPTIONS", "TRACE", "PATCH", "POST", "CONNECT", "QUERY", "PROPFIND", "DELETE",
     ] {
-        for address in ADDRESSES {
+        for Described { address, .. } in described {
             // Nothing of what is there is meant: these name a report that was never sent.
             let address = address
                 .replacen("{}", &"0".repeat(32), 1)
@@ -85,6 +133,24 @@ pub fn cases(victim: &Victim) -> Vec<Case> {
             cases.push(ask(method, &address));
         }
     }
+    cases
+}
+
+fn values(victim: &Victim, described: &[Described<'_>]) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for Described { address, parameters } in described {
+        let address = address
+            .replacen("{}", &victim.report, 1)
+            .replace("{}", &victim.artifact);
+        for parameter in parameters {
+            cases.extend(VALUES.map(|value| ask("GET", &format!("{address}?{parameter}={value}"))));
+        }
+    }
+    cases
+}
+
+fn queries(victim: &Victim) -> Vec<Case> {
+    let mut cases = Vec::new();
     for query in [
         "?",
         "??",

@@ -15,6 +15,8 @@ mod symbols;
 mod uploads;
 mod wires;
 
+use serde_json::Value;
+
 use crate::case::Case;
 
 /// A report that is there: some cases ask for it in odd ways.
@@ -26,6 +28,8 @@ pub struct Victim {
     pub artifact: String,
     /// A report whose artifact is declared and has not come.
     pub half: String,
+    /// What the server says of itself, in OpenAPI.
+    pub description: Value,
 }
 
 impl Victim {
