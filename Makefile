@@ -26,7 +26,7 @@ web/dist/index.html: $(WEB_SOURCES)
 	@cd web && npm ci --no-fund --no-audit --loglevel=error && npm run -s build -- --logLevel warn
 	@touch $@
 
-# The whole workspace is selected, so that dependencies get the same features here and in the tests: built once.
+# The whole workspace is selected, here and below, so that dependencies get the same features everywhere: built once.
 build: plugins web  ## the two binaries, plugins and UI embedded
 	$(SAY) 'build: compiling the server and the command line (minutes the first time)'
 	@cargo build -q --workspace --bin whycrash --bin whycrash-server
@@ -87,41 +87,43 @@ check: plugins web  ## formatting, lints, licences, documentation
 	cd web && npm run check
 
 truth:            ## compare what is found with gdb, PyTorch and the analyzers, one table a kind of artifact
-	cargo run -q -p whycrash-bench --bin truth
+	cargo build -q --workspace --bin truth
+	$(TARGET)/debug/truth
 
 bench:            ## measure against the tools people use now, ratios side by side
 	@.ci/setup bench
-	cargo build -q --release -p whycrash-bench --bin bench --bin read --bin measure --bin plugins
+	cargo build -q --release --workspace --bin bench --bin read --bin measure --bin plugins
 	$(TARGET)/release/bench
 	$(TARGET)/release/plugins
 
 bench-service: build  ## measure a server: reports a second, searches meanwhile, new knowledge over what is stored
-	cargo build -q --release -p whycrash-server -p whycrash-bench --bin whycrash-server --bin service
+	cargo build -q --release --workspace --bin whycrash-server --bin service
 	$(TARGET)/release/service $(TARGET)/release/whycrash-server plugins/builtin/dist/hostile/misbehaving.wasm
 
 bench-run:        ## measure what `run` costs a job, alone and under it in turn
-	cargo build -q --release -p whycrash -p whycrash-bench --bin whycrash --bin overhead
+	cargo build -q --release --workspace --bin whycrash --bin overhead
 	$(TARGET)/release/overhead $(TARGET)/release/whycrash
 
 faults: build     ## have a rank of a distributed job fail in eleven ways (make faults PYTHON=one with torch; no GPU needed)
 	tests/faults/run.py $(TARGET)/debug/whycrash $(or $(PYTHON),python3)
 
 attack: build     ## attack a real server under healthy load: hostile requests and artifacts, full disk, no descriptors, broken index
-	cargo build -q --release -p whycrash-server -p whycrash-attack --bins
+	cargo build -q --release --workspace --bin whycrash-server --bin whycrash-attack
 	$(TARGET)/release/whycrash-attack
 
 ends: build       ## end a server suddenly in 300 ways: killed, stopped, disk full, clock set (make ends SEED=the one of a run before)
-	cargo build -q --release -p whycrash-server -p whycrash-attack --bins
+	cargo build -q --release --workspace --bin whycrash-server --bin whycrash-attack
 	$(TARGET)/release/whycrash-attack $(addprefix --seed=,$(SEED)) 'sudden ends'
 
 score: build      ## diagnose the labelled corpus, one row a cause
-	cargo test -q -p whycrash-tests --test it -- --nocapture corpus
+	cargo test -q --workspace --test it -- --nocapture corpus
 
 score-page: build ## write the counts of docs/diagnosis.md anew from the corpus
-	WHYCRASH_MAKE_COUNTS=1 cargo test -q -p whycrash-tests --test it -- corpus_score
+	WHYCRASH_MAKE_COUNTS=1 cargo test -q --workspace --test it -- corpus_score
 
 gpualert: plugins  ## the public corpus of GPUAlert, from a checkout: make gpualert CHECKOUT=folder
-	cargo run -q -p whycrash-bench --bin gpualert -- $(CHECKOUT)
+	cargo build -q --workspace --bin gpualert
+	$(TARGET)/debug/gpualert $(CHECKOUT)
 
 fuzz:             ## give every reader damaged input, FUZZ_SECONDS each
 	@knowledge/fuzz/run.sh $(FUZZ_SECONDS)
