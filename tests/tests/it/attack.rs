@@ -30,6 +30,7 @@ fn hostile_requests_break_nothing() {
         "chunks",
         "queries",
         "HTTP itself",
+        "addresses",
         "access",
         "symbols",
     ]);

@@ -2,11 +2,14 @@
 
 use serde_json::Value;
 
-use super::Victim;
+use super::{Size, Victim};
 use crate::case::{Case, Expect};
 
 /// An address that the description does not name: debuginfod's.
 const BUILD_ID: &str = "/buildid/{}/{}";
+
+/// Methods with which segments are tried.
+const METHODS: [&str; 3] = ["GET", "PUT", "POST"];
 
 /// What a stranger puts where a name belongs, as it is sent.
 const SEGMENTS: [&str; 34] = [
@@ -63,9 +66,10 @@ const VALUES: [&str; 12] = [
 ];
 
 /// Cases that aim at how addresses are read.
-pub fn cases(victim: &Victim) -> Vec<Case> {
+pub fn cases(size: Size, victim: &Victim) -> Vec<Case> {
     let described: Vec<Described<'_>> = described(&victim.description).collect();
-    let mut cases = segments(victim, &described);
+    let asked = size.pick(1, METHODS.len());
+    let mut cases = segments(victim, &described, &METHODS[..asked]);
     cases.extend(methods(victim, &described));
     cases.extend(values(victim, &described));
     cases.extend(queries(victim));
@@ -99,12 +103,12 @@ fn unnamed(path: &str) -> String {
     segments.collect::<Vec<_>>().join("/")
 }
 
-fn segments(victim: &Victim, described: &[Described<'_>]) -> Vec<Case> {
+fn segments(victim: &Victim, described: &[Described<'_>], methods: &[&str]) -> Vec<Case> {
     let mut cases = Vec::new();
     let addresses = described.iter().map(|described| described.address.as_str());
     for address in addresses.chain([BUILD_ID]).filter(|address| address.contains("{}")) {
         for segment in SEGMENTS {
-            for method in ["GET", "PUT", "POST"] {
+            for method in methods {
                 cases.push(ask(method, &address.replace("{}", segment)));
             }
             // A report that is there, with something that is not.

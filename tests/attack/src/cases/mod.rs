@@ -69,7 +69,7 @@ pub const GROUPS: [(&str, Group); 14] = [
     ("uploads in chunks", |size, _| uploads::cases(size)),
     ("queries", |_, _| queries::cases()),
     ("HTTP itself", |size, _| wires::cases(size)),
-    ("addresses", |_, victim| addresses::cases(victim)),
+    ("addresses", addresses::cases),
     ("headers", headers::cases),
     ("packed bodies", |size, _| encodings::cases(size)),
     ("the same again", repeats::cases),
