@@ -132,6 +132,79 @@ fn an_old_driver_is_asked_with_the_functions_that_it_has() {
     assert_eq!(context["driver"], "999.1-fake");
 }
 
+/// The values of a series of a device.
+fn health(context: &Value, device: usize, name: &str) -> Vec<Value> {
+    let changes = context["gpu_timeline"][device]["health"][name].as_array().cloned();
+    changes
+        .unwrap_or_default()
+        .iter()
+        .map(|change| change[1].clone())
+        .collect()
+}
+
+#[test]
+fn how_gpus_do_is_followed_by_changes() {
+    let context = Machine::nvml(&[]).context("sleep 2.5; exit 3", &[]);
+    for (name, values) in [
+        ("sm_clock_mhz", json!([1980, 345])),
+        ("memory_clock_mhz", json!([2600])),
+        (
+            "throttled_by",
+            json!([[], ["hardware-slowdown", "hardware-thermal-slowdown"]]),
+        ),
+        ("temperature_c", json!([41, 92])),
+        ("power_w", json!([312])),
+        ("busy_percent", json!([87])),
+        ("ecc_corrected", json!([0, 10])),
+        ("ecc_uncorrected", json!([0, 11])),
+        ("rows_remapped_corrected", json!([0])),
+        ("rows_remapped_uncorrected", json!([0, 1])),
+        ("row_remap_pending", json!([false, true])),
+        ("row_remap_failed", json!([false])),
+        ("pcie_replays", json!([0, 7])),
+        ("nvlink_errors", json!([0, 20])),
+    ] {
+        assert_eq!(
+            json!(health(&context, 1, name)),
+            values,
+            "{name}: {}",
+            context["gpu_timeline"]
+        );
+    }
+    // What this one does not know is left out, and the rest is not.
+    assert!(health(&context, 0, "ecc_corrected").is_empty());
+    assert_eq!(health(&context, 0, "temperature_c"), [json!(41)]);
+    assert!(context["gpu_timeline"][0]["processes"].is_null());
+    let processes = &context["gpu_timeline"][1]["processes"];
+    assert_eq!(
+        (&processes[0]["pid"], processes[0]["used"].as_array().map(Vec::len)),
+        (&json!(4711), Some(1))
+    );
+    // One that ended uses nothing from then on.
+    let bytes = |change: usize| processes[1]["used"][change][1].clone();
+    assert_eq!((bytes(0), bytes(1)), (json!(1 << 20), json!(0)), "{processes}");
+}
+
+#[test]
+fn errors_that_the_driver_tells_of_are_kept_with_their_device() {
+    let machine = Machine::nvml(&[]);
+    let context = machine.context("sleep 1; exit 3", &[("FAKE_NVML", "tells of errors")]);
+    the_first_goes_on(&context);
+    let codes = |device: usize| {
+        let told = context["gpu_timeline"][device]["xids"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        told.iter().map(|xid| xid["code"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(1), [json!(48), json!(63)]);
+    assert_eq!(codes(0), [] as [Value; 0]);
+    // Where the driver can not tell of them, the rest goes on, at its pace.
+    let context = machine.context("sleep 1; exit 3", &[("FAKE_NVML", "loses its events")]);
+    the_first_goes_on(&context);
+    assert!(used(&context, 0).len() < 40, "{context}");
+}
+
 #[test]
 fn an_error_of_one_device_is_its_own() {
     let machine = Machine::nvml(&[]);

@@ -2,10 +2,12 @@
 //! and nothing else.
 
 mod cuda;
+mod device;
+mod health;
 mod nvml;
 mod watchdog;
+mod xids;
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -20,9 +22,8 @@ use serde_json::{Value, json};
 
 use super::Missing;
 pub use cuda::{Asked as AskedDriver, tell as ask_driver};
+use device::Device;
 
-/// Changes remembered of each device, the last ones.
-const CHANGES: usize = 20_000;
 /// A line of the other process is never longer.
 const LINE: usize = 1 << 20;
 
@@ -41,21 +42,26 @@ enum Line {
         used: u64,
         total: u64,
     },
+    /// A value of one of the series of [`health`] has changed.
+    Changed {
+        device: usize,
+        at: u64,
+        name: String,
+        value: Value,
+    },
+    /// A process uses so much of a device's memory now.
+    Process {
+        device: usize,
+        at: u64,
+        pid: u32,
+        used: u64,
+    },
+    /// The driver tells of an error of a device.
+    Xid { device: usize, at: u64, code: u32 },
     /// A device does not answer any more.
     Failed { device: usize, at: u64, why: String },
     /// Something about the driver as a whole.
     Note { at: u64, text: String },
-}
-
-/// One device over time.
-#[derive(Debug, Default)]
-struct Device {
-    /// Milliseconds since the job's start, and bytes used on the device by everybody. Only changes are kept: between
-    /// two, nothing changed.
-    changes: VecDeque<(u64, u64)>,
-    peak: u64,
-    total: u64,
-    failures: Vec<(u64, String)>,
 }
 
 /// What is known about the GPUs of this machine, growing while the job runs.
@@ -154,18 +160,12 @@ impl Gpus {
         self.facts.clone().unwrap_or_else(none)
     }
 
-    /// Memory use over time, per device.
+    /// Each device over time.
     pub fn timeline(&self) -> Value {
-        let device = |(index, device): (usize, &Device)| {
-            let failures: Vec<Value> = device
-                .failures
-                .iter()
-                .map(|(at, why)| json!({"at": at, "why": why}))
-                .collect();
-            json!({"device": index, "uuid": self.uuid(index), "total": device.total, "peak_used": device.peak,
-                "used": device.changes, "failures": failures})
-        };
-        self.devices.iter().enumerate().map(device).collect()
+        let devices = self.devices.iter().enumerate();
+        devices
+            .map(|(index, device)| device.told(index, self.uuid(index)))
+            .collect()
     }
 
     /// What was noted about the driver as a whole, each with its time; none where that is nothing.
@@ -198,12 +198,16 @@ impl Gpus {
                 at,
                 used,
                 total,
-            } => {
-                if let Some(device) = self.device(device) {
-                    device.total = total;
-                    device.add(at, used);
-                }
-            }
+            } => self.with(device, |device| device.use_memory(at, used, total)),
+            Line::Changed {
+                device,
+                at,
+                name,
+                value,
+            } => self.with(device, |device| device.change(at, name, value)),
+            Line::Process { device, at, pid, used } => self.with(device, |device| device.use_by(at, pid, used)),
+            Line::Xid { device, at, code } => self.with(device, |device| device.tell_xid(at, code)),
+            Line::Failed { device, at, why } => self.with(device, |device| device.fail(at, why)),
             Line::Note { at, text } => {
                 /// A driver that changes all the time is told of so often.
                 const NOTES: usize = 100;
@@ -211,39 +215,16 @@ impl Gpus {
                     self.notes.push((at, text));
                 }
             }
-            Line::Failed { device, at, why } => {
-                if let Some(device) = self.device(device) {
-                    device.fail(at, why);
-                }
-            }
         }
     }
 
-    fn device(&mut self, index: usize) -> Option<&mut Device> {
+    fn with(&mut self, index: usize, change: impl FnOnce(&mut Device)) {
         /// No machine has more.
         const DEVICES: usize = 256;
         if index >= self.devices.len() {
             self.devices.resize_with(index.min(DEVICES) + 1, Device::default);
         }
-        self.devices.get_mut(index)
-    }
-}
-
-impl Device {
-    fn add(&mut self, at: u64, used: u64) {
-        self.peak = self.peak.max(used);
-        if self.changes.len() == CHANGES {
-            self.changes.pop_front();
-        }
-        self.changes.push_back((at, used));
-    }
-
-    fn fail(&mut self, at: u64, why: String) {
-        /// A device that comes and goes is told of so often.
-        const FAILURES: usize = 100;
-        if self.failures.len() < FAILURES {
-            self.failures.push((at, why));
-        }
+        self.devices.get_mut(index).map(change);
     }
 }
 

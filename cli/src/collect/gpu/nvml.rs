@@ -1,6 +1,7 @@
 //! What the driver's management library says about the GPUs: it makes no context and takes no GPU memory. It may also
 //! hang, or end the process that asks, so it is asked by a process of its own.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write as _;
 use std::mem::MaybeUninit;
@@ -8,16 +9,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nvml_wrapper::enum_wrappers::device::TemperatureSensor;
+use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::{NvmlError, nvml_try};
 use nvml_wrapper::{Device, Nvml};
 use serde_json::{Value, json};
 
 use super::Line;
+use super::health::Health;
 use super::watchdog::Watchdog;
+use super::xids::Xids;
 use crate::collect::Missing;
 
-/// How often devices are counted anew: they come and go rarely.
-const COUNT: Duration = Duration::from_secs(1);
+/// How often devices are counted anew, and asked how they do and who uses them: that changes slowly, or rarely.
+const SLOW: Duration = Duration::from_secs(1);
+/// Processes that are told of on one device.
+const PROCESSES: usize = 64;
 
 /// Tells about the GPUs, then samples them until nobody listens any more.
 pub fn serve(listener: File, interval: Duration) {
@@ -37,17 +43,20 @@ fn sample(listener: &File, watchdog: &Watchdog, start: Instant, interval: Durati
     };
     tell(listener, &Line::Facts(watchdog.over(None, || facts(&nvml))))?;
     let mut devices: Vec<_> = watchdog.over(None, || devices(&nvml).map(Watched::new).collect());
+    let handles = devices.iter().filter_map(|watched| watched.device.as_ref().ok());
+    let mut xids = watchdog.over(None, || Xids::of(&nvml, handles));
     let mut count = devices.len() as u32;
-    let mut counted = Instant::now();
+    let mut slow = Instant::now();
     loop {
-        let at = start.elapsed().as_millis() as u64;
+        let round = Instant::now();
+        let at = round.duration_since(start).as_millis() as u64;
+        let is_slow = round >= slow;
         for (index, device) in devices.iter_mut().enumerate() {
-            if let Some(line) = watchdog.over(Some(index), || device.sample(&nvml, index, at)) {
-                tell(listener, &line)?;
-            }
+            let lines = watchdog.over(Some(index), || device.sample(&nvml, index, at, is_slow));
+            lines.iter().try_for_each(|line| tell(listener, line))?;
         }
-        if counted.elapsed() >= COUNT.max(interval) {
-            counted = Instant::now();
+        if is_slow {
+            slow = round + SLOW.max(interval);
             let now = watchdog.over(None, || nvml.device_count());
             if let Some(now) = now.ok().filter(|now| *now != count) {
                 let text = format!("the driver counts {now} GPUs, and counted {count} before");
@@ -55,7 +64,11 @@ fn sample(listener: &File, watchdog: &Watchdog, start: Instant, interval: Durati
                 count = now;
             }
         }
-        std::thread::sleep(interval);
+        xids.until(round + interval, watchdog, |device, code| {
+            let at = start.elapsed().as_millis() as u64;
+            let device = devices.iter().position(|watched| watched.is(device));
+            device.map_or(Ok(()), |device| tell(listener, &Line::Xid { device, at, code }))
+        })?;
     }
 }
 
@@ -80,6 +93,9 @@ struct Watched<'n> {
     device: Result<Device<'n>, NvmlError>,
     used: Option<u64>,
     failed: Option<String>,
+    health: Health,
+    /// Bytes that each process uses, by its number.
+    processes: BTreeMap<u32, u64>,
 }
 
 impl<'n> Watched<'n> {
@@ -88,33 +104,74 @@ impl<'n> Watched<'n> {
             device,
             used: None,
             failed: None,
+            health: Health::new(),
+            processes: BTreeMap::new(),
         }
     }
 
-    /// What has changed since the last time.
-    fn sample(&mut self, nvml: &Nvml, device: usize, at: u64) -> Option<Line> {
+    fn is(&self, other: &Device<'_>) -> bool {
+        // SAFETY: the handles are compared and not used.
+        self.device
+            .as_ref()
+            .is_ok_and(|device| unsafe { device.handle() == other.handle() })
+    }
+
+    /// What has changed since the last time; now and then also what changes slowly.
+    fn sample(&mut self, nvml: &Nvml, device: usize, at: u64, is_slow: bool) -> Vec<Line> {
         let memory = match &self.device {
             Ok(handle) => memory(nvml, handle).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
-        match memory {
-            Ok((used, total)) => {
-                self.failed = None;
-                let changed = self.used.replace(used) != Some(used);
-                changed.then_some(Line::Used {
-                    device,
-                    at,
-                    used,
-                    total,
-                })
-            }
+        let (used, total) = match memory {
+            Ok(memory) => memory,
             Err(why) => {
-                let new = self.failed.as_ref() != Some(&why);
-                self.failed = Some(why.clone());
-                new.then_some(Line::Failed { device, at, why })
+                let is_new = self.failed.replace(why.clone()).as_ref() != Some(&why);
+                return Vec::from_iter(is_new.then_some(Line::Failed { device, at, why }));
             }
+        };
+        self.failed = None;
+        let changed = self.used.replace(used) != Some(used);
+        let mut lines = Vec::from_iter(changed.then_some(Line::Used {
+            device,
+            at,
+            used,
+            total,
+        }));
+        if let (Ok(handle), true) = (&self.device, is_slow) {
+            let changes = self.health.changes(nvml, handle).into_iter();
+            lines.extend(changes.map(|(name, value)| Line::Changed {
+                device,
+                at,
+                name: name.to_owned(),
+                value,
+            }));
+            let changes = changes_of(&mut self.processes, handle).into_iter();
+            lines.extend(changes.map(|(pid, used)| Line::Process { device, at, pid, used }));
         }
+        lines
     }
+}
+
+/// The processes that use more or less of a device than they did, with their bytes; those that are gone use none.
+fn changes_of(known: &mut BTreeMap<u32, u64>, device: &Device<'_>) -> Vec<(u32, u64)> {
+    let Ok(running) = device.running_compute_processes() else {
+        return Vec::new();
+    };
+    let bytes = |memory: UsedGpuMemory| match memory {
+        UsedGpuMemory::Used(bytes) => Some(bytes),
+        // In a container, and on a part of a GPU, the driver may not tell.
+        UsedGpuMemory::Unavailable => None,
+    };
+    let now: BTreeMap<u32, u64> = running
+        .into_iter()
+        .filter_map(|process| Some((process.pid, bytes(process.used_gpu_memory)?)))
+        .take(PROCESSES)
+        .collect();
+    let gone = known.keys().filter(|pid| !now.contains_key(pid)).map(|pid| (*pid, 0));
+    let changed = now.iter().filter(|(pid, bytes)| known.get(pid) != Some(bytes));
+    let changes = gone.chain(changed.map(|(pid, bytes)| (*pid, *bytes))).collect();
+    *known = now;
+    changes
 }
 
 /// Bytes used on a device, and all that it has.

@@ -300,6 +300,40 @@ fn a_standstill_that_passed_explains_nothing() {
 }
 
 #[test]
+fn xids_that_the_driver_told_of_stand_in_for_the_kernels_log() {
+    let told = json!({
+        "started": "2026-11-22T10:00:00Z",
+        "gpus": [{"index": 0, "pci": "00000000:07:00.0"}, {"index": 1}],
+        "gpu_timeline": [
+            {"device": 0, "uuid": "GPU-a", "xids": [{"at": 1500, "code": 48}, {"at": 1501, "code": 63}]},
+            {"device": 1, "uuid": "GPU-b", "xids": [{"at": 9000, "code": 31}]},
+        ],
+        "unavailable": [{"what": "kernel log", "why": "can not read /dev/kmsg"}],
+    });
+    let xids = |context: &Value| {
+        let timeline = report(context, "").timeline;
+        let xids = timeline.into_iter().filter_map(|event| match event.payload {
+            EventPayload::Xid(xid) => Some((event.time.unwrap_or_default(), xid.pci, xid.code)),
+            _ => None,
+        });
+        xids.collect::<Vec<_>>()
+    };
+    let xid = |time: &str, pci: &str, code| (time.to_owned(), pci.to_owned(), code);
+    assert_eq!(
+        xids(&job(&[], told.clone())),
+        [
+            xid("2026-11-22T10:00:01.5Z", "PCI:0000:07:00", 48),
+            xid("2026-11-22T10:00:01.501Z", "PCI:0000:07:00", 63),
+            xid("2026-11-22T10:00:09Z", "GPU-b", 31),
+        ]
+    );
+    // Where that log was read, it tells of them itself.
+    let mut with_log = told;
+    with_log["unavailable"] = json!([]);
+    assert_eq!(xids(&job(&[], with_log)), []);
+}
+
+#[test]
 fn contexts_that_make_no_sense_are_read_as_far_as_they_do() {
     for nonsense in [
         json!({"failures": "none", "stall": 7}),

@@ -2,6 +2,7 @@
 
 mod failures;
 mod stall;
+mod xids;
 
 use serde_json::{Map, Value};
 
@@ -10,8 +11,9 @@ use super::{Input, Reading, json};
 use crate::Limits;
 use crate::model::{Crash, Event, EventPayload, ProcessExit};
 
-/// Reads the collector's context: all of it becomes [`crate::Evidence::context`], each process that failed and a
-/// standstill of the job become events, and the first failure, or else its `exit`, says how the job ended.
+/// Reads the collector's context: all of it becomes [`crate::Evidence::context`], each process that failed, a standstill
+/// of the job and what the driver told of become events, and the first failure, or else its `exit`, says how the job
+/// ended.
 pub fn read(input: &Input, limits: &Limits) -> Reading {
     let context = match json::read::<Map<String, Value>>(input, limits) {
         Ok(context) => context,
@@ -32,7 +34,11 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
         .or_else(of_job);
     let failed = failures.iter().enumerate();
     let failed = failed.map(|(index, failure)| failure.event(Some(index) == first));
-    let mut timeline: Vec<Event> = stall::event(&context).into_iter().chain(failed).collect();
+    let mut timeline: Vec<Event> = stall::event(&context)
+        .into_iter()
+        .chain(xids::events(&context))
+        .chain(failed)
+        .collect();
     timeline.extend(exit.map(|exit| event(exit, &context)));
     for event in &mut timeline {
         input.name().clone_into(&mut event.artifact);
