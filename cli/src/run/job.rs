@@ -109,9 +109,13 @@ impl Job {
         let job_only = super::meant_for_the_job();
         let signals = match Signals::hold_back() {
             Ok(signals) => signals,
-            Err(error) if is_full(&std::io::Error::from(error)) => return Err(become_it(command, None).into()),
-            Err(error) => return Err(error).context("can not hold signals back for the job"),
+            Err(error) => {
+                tracing::debug!("signals can not be held back for the job, so it runs without us: {error}");
+                return Err(become_it(command, None).into());
+            }
         };
+        // What came before the job is there is the job's, as it would be if it stood in our place.
+        let waiting: Vec<Received> = std::iter::from_fn(|| signals.next()).collect();
         let mut streams = if arming.output {
             Streams::arrange()
         } else {
@@ -148,19 +152,23 @@ impl Job {
         unsafe { spawn.pre_exec(move || start.prepare(&environment)) };
         let child = match spawn.spawn() {
             Ok(child) => child,
-            Err(error) if is_full(&error) => {
+            // Where the program itself can not be run, becoming it fails for the same reason.
+            Err(error) => {
+                tracing::debug!("the job can not be started beside us: {error}");
                 drop(spawn);
                 recorder.into_iter().for_each(Recorder::end);
                 return Err(become_it(command, Some(&signals)).into());
             }
-            Err(error) => return Err(error.into()),
         };
         drop(spawn);
         super::let_go(&job_only);
         super::close_input();
         Output::Out.close();
+        let process = Pid::from_child(&child);
+        let waiting = waiting.iter().filter(|received| received.signal != Signal::CHLD);
+        waiting.for_each(|received| received.pass_on(process));
         Ok(Self {
-            process: Pid::from_child(&child),
+            process,
             core_is_ours,
             signals,
             recorder,
@@ -343,14 +351,6 @@ fn become_it(command: &[OsString], signals: Option<&Signals>) -> std::io::Error 
 /// Whether a core dump would be whole, and where it goes is known: one that is not found is not taken away either.
 fn core_is_of_use() -> bool {
     getrlimit(Resource::Fsize).current.is_none() && std::path::Path::new("/proc/sys/kernel/core_pattern").exists()
-}
-
-/// Whether something could not be made for lack of room: a limit on processes or open files, or memory.
-fn is_full(error: &std::io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE)
-    )
 }
 
 /// Stops this process the way the job was stopped, until it is told to go on. The terminal may have sent us the same

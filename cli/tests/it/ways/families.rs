@@ -85,7 +85,7 @@ exec $RUN ./program"
 }
 
 /// With what its report says.
-fn ends(parts: &str, main: &str, report: Report) -> super::Way {
+pub fn ends(parts: &str, main: &str, report: Report) -> super::Way {
     super::Way {
         report,
         ..in_c(parts, main)

@@ -118,6 +118,42 @@ fn pipes_pass_everything_and_end_when_they_should() {
     ]);
 }
 
+/// A pipe that the job does not wait for, output without lines, and bytes that are no text.
+#[test]
+fn odd_output_arrives_whole() {
+    const NEVER_WAITS: &str = "import os
+os.set_blocking(1, False)
+rest = bytes(range(256)) * 8192
+while rest:
+    try:
+        rest = rest[os.write(1, rest):]
+    except BlockingIOError:
+        pass
+os._exit(3)";
+    compare_all(&[
+        reported(
+            format!("$RUN python3 -c '{NEVER_WAITS}' | (sleep 0.2; md5sum); echo ${{PIPESTATUS[0]}}").leak(),
+            Report::Code(3),
+        ),
+        reported(
+            "$RUN sh -c \"seq 300000 | tr '\\n' '\\0'; kill -ABRT \\$\\$\" | md5sum",
+            Report::Signal("SIGABRT"),
+        ),
+        reported(
+            "$RUN sh -c 'head -c 90000000 /dev/zero | tr \"\\0\" x; exit 3' | md5sum",
+            Report::Code(3),
+        ),
+        reported(
+            "$RUN sh -c 'head -c 90000000 /dev/zero; (sleep 0.3; echo late) & exit 3' | md5sum",
+            Report::Code(3),
+        ),
+        reported(
+            "$RUN sh -c 'yes | head -c 50000000; sleep 0.3; echo slow; exit 3' | tail -c 5",
+            Report::Code(3),
+        ),
+    ]);
+}
+
 #[test]
 fn a_stream_is_of_the_kind_that_it_was() {
     const KIND: &str = "import os, stat, sys, fcntl

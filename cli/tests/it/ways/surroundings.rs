@@ -26,6 +26,66 @@ fn what_a_job_inherits_it_inherits() {
     ]);
 }
 
+/// What stays with a process when it becomes another program, which is first us and then the job.
+#[test]
+fn timers_and_signals_that_wait_are_the_jobs() {
+    const BECOME: &str = "os.execvp(sys.argv[1], sys.argv[1:])";
+    compare_all(&[
+        way(format!("exec python3 -c 'import os, signal, sys; signal.alarm(1); {BECOME}' $RUN sleep 5").leak()),
+        way(format!(
+            "exec python3 -c 'import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1]); \
+             os.kill(os.getpid(), signal.SIGUSR1); {BECOME}' $RUN \
+             python3 -c 'import signal; print(signal.sigpending()); raise SystemExit(3)'"
+        )
+        .leak()),
+    ]);
+}
+
+/// Sandboxes refuse calls that we would make; then we do without, and the job runs.
+#[test]
+fn calls_that_a_sandbox_refuses_cost_nothing() {
+    const REFUSE: &str = "import ctypes, errno, os, struct, sys
+libc = ctypes.CDLL(None)
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, int(sys.argv[1])), (6, 0, 0, 0x50000 | int(sys.argv[2])), (6, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b\"\".join(struct.pack(\"HBBI\", *step) for step in steps))
+program = ctypes.create_string_buffer(struct.pack(\"HxxxxxxQ\", len(steps), ctypes.addressof(code)))
+libc.prctl(38, 1, 0, 0, 0)
+libc.prctl(22, 2, program)
+os.execvp(sys.argv[3], sys.argv[3:])";
+    let calls = [
+        libc::SYS_signalfd4,
+        libc::SYS_pidfd_open,
+        libc::SYS_splice,
+        libc::SYS_tee,
+        libc::SYS_memfd_create,
+        libc::SYS_prctl,
+        libc::SYS_process_vm_readv,
+        libc::SYS_statx,
+        libc::SYS_socketpair,
+        libc::SYS_setsid,
+        libc::SYS_ptrace,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_prlimit64,
+    ];
+    // Without these we can not stand beside the job, and become it.
+    let needed = [libc::SYS_signalfd4, libc::SYS_socketpair];
+    let ways = calls.iter().flat_map(|call| {
+        let report = if needed.contains(call) {
+            Report::None
+        } else {
+            Report::Code(3)
+        };
+        [libc::EPERM, libc::ENOSYS].map(|error| {
+            let script = format!(
+                "exec python3 -c '{REFUSE}' {call} {error} $RUN sh -c 'echo out; echo err >&2; exit 3' | cat; \
+                 echo ${{PIPESTATUS[0]}}"
+            );
+            reported(script.leak(), report)
+        })
+    });
+    compare_all(&Vec::from_iter(ways));
+}
+
 #[test]
 fn a_program_that_can_not_run_gives_the_shells_status() {
     const STATUS: &str = "2>/dev/null; echo $?";

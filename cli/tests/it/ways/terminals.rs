@@ -24,7 +24,10 @@ while status is None:
             status = os.waitpid(pid, 0)[1]
             break
         time.sleep(0.2)
-        os.write(terminal, typed)
+        if typed == "resize":
+            fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 44, 122, 0, 0))
+        else:
+            os.write(terminal, typed)
         typed = None
     ended, state = os.waitpid(pid, os.WNOHANG)
     if ended:
@@ -89,6 +92,22 @@ fn a_job_at_a_terminal_ends_the_same() {
             Report::Code(7),
         ),
         at_a_terminal("None", "setsid -w sh -c \"echo out; exit 3\"", Report::Code(3)),
+        at_a_terminal(
+            "b\"x\"",
+            "sh -c \"stty raw -echo; echo ready; dd bs=1 count=1 status=none; stty -a | grep -o icanon; stty sane; exit 3\"",
+            Report::Code(3),
+        ),
+        at_a_terminal(
+            "\"resize\"",
+            "bash -c \"trap \\\"stty size; exit 4\\\" WINCH; echo ready; sleep 60 & wait\"",
+            Report::Code(4),
+        ),
+        at_a_terminal(
+            "None",
+            "sh -c \"(sleep 0.3; echo late) & echo early; sleep 0.6; exit 3\"",
+            Report::Code(3),
+        ),
+        at_a_terminal("None", "sh -c \"echo direct > /dev/tty; exit 3\"", Report::Code(3)),
         at_a_terminal("None", "bash -c \"seq 20000 | tail -1; exit 3\"", Report::Code(3)),
         at_a_terminal(
             "None",

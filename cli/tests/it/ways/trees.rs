@@ -39,6 +39,24 @@ fn jobs_of_many_processes_end_the_same() {
     ]);
 }
 
+/// Under us twice: each makes a report of its own, in a folder of its own.
+#[test]
+fn a_job_that_is_watched_twice_ends_the_same() {
+    let jobs = [
+        ("exit 3", Report::Code(3)),
+        ("echo out; echo err >&2; kill -SEGV $$", Report::Signal("SIGSEGV")),
+        ("sleep 0.2 & exit 4", Report::Code(4)),
+        ("cat; exit 5", Report::Code(5)),
+        ("exit 0", Report::None),
+    ];
+    let ways = jobs.map(|(job, report)| {
+        let script =
+            format!("set -- $RUN; exec $RUN ${{1:+$1 run --quiet --no-diagnosis --}} sh -c '{job}' < /etc/hostname");
+        reported(script.leak(), report)
+    });
+    compare_all(&ways);
+}
+
 #[test]
 fn faults_of_every_kind_end_the_same() {
     const FAULTY: &str = "import ctypes, os, signal, sys
