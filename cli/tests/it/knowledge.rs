@@ -95,3 +95,49 @@ fn a_page_is_tried_on_crashes() {
     let (status, _, said) = attempt("team-bad.md", &["stale"]);
     assert!(status == Some(1) && said.contains("team-bad.md:"), "{said}");
 }
+
+/// What a launcher prints when one of its workers was told to end: nothing but its own words says so.
+#[test]
+fn a_worker_that_was_told_to_end_is_named_by_the_launchers_words_alone() {
+    const SAID: &str = "\
+W1203 04:05:16.270000 812 torch/distributed/elastic/multiprocessing/api.py:1028] Sending process 901 closing signal SIGTERM
+E1203 04:05:17.224000 812 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: -15) local_rank: 1 (pid: 902) of binary: /usr/bin/python3
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError: 
+======================================================
+train.py FAILED
+------------------------------------------------------
+Failures:
+[1]:
+  time      : 2026-12-03_04:05:17
+  host      : node7
+  rank      : 4 (local_rank: 0)
+  exitcode  : -15 (pid: 901)  (SIGTERM)
+  error_file: <N/A>
+  traceback : Signal 15 (SIGTERM) received by PID 901
+------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-12-03_04:05:16
+  host      : node7
+  rank      : 5 (local_rank: 1)
+  exitcode  : -15 (pid: 902)  (SIGTERM)
+  error_file: <N/A>
+  traceback : Signal 15 (SIGTERM) received by PID 902
+======================================================
+";
+    let home = Home::new();
+    home.file("train.log", SAID);
+    let output = home
+        .whycrash(&["diagnose", "--format", "json", "train.log"])
+        .output()
+        .expect("it runs");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let finding = &document["findings"][0];
+    assert_eq!(finding["cause"], "op-terminated", "{document}");
+    assert!(
+        finding["explanation"]
+            .as_str()
+            .is_some_and(|why| why.contains("rank 1 of its machine")),
+        "{finding}"
+    );
+}
