@@ -47,20 +47,32 @@ impl Judgements {
 }
 
 /// Has what the ranks did together judged with what the report's kin tell of it, and says by what they find each other.
-/// `evidence` is the key of the report's evidence.
-pub async fn join(stores: &Stores, id: &ReportId, evidence: &str, parts: &Parts, read: &mut Report) -> Joined {
+/// `evidence` is the key of the report's evidence; with `is_told` those are looked for too that have nothing to be
+/// judged.
+pub async fn join(
+    stores: &Stores,
+    id: &ReportId,
+    evidence: &str,
+    parts: &Parts,
+    read: &mut Report,
+    is_told: bool,
+) -> Joined {
     let recorders = parts.recorders()?;
     let kinship = kinship(&read.evidence, &recorders);
     let mut kin = Kin {
         job: kinship.job,
         keys: kinship.keys.into_iter().collect(),
+        attempt: kinship.attempt,
+        is_told,
         looked_at: Vec::new(),
     };
-    if kin.keys.is_empty() {
+    if kin.wanted().next().is_none() {
         return Ok(kin);
     }
-    let others = stores.outcomes.kin(id, &kin).await?;
-    kin.looked_at = others.iter().map(|other| other.report.clone()).collect();
+    // First of all: who comes meanwhile makes what is concluded outdated at worst, never wrongly current.
+    let all = stores.outcomes.kin(id, &kin).await?;
+    kin.looked_at = all.into_iter().map(|other| other.report).collect();
+    let others = stores.outcomes.kin(id, &kin.judged()).await?;
     if others.is_empty() {
         return Ok(kin);
     }

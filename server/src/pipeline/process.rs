@@ -173,8 +173,10 @@ impl Processor {
         let version = self.diagnoser.version();
         let mut read = Report::load(parts)?;
         digest::complete_head(&mut read.head, report);
-        let kin = self.wait(incident::join(&self.stores, &report.id, evidence, parts, &mut read))?;
-        if self.diagnoser.asks_for_history() {
+        let is_told = self.diagnoser.asks_for_history();
+        let join = incident::join(&self.stores, &report.id, evidence, parts, &mut read, is_told);
+        let kin = self.wait(join)?;
+        if is_told {
             let last = self.wait(self.stores.outcomes.diagnosis(&report.id, None))?;
             let known = history::of(&self.stores, &report.id, &read, &kin.looked_at, last.as_ref());
             read.history = Some(self.wait(known)?);

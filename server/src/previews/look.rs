@@ -45,8 +45,9 @@ async fn propose(stores: &Stores, panel: &Arc<Panel>, id: &ReportId, now: Diagno
     let key = stored.key.clone();
     let loaded = evidence::load(stores.blobs.as_ref(), stored).await?;
     let mut read = Report::load(&loaded.parts).map_err(|error| StoreError::Damaged(error.to_string()))?;
-    let kin = incident::join(stores, id, &key, &loaded.parts, &mut read).await?;
-    if panel.asks_for_history() {
+    let is_told = panel.asks_for_history();
+    let kin = incident::join(stores, id, &key, &loaded.parts, &mut read, is_told).await?;
+    if is_told {
         read.history = Some(history::of(stores, id, &read, &kin.looked_at, Some(&now)).await?);
     }
     let panel = Arc::clone(panel);

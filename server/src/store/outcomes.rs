@@ -78,10 +78,35 @@ pub struct Outcome {
 pub struct Kin {
     /// The attempt of a job, where the report names one.
     pub job: Option<String>,
-    /// What kin have at least one of in common.
+    /// What kin have at least one of in common that are judged together.
     pub keys: Vec<String>,
+    /// What all reports have in common that name this attempt of a job.
+    pub attempt: Option<String>,
+    /// Whether those count as kin too that have nothing to be judged: where a plugin asks who else there is.
+    pub is_told: bool,
     /// Those that were found, which need not have told anything.
     pub looked_at: Vec<ReportId>,
+}
+
+impl Kin {
+    /// What the report is found by.
+    pub fn own(&self) -> impl Iterator<Item = &String> {
+        self.keys.iter().chain(&self.attempt)
+    }
+
+    /// What those have one of that it looks for.
+    pub fn wanted(&self) -> impl Iterator<Item = &String> {
+        self.keys.iter().chain(self.attempt.iter().filter(|_| self.is_told))
+    }
+
+    /// The same without those that have nothing to be judged.
+    #[must_use]
+    pub fn judged(&self) -> Self {
+        Self {
+            is_told: false,
+            ..self.clone()
+        }
+    }
 }
 
 /// A report that may be of the same incident as another.

@@ -125,3 +125,53 @@ async fn the_other_reports_of_the_incident_are_told_by_their_evidence() {
     let document = server.json(&format!("/api/v1/reports/{}?evidence=whole", ids[0])).await;
     assert_eq!(told(&document), [json!(ids[1]), json!(ids[2])]);
 }
+
+/// The ids of the other reports of the incident that a report's plugins were told of.
+async fn incident(server: &Server, id: &str) -> Vec<Value> {
+    let document = server.json(&format!("/api/v1/reports/{id}?evidence=whole")).await;
+    let judged_with = document["judged_with"].as_array().map_or(0, Vec::len);
+    assert_eq!(judged_with, 0, "a log has nothing to be judged");
+    let others = document["history"]["incident"].as_array().unwrap().iter();
+    others.map(|other| other["id"].clone()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rank_that_left_only_a_log_is_told_too() {
+    let server = Server::start().await;
+    let recorder = "nccl_trace_rank_0";
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/dist-rank-branch-gloo");
+    let recorder = (recorder, std::fs::read(corpus.join(recorder)).unwrap());
+    let send = async |number: usize, metadata: Value, recorder: Option<&(&str, Vec<u8>)>| {
+        let log = format!("step {number}\n{}", traceback("20.00"));
+        let mut artifacts = vec![("train.log", log.as_bytes())];
+        artifacts.extend(recorder.map(|(name, bytes)| (*name, bytes.as_slice())));
+        let id = server.send(metadata, &artifacts).await;
+        server.processed(&id).await;
+        id
+    };
+    let of = |job: &str, attempt: u32, host: &str| json!({"job": job, "attempt": attempt, "host": host});
+    // Before anybody asks: they are found all the same.
+    let first = send(0, of("4711", 0, "node-0"), Some(&recorder)).await;
+    let second = send(1, of("4711", 0, "node-1"), None).await;
+    publish(&server, plugin("1.0.0", &[("history.incident.0.host", "node-1")])).await;
+    let third = send(2, of("4711", 0, "node-2"), None).await;
+    let again = send(3, of("4711", 1, "node-0"), None).await;
+    let nameless = send(4, json!({"host": "node-1"}), None).await;
+    // A new plugin has every report diagnosed with it at the next start.
+    let server = server.restart(|_| {}).await;
+    let is_told = |document: &Value| document["history"]["incident"].is_array();
+    for id in [&first, &second] {
+        server
+            .until(&format!("/api/v1/reports/{id}?evidence=whole"), is_told)
+            .await;
+    }
+    server.idle().await;
+    assert_eq!(incident(&server, &first).await, [json!(second), json!(third)]);
+    assert_eq!(incident(&server, &second).await, [json!(first), json!(third)]);
+    assert_eq!(incident(&server, &third).await, [json!(first), json!(second)]);
+    for lonely in [&again, &nameless] {
+        assert_eq!(incident(&server, lonely).await, [] as [Value; 0]);
+    }
+    let document = server.json(&format!("/api/v1/reports/{first}")).await;
+    assert!(has(&document, "team-licence"), "{document}");
+}

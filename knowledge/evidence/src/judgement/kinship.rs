@@ -2,7 +2,8 @@
 //!
 //! The ranks of a job may send what they have in reports of their own, hours apart. Two of them belong together when
 //! they name the same attempt of the same job; and where one of them names none, when they recorded the same calls of
-//! the same group at the same moment, or name the same communicator.
+//! the same group at the same moment, or name the same communicator. A rank that left nothing but a log belongs to the
+//! incident too, but has nothing that could be judged together with what the others tell.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -28,16 +29,26 @@ const NO_NAMES: [&str; 5] = ["", "none", "null", "default", "0"];
 pub struct Kinship {
     /// The attempt of a job, where the report names one: reports of other jobs, or attempts, are never kin.
     pub job: Option<String>,
-    /// Digests, one of which kin have in common.
+    /// Digests, one of which kin have in common that are judged together; none where there is nothing to judge.
     pub keys: BTreeSet<String>,
+    /// What all reports have in common that name this attempt of a job, whatever they hold.
+    pub attempt: Option<String>,
 }
 
-/// What a report's evidence, with these recorders, is known by; no keys where it has nothing that is judged together.
+/// What a report's evidence, with these recorders, is known by.
 pub fn kinship(evidence: &Evidence, recorders: &[Recorder]) -> Kinship {
+    let named = job(&evidence.context);
+    let (job, attempt) = (
+        named.as_ref().map(|job| digest("job", job)),
+        named.as_ref().map(|job| digest("attempt", job)),
+    );
     if recorders.is_empty() && evidence.communicators.is_empty() {
-        return Kinship::default();
+        return Kinship {
+            job,
+            keys: BTreeSet::new(),
+            attempt,
+        };
     }
-    let job = job(&evidence.context).map(|job| digest("job", &job));
     let calls = recorders.iter().flat_map(call_keys);
     let hashes = evidence
         .communicators
@@ -51,6 +62,7 @@ pub fn kinship(evidence: &Evidence, recorders: &[Recorder]) -> Kinship {
     Kinship {
         keys: keys.collect(),
         job,
+        attempt,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reports of one incident find each other.
 
+use whycrash_reading::OTHERS;
 use whycrash_server::store::{Job, JobCounts, Jobs, Kin, NewReport, Outcome, Outcomes, Records, ReportId, Work};
 
 use super::outcomes::{outcome, take};
@@ -11,6 +12,8 @@ fn known_by(id: &ReportId, job: Option<&str>, keys: &[&str], looked_at: &[&Repor
     let kin = Kin {
         job: job.map(str::to_owned),
         keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+        attempt: None,
+        is_told: false,
         looked_at: looked_at.iter().map(|id| (*id).clone()).collect(),
     };
     Outcome {
@@ -104,4 +107,32 @@ pub async fn kin_that_came_meanwhile_are_taken_into_account(store: &(impl Record
     let mut both = vec![one.id, two.id];
     both.sort();
     assert_eq!(waiting, both);
+}
+
+/// Reads a report that has nothing to be judged, where a plugin asks for others of its attempt, or where none does.
+async fn read_alike(store: &(impl Records + Jobs + Outcomes), new: &NewReport, is_told: bool) {
+    let taken = begin(store, new).await;
+    let mut found = known_by(&new.id, Some("job"), &[], &[]);
+    found.kin.attempt = Some("attempt".to_owned());
+    found.kin.is_told = is_told;
+    let others = store.kin(&new.id, &found.kin).await.unwrap();
+    found.kin.looked_at = others.into_iter().map(|other| other.report).collect();
+    store.commit(&taken, &found, 3).await.unwrap();
+}
+
+pub async fn of_very_many_reports_of_an_attempt_those_that_came_first_are_told(
+    store: &(impl Records + Jobs + Outcomes),
+) {
+    let new = |number: usize| report(&format!("h{number}"), &[("a", b"1")], number as i64);
+    for number in 1..=OTHERS {
+        read_alike(store, &new(number), false).await;
+    }
+    assert_eq!(diagnosed(store).await, [], "nobody asks");
+    read_alike(store, &new(OTHERS + 1), true).await;
+    assert_eq!(diagnosed(store).await.len(), OTHERS, "each has a place left");
+    read_alike(store, &new(OTHERS + 2), true).await;
+    assert_eq!(diagnosed(store).await, [], "nobody is told of it");
+    // Those that have nothing to be judged take no part in what is.
+    let judged = known_by(&new(1).id, Some("job"), &["job"], &[]).kin;
+    assert!(store.kin(&new(1).id, &judged).await.unwrap().is_empty());
 }

@@ -74,7 +74,8 @@ mod sqlite {
             what_is_to_be_read_while_it_is_diagnosed_is_read_after_it, outdated_diagnoses_are_found,
             texts_go_with_their_artifacts_and_parts_are_referred_to, symbols_that_come_are_counted;
         kin::kin_have_a_key_in_common_and_name_no_other_job, a_report_that_is_read_has_its_kin_diagnosed_again,
-            kin_that_came_meanwhile_are_taken_into_account;
+            kin_that_came_meanwhile_are_taken_into_account,
+            of_very_many_reports_of_an_attempt_those_that_came_first_are_told;
         previews::a_preview_looks_at_each_report_once, proposals_are_grouped_and_compared,
             a_preview_is_applied_and_undone_in_one_step_each, what_became_true_meanwhile_stays,
             a_report_that_is_deleted_leaves_its_previews;
