@@ -3,6 +3,8 @@
 //! One Markdown file per cause in `knowledge/causes/`, with TOML front matter between `+++` lines. They are built into
 //! the binary; a document that breaks the rules of [`parse()`] or [`check()`] fails the build with its file and line.
 
+use std::sync::LazyLock;
+
 mod cause;
 mod check;
 mod folder;
@@ -27,16 +29,20 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// The causes built into this binary. Parses them anew each time: make one catalogue and keep it.
+    /// The causes built into this binary. They are parsed once; what is given is a copy.
     ///
     /// # Panics
     ///
     /// Never in a binary that was built: the build script has parsed and checked the very same documents.
     pub fn embedded() -> Self {
-        embedded::DOCUMENTS
-            .iter()
-            .map(|(file, text)| parse(file, text).expect("the build script accepted this document"))
-            .collect()
+        // Whoever looks into folders of pages again begins with ours, each time.
+        static EMBEDDED: LazyLock<Catalog> = LazyLock::new(|| {
+            embedded::DOCUMENTS
+                .iter()
+                .map(|(file, text)| parse(file, text).expect("the build script accepted this document"))
+                .collect()
+        });
+        EMBEDDED.clone()
     }
 
     /// The cause with this id, or the one whose page answers for it.
