@@ -1,10 +1,12 @@
 //! Compiled plugins, kept between runs of the program; and refusals, so that nothing is compiled twice for nothing.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
@@ -16,14 +18,18 @@ use crate::PluginLimits;
 
 /// Changes when what is refused changes, as the version of the interface does: what was refused before is then looked
 /// at anew.
-const RULES: u32 = 2;
+const RULES: u32 = 3;
+
+/// How often it is looked whether somebody else has compiled a component.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A folder of compiled components, each named by the hash of its source and of everything its code depends on.
 ///
 /// A file is written beside its final name and renamed, and never written again: `NAME.cwasm` is code, `NAME.sum` the
 /// SHA-256 of it, without which it is not run (a disk that was full, or a copy that was cut), and `NAME.refused` says
-/// why there is no code. Code is mapped, so that what is not run takes no memory: the files must not be changed, only
-/// removed.
+/// why there is no code. Who compiles a component holds a lock on `NAME.lock`: several programs may want the same one at
+/// the same time, and one of them is enough. Code is mapped, so that what is not run takes no memory: the files must not
+/// be changed, only removed.
 #[derive(Debug)]
 pub(crate) struct CodeCache {
     folder: Option<PathBuf>,
@@ -37,6 +43,19 @@ pub(crate) struct CodeCache {
 struct Place<'a> {
     folder: &'a Path,
     name: String,
+}
+
+/// A lock on a file that goes with it. Whoever waits for a file that is gone still gets its turn.
+struct Turn {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // One that stays is locked again by whoever needs it.
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 impl CodeCache {
@@ -67,7 +86,22 @@ impl CodeCache {
             return known;
         }
         fs::create_dir_all(folder).map_err(not_kept)?;
-        match self.compile(engine, wasm, limits, folder) {
+        let _turn = place.turn(compiler::patience(wasm.len() as u64));
+        // Whoever had the turn before has left what came of it.
+        if let Some(known) = place.known(engine) {
+            return known;
+        }
+        self.compile_and_keep(engine, wasm, limits, &place)
+    }
+
+    fn compile_and_keep(
+        &self,
+        engine: &Engine,
+        wasm: &[u8],
+        limits: &PluginLimits,
+        place: &Place<'_>,
+    ) -> Result<Component, PluginError> {
+        match self.compile(engine, wasm, limits, place.folder) {
             Ok((component, code)) => {
                 if let Err(error) = place.keep(code) {
                     tracing::warn!(%error, "compiled plugin not kept; it will be compiled again next time");
@@ -135,6 +169,21 @@ impl Place<'_> {
             .inspect_err(|error| tracing::debug!(%error, "compiled plugin does not load; compiling it anew"))
             .ok()
             .map(Ok)
+    }
+
+    /// The turn to compile this component; none where the file system has no locks, or where whoever has it takes longer
+    /// than any compiling may.
+    fn turn(&self, patience: Duration) -> Option<Turn> {
+        let path = self.path("lock");
+        let lock = File::create(&path).ok()?;
+        let deadline = Instant::now() + patience;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Some(Turn { path, _lock: lock }),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(LOOK),
+                Err(_) => return None,
+            }
+        }
     }
 
     fn keep(&self, code: NamedTempFile) -> io::Result<()> {

@@ -50,6 +50,11 @@ impl Cost {
     }
 }
 
+/// The longest that compiling a component of this size may take.
+pub(super) fn patience(bytes: u64) -> Duration {
+    Duration::from_secs(Cost::of(bytes).seconds) * PATIENCE
+}
+
 /// Compiles a plugin if that is what this process was started for: the program's `main` calls it before anything else
 /// and ends with what it returns.
 pub fn compile_if_asked() -> Option<ExitCode> {
@@ -123,13 +128,13 @@ pub(super) fn compile(program: &Path, wasm: &[u8], code: &File) -> Result<(), Pl
         String::from_utf8_lossy(&text).into_owned()
     });
     let cost = Cost::of(wasm.len() as u64);
-    let status = wait(&mut child, cost)?;
+    let status = wait(&mut child, patience(wasm.len() as u64))?;
     let said = said.join().unwrap_or_default();
     verdict(status, &said, cost)
 }
 
-fn wait(child: &mut Child, cost: Cost) -> Result<ExitStatus, PluginError> {
-    let deadline = Instant::now() + Duration::from_secs(cost.seconds) * PATIENCE;
+fn wait(child: &mut Child, patience: Duration) -> Result<ExitStatus, PluginError> {
+    let deadline = Instant::now() + patience;
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status),

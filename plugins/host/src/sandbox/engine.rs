@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
-use super::PluginLimits;
+use super::{PluginLimits, features};
 
 /// Time between two ticks of the epoch: how late a run may be stopped.
 pub(super) const TICK: Duration = Duration::from_millis(10);
@@ -46,9 +46,12 @@ pub(crate) fn engine(limits: &PluginLimits) -> wasmtime::Result<Engine> {
     Ok(engine)
 }
 
-/// The native code of a component, for an engine of this configuration.
+/// The native code of a component, for an engine of this configuration; of one that is made of what plugins may be made
+/// of.
 pub(super) fn precompile(wasm: &[u8]) -> wasmtime::Result<Vec<u8>> {
-    Engine::new(&config()?)?.precompile_component(wasm)
+    let mut config = config()?;
+    config.wasm_features(features::refused(), false);
+    Engine::new(&config)?.precompile_component(wasm)
 }
 
 fn config() -> wasmtime::Result<Config> {

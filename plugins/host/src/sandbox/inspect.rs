@@ -3,9 +3,9 @@
 //! The compiler is not hardened against hostile input the way that execution is, so everything about a file that can be
 //! told by validating it is told first, in words that its author can act on.
 
-use wasmparser::{ComponentExternalKind, ComponentTypeRef, Encoding, Parser, Payload, Validator, WasmFeatures};
+use wasmparser::{ComponentExternalKind, ComponentTypeRef, Encoding, Parser, Payload};
 
-use super::{PluginError, PluginLimits};
+use super::{PluginError, PluginLimits, features};
 
 /// The namespace of everything a component may import.
 const PACKAGE: &str = "whycrash:plugin/";
@@ -31,9 +31,7 @@ pub(crate) fn inspect(bytes: &[u8], limits: &PluginLimits) -> Result<(), PluginE
         return Err(PluginError::Refused(format!("the file is {what}")));
     }
     // All bytes first: nothing of a file that is broken further down is looked at.
-    Validator::new_with_features(WasmFeatures::default())
-        .validate_all(bytes)
-        .map_err(|error| PluginError::Refused(format!("the file is damaged or invalid: {error}")))?;
+    features::check(bytes)?;
     check_outermost(bytes)
 }
 

@@ -9,6 +9,7 @@ mod compiler;
 mod convert;
 mod details;
 mod engine;
+mod features;
 mod inspect;
 mod limits;
 mod particulars;
