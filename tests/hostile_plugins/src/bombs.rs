@@ -14,7 +14,9 @@ use crate::{Case, component};
 /// - `fan-out N`: components in components, each instantiated twice by the next, N deep;
 /// - `functions N`: a good plugin with N functions; `locals N`: with N functions of very many local variables;
 /// - `branches N`: with one function of N branches out of N blocks;
-/// - `instances N`: with N more instances of modules; `types N`: with types in types, N deep.
+/// - `instances N`: with N more instances of modules; `types N`: with types in types, N deep;
+/// - `instance-types N`: with types of instances in types of instances, N deep; `variant N`: with a type of N cases;
+/// - `custom N`: a good plugin and N sections that mean nothing.
 pub(crate) fn make(what: &str) -> anyhow::Result<Vec<u8>> {
     let (what, number) = what.split_once(' ').unwrap_or((what, "0"));
     let number: usize = number.parse().context("a number")?;
@@ -43,6 +45,17 @@ pub(crate) fn make(what: &str) -> anyhow::Result<Vec<u8>> {
                 ..Case::default()
             })?
         }
+        "instance-types" => like_a_plugin(&instance_types(number))?,
+        "variant" => {
+            let cases: String = (0..number).map(|case| format!("(case \"c{case}\" u64)")).collect();
+            like_a_plugin(&format!("(type (variant {cases}))"))?
+        }
+        "custom" => {
+            let mut whole = plugin("")?;
+            // Section 0 with a name of one letter, and nothing else.
+            whole.extend([0, 2, 1, b'x'].repeat(number));
+            whole
+        }
         other => bail!("there is nothing called {other:?}"),
     })
 }
@@ -53,6 +66,24 @@ fn plugin(module: &str) -> anyhow::Result<Vec<u8>> {
         module: module.to_owned(),
         ..Case::default()
     })
+}
+
+/// A component that has the exports of a plugin by their names, and more.
+fn like_a_plugin(more: &str) -> anyhow::Result<Vec<u8>> {
+    Ok(wat::parse_str(format!("(component {EXPORTS} {more})"))?)
+}
+
+fn instance_types(depth: usize) -> String {
+    let mut text = "(type $t0 (instance (export \"a\" (func)) (export \"b\" (func))))".to_owned();
+    for level in 1..=depth {
+        let _ = write!(
+            text,
+            "(type $t{level} (instance (alias outer 1 $t{below} (type $t)) (export \"a\" (instance (type $t)))
+             (export \"b\" (instance (type $t)))))",
+            below = level - 1
+        );
+    }
+    text
 }
 
 fn random(count: usize) -> Vec<u8> {

@@ -32,6 +32,10 @@ pub struct Case {
     pub diagnose: String,
     /// More fields of its module.
     pub module: String,
+    /// What gives the host memory for its answers, `cabi_realloc`, in place of one that works.
+    pub allocator: String,
+    /// How its texts are said to be written: `utf16`, `latin1+utf16` or, when empty, UTF-8; they are in UTF-8 anyway.
+    pub encoding: String,
     /// Texts that instructions use: the first is at `$t0` and has `$n0` bytes.
     pub texts: Vec<String>,
     /// What it claims in the end.

@@ -85,7 +85,12 @@ pub fn component(case: &Case) -> anyhow::Result<Vec<u8>> {
     };
     let (package, _) = resolve.push_dir(&folder)?;
     let world = resolve.select_world(&[package], Some("plugin"))?;
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
+    let encoding = match case.encoding.as_str() {
+        "utf16" => StringEncoding::UTF16,
+        "latin1+utf16" => StringEncoding::CompactUTF16,
+        _ => StringEncoding::UTF8,
+    };
+    embed_component_metadata(&mut module, &resolve, world, encoding)?;
     let component = ComponentEncoder::default().module(&module)?.validate(false).encode()?;
     case.more_modules.iter().try_fold(component, with_module)
 }
@@ -127,6 +132,11 @@ fn module(case: &Case) -> String {
     } else {
         format!("(func $start (local $a i32) {}) (start $start)", case.start)
     };
+    let allocator = if case.allocator.is_empty() {
+        ALLOCATOR
+    } else {
+        &case.allocator
+    };
     let Case {
         about,
         diagnose,
@@ -137,7 +147,7 @@ fn module(case: &Case) -> String {
         r#"(module {imports}
   (memory (export "memory") {pages})
   (global $heap-start i32 (i32.const {heap})) (global $heap (mut i32) (i32.const {heap}))
-{texts}  (data (i32.const {at}) "{bytes}") {ALLOCATOR} {module} {start}
+{texts}  (data (i32.const {at}) "{bytes}") {allocator} {module} {start}
   (func (export "about") (result i32) (local $a i32) (local $b i32) {about} (i32.const {info}))
   (func (export "diagnose") (param $report i32) (result i32) (local $a i32) (local $b i32)
     {diagnose} (call $drop (local.get $report)) (i32.const {diagnosis})))"#,

@@ -1,11 +1,16 @@
 //! Hostile plugins in crowds, on many reports at once.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
 use whycrash_hostile_plugins::{Case, Outcome, cases};
-use whycrash_plugin_host::{Outcome as Row, PluginLimits};
+use whycrash_plugin_host::{Diagnoser, Outcome as Row, PluginInfo, PluginLimits, Settings};
 
-use crate::support::{LOG, built_in, built_in_names, diagnose, diagnoser, folder, limits};
+use crate::support::{LOG, binary, built_in, built_in_names, diagnose, diagnoser, folder, limits};
 
 fn case(name: &str) -> Case {
     let cases = cases().expect("the cases can be read");
@@ -111,32 +116,74 @@ fn of_two_plugins_with_one_name_the_first_has_it_and_the_other_says_so() {
     );
 }
 
+/// A compiler that takes its time, and notes in a file beside it that it was asked.
+fn slow_compiler(folder: &Path) -> PathBuf {
+    let (compiler, calls) = (folder.join("compiler"), folder.join("calls"));
+    let program = binary("whycrash-precompile");
+    let script = format!("#!/bin/sh\necho called >> {calls:?}\nsleep 1\nexec {program:?} \"$@\"\n");
+    fs::write(&compiler, script).expect("a script");
+    fs::set_permissions(&compiler, Permissions::from_mode(0o755)).expect("a program");
+    compiler
+}
+
+/// How long it took to begin and to load the plugins of a folder, and what became of them.
+fn load(plugins: &Path, cache: &Path) -> (Duration, Duration, Vec<PluginInfo>) {
+    let settings = Settings {
+        plugin_folders: vec![plugins.to_owned()],
+        cache: Some(cache.to_owned()),
+        compiler: Some(cache.join("compiler")),
+        ..Settings::default()
+    };
+    let started = Instant::now();
+    let diagnoser = Diagnoser::new(settings).expect("it starts whatever is in the folder");
+    let ready = started.elapsed();
+    diagnoser.wait_for_plugins();
+    let plugins = diagnoser.plugins().into_iter();
+    let outside = plugins.filter(|plugin| plugin.source != "built-in").collect();
+    (ready, started.elapsed(), outside)
+}
+
+fn calls(cache: &Path) -> usize {
+    let calls = fs::read_to_string(cache.join("calls")).expect("it was called");
+    calls.lines().count()
+}
+
 #[test]
 fn what_was_refused_once_is_not_compiled_again() {
-    let bomb = folder(&[case("fan-out")]);
-    let cache = tempfile::tempdir().expect("a folder");
-    let load = || {
-        let settings = whycrash_plugin_host::Settings {
-            plugin_folders: vec![bomb.path().to_owned()],
-            cache: Some(cache.path().to_owned()),
-            compiler: Some(crate::support::binary("whycrash-precompile")),
-            ..whycrash_plugin_host::Settings::default()
-        };
-        let started = std::time::Instant::now();
-        let diagnoser = whycrash_plugin_host::Diagnoser::new(settings).expect("it starts whatever is in the folder");
-        let ready = started.elapsed();
-        diagnoser.wait_for_plugins();
-        let plugins = diagnoser.plugins();
-        let problem = plugins.iter().find_map(|plugin| plugin.problem.clone());
-        (ready, started.elapsed(), problem.expect("it is refused"))
-    };
-    let (ready, compiled, problem) = load();
-    let (_, remembered, again) = load();
-    assert_eq!(problem, again);
-    assert!(problem.contains("compiling it takes more than"), "{problem}");
+    let (refused, cache) = (folder([&case("import-a-clock")]), TempDir::new().expect("a folder"));
+    slow_compiler(cache.path());
+    let (ready, compiled, plugins) = load(refused.path(), cache.path());
+    let (_, _, again) = load(refused.path(), cache.path());
+    assert!(
+        plugins[0].problem.is_some() && again == plugins,
+        "{plugins:?} {again:?}"
+    );
+    assert_eq!(calls(cache.path()), 1);
     assert!(
         ready < compiled / 2,
         "starting does not wait for it: {ready:?} of {compiled:?}"
     );
-    assert!(remembered < compiled / 2, "{remembered:?} after {compiled:?}");
+}
+
+#[test]
+fn many_that_want_a_component_at_one_time_have_it_compiled_once() {
+    let (plugins, cache) = (TempDir::new().expect("a folder"), TempDir::new().expect("a folder"));
+    let honest = Case {
+        name: "honest".to_owned(),
+        ..Case::default()
+    };
+    honest.install(plugins.path()).expect("a plugin");
+    slow_compiler(cache.path());
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let (_, _, plugins) = load(plugins.path(), cache.path());
+                assert_eq!(plugins[0].problem, None);
+            });
+        }
+    });
+    assert_eq!(calls(cache.path()), 1);
+    let locks = fs::read_dir(cache.path()).expect("a folder").flatten();
+    let left = locks.filter(|file| file.path().extension().is_some_and(|extension| extension == "lock"));
+    assert_eq!(left.count(), 0, "nothing of it is left");
 }

@@ -1,7 +1,9 @@
 //! What the tests share.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use tempfile::TempDir;
 pub use whycrash_attack::server::binary;
@@ -27,17 +29,43 @@ pub fn folder<'a>(cases: impl IntoIterator<Item = &'a Case>) -> TempDir {
 /// Limits under which what does not end ends soon.
 pub fn limits() -> PluginLimits {
     PluginLimits {
-        fuel: 100_000_000,
+        fuel: 60_000_000,
         millis: 1_000,
         ..PluginLimits::default()
     }
+}
+
+/// Where all tests keep what they compile, so that it is compiled once: what `XDG_CACHE_HOME` is for the command line.
+pub static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
+    let compiler = binary("whycrash-precompile");
+    let about = fs::metadata(&compiler).expect("it was built");
+    let folders = compiler.with_file_name("compiled-plugins");
+    // What an earlier compiler made, or refused, proves nothing about this one.
+    let own = folders.join(format!("{}-{}", about.mtime(), about.mtime_nsec()));
+    let earlier = fs::read_dir(&folders).into_iter().flatten().flatten();
+    for folder in earlier.map(|folder| folder.path()).filter(|folder| *folder != own) {
+        let _ = fs::remove_dir_all(folder);
+    }
+    own
+});
+
+/// The same where programs have it.
+fn compiled() -> PathBuf {
+    CACHE.join("whycrash/plugins")
+}
+
+/// Lets a server that will keep its data in this folder use it.
+pub fn share_cache(data: &Path) {
+    fs::create_dir_all(compiled()).expect("a folder for what is compiled");
+    fs::create_dir_all(data).expect("a folder for data");
+    symlink(compiled(), data.join("cache")).expect("a link to it");
 }
 
 /// A diagnoser with these plugins, all of them loaded.
 pub fn diagnoser(plugins: &Path, limits: PluginLimits) -> Diagnoser {
     let settings = Settings {
         plugin_folders: vec![plugins.to_owned()],
-        cache: Some(std::env::temp_dir().join("whycrash-test-plugins")),
+        cache: Some(compiled()),
         compiler: Some(binary("whycrash-precompile")),
         plugin_limits: limits,
         ..Settings::default()
