@@ -16,7 +16,7 @@
 //! | events of a text, entries of a flight recorder | [`Limits::events`] | `limit-events` |
 //! | events of one kind in a text | [`Limits::events_of_kind`] | `limit-events` |
 //! | bytes that events and stacks of a text quote | [`Limits::evidence_bytes`]; while it is read 64 MiB, and 8 MiB of one kind | `limit-evidence-bytes` |
-//! | lines that grammars read, those that are like lines before apart | 60 000, and one for 1024 bytes of the text | `limit-text-work` |
+//! | lines that grammars read, those that are like lines before apart | 60 000, and one for 1024 bytes of the text; one that tells of nothing new counts as four | `limit-text-work` |
 //! | bytes of a traceback or report in a text | 8 MiB; 16 MiB of those that are open at once | `limit-block-bytes` |
 //! | bytes of a line | [`Limits::line_bytes`]; 16 KiB for grammars | `limit-line-bytes` |
 //! | bytes of a text | [`Limits::text_bytes`] | `limit-text-bytes` |

@@ -161,6 +161,42 @@ fn a_flood_of_one_kind_hides_neither_another_kind_nor_the_end() {
     assert!(codes(&reading).contains(&"limit-text-work"), "{:?}", reading.problems);
 }
 
+#[test]
+fn what_differs_in_numbers_is_counted_to_the_end_however_much_there_is() {
+    let mut text = String::new();
+    for n in 0..120_000_u32 {
+        let rank = n % 8;
+        let _ = writeln!(
+            text,
+            "E1121 09:53:46.{n:09} {} Proc.cpp:616] [Rank {rank}] Watchdog caught collective operation timeout: \
+             WorkNCCL(SeqNum={n}, OpType=ALLREDUCE, NumelIn={n}, NumelOut={n}, Timeout(ms)=600000) ran for 600083 \
+             milliseconds before timing out.",
+            4000 + rank
+        );
+        if n == 110_000 {
+            text += "RuntimeError: [3] is setting up NCCL communicator and retrieving ncclUniqueId from [0] via c10d key-value \
+                     store by key '0', but store->get('0') got error: wait timeout after 600000ms, keys: /default_pg/0//0\n";
+        }
+    }
+    let reading = reading(&text);
+    check_bounds(&reading);
+    assert!(!codes(&reading).contains(&"limit-text-work"), "{:?}", reading.problems);
+    let left_out = reading.problems.iter().find(|problem| problem.code == "limit-events");
+    let numbers = left_out
+        .iter()
+        .flat_map(|problem| problem.message.split(|c: char| !c.is_ascii_digit()));
+    let numbers: Vec<u64> = numbers.filter_map(|number| number.parse().ok()).collect();
+    let [left_out, kept] = numbers[..] else {
+        panic!("{:?}", reading.problems)
+    };
+    assert_eq!(left_out + kept, 120_001, "every line is told, or counted");
+    let kinds = reading.evidence.timeline.iter().map(|event| event.payload.kind());
+    assert!(
+        kinds.into_iter().any(|kind| kind == "rendezvous"),
+        "the other kind is told"
+    );
+}
+
 fn codes(reading: &Reading) -> Vec<&str> {
     reading.problems.iter().map(|problem| problem.code.as_str()).collect()
 }

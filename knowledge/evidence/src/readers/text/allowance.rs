@@ -13,6 +13,8 @@ const BYTES_A_LINE: u64 = 1024;
 const RESERVE: u64 = 256;
 /// A long line counts as several.
 const LINE_BYTES: u64 = 256;
+/// And so does one that told of nothing new: it counts as so many more.
+const NOTHING_NEW: u64 = 3;
 
 /// Rules, as the bits of a number.
 pub type RuleSet = u64;
@@ -50,6 +52,11 @@ impl Allowance {
             refused: self.refused,
             ..Self::new()
         };
+    }
+
+    /// A line that was read told of something, and of nothing new.
+    pub fn told_nothing_new(&mut self) {
+        self.left = self.left.saturating_sub(NOTHING_NEW);
     }
 
     /// Whether these rules may read a line of so many bytes.

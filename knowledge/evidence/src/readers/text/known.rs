@@ -6,7 +6,8 @@
 //!
 //! Lines that differ in numbers have the same shape. Whether a number matters, the grammars say: where two paths of one
 //! shape tell of the very same events and differ in some numbers, those do not matter, and a path that differs from a
-//! known one in such numbers alone is as good as that one.
+//! known one in such numbers alone is as good as that one. Where every path of one shape told of events of the same
+//! kinds, one more with other numbers will as well: there is no need to read it once there is no room for those.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -18,7 +19,7 @@ use super::hash::{self, Folding};
 use super::identity;
 use super::prefix::Origin;
 use super::shape::shape;
-use super::sink::Sink;
+use super::sink::{STACKS, Sink};
 use super::time::Stamp;
 
 /// Lines and numbers of a path that can be known. Longer ones are read anew each time.
@@ -32,6 +33,8 @@ const NODES: usize = 1 << 17;
 const INSTANCES: usize = 1 << 16;
 /// Paths of one shape that numbers are compared with.
 const COMPARED: usize = 128;
+/// Paths of one shape after which it is certain what kinds of events another one tells of.
+const ALIKE: usize = 64;
 
 /// An event that a path told of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -155,6 +158,12 @@ impl Path {
         told.collect()
     }
 
+    /// The kinds of what it told, and of what it recorded beside.
+    fn kinds(&self) -> impl Iterator<Item = &'static str> {
+        let stack = self.has_stack.then_some(STACKS);
+        self.told.iter().map(|told| told.kind).chain(stack)
+    }
+
     /// What a path like this one told, in the lines of this one.
     fn in_lines_of(&self, told: &Told) -> Told {
         let line = |within: u64| self.lines.get(within as usize).copied().unwrap_or(self.last_line());
@@ -186,9 +195,22 @@ struct Template {
     /// What each told, by its writer and the numbers that matter.
     instances: HashMap<u64, Rc<[Told]>>,
     compared: Vec<(Vec<u64>, Rc<[Told]>)>,
+    /// The kinds of what the last one told, and how many before it told of the same kinds without a break.
+    kinds: Vec<&'static str>,
+    alike: usize,
 }
 
 impl Template {
+    /// Takes note of the kinds of events that one more path told of.
+    fn note_kinds(&mut self, path: &Path) {
+        if path.kinds().eq(self.kinds.iter().copied()) {
+            self.alike += 1;
+        } else {
+            self.kinds = path.kinds().collect();
+            self.alike = 0;
+        }
+    }
+
     fn key(&self, path: &Path) -> u64 {
         let mut hasher = Folding::default();
         hasher.write_u64(path.writer);
@@ -256,6 +278,14 @@ impl Known {
         Some(told.iter().map(|told| path.in_lines_of(told)))
     }
 
+    /// The kinds of events that a path of this shape tells of, whatever its numbers; nothing where that is not certain.
+    pub fn foretell(&self, path: &Path) -> &[&'static str] {
+        let template = self.nodes.get(&path.hash).and_then(|node| node.template.as_ref());
+        template
+            .filter(|template| template.alike >= ALIKE)
+            .map_or(&[], |template| &template.kinds)
+    }
+
     /// Remembers a path that goes on.
     pub fn goes_on(&mut self, path: &Path) {
         if path.is_short()
@@ -281,6 +311,7 @@ impl Known {
         let template = node.template.get_or_insert_default();
         let told: Rc<[Told]> = path.told_within().into();
         template.varies.resize(path.numbers.len(), false);
+        template.note_kinds(path);
         if !path.has_stack {
             template.compare(path, &told);
         }

@@ -5,12 +5,13 @@
 //! workers) is told apart by the tags their lines carry ([`prefix`]), and each such stream has its own open blocks.
 //!
 //! A log may be made of nothing but failures. Those that are told again are recognised by the shapes of their lines
-//! ([`known`]) and counted ([`sink`]); of those that differ, the grammars read as many as [`allowance`] lets them, and
-//! those at the end ([`tail`]).
+//! ([`known`]) and counted ([`sink`]), and so are those that differ in numbers once there is no room for what they tell
+//! of; of those that differ, the grammars read as many as [`allowance`] lets them, and those at the end ([`tail`]).
 
 mod allowance;
 mod blocks;
 mod cuts;
+mod follow;
 mod grammar;
 mod hash;
 mod identity;
@@ -34,7 +35,7 @@ pub(in crate::readers) use grammar::exit::signal_of_exit;
 
 use allowance::Allowance;
 use cuts::Cuts;
-use known::{Known, Path, Step};
+use known::{Known, Path};
 use last_words::End;
 use line::Line;
 use progress::Progress;
@@ -290,111 +291,6 @@ impl<'a> TextReader<'a> {
         then(self, &seen);
     }
 
-    /// Goes on with a stream: along a path that is known, or with the grammars.
-    fn follow(&mut self, seen: &Seen) {
-        match self.streams.get_mut(&seen.stream) {
-            None => self.begin(seen),
-            Some(Stream::Open { .. }) => self.read(seen),
-            Some(Stream::Known(path)) => {
-                let step = self.known.step(path, seen.shape);
-                if matches!(step, Step::On | Step::Last) && self.held_bytes + seen.raw.len() <= HELD_BYTES {
-                    path.hold(seen.shape, &self.numbers, seen.line.number, seen.raw, seen.triggered);
-                    self.held_bytes += seen.raw.len();
-                    if step == Step::Last {
-                        self.end_known(seen.stream);
-                    }
-                    return;
-                }
-                // Ended before this line, or it turns out to be another one.
-                let numbers = std::mem::take(&mut self.numbers);
-                if step == Step::Ended {
-                    self.end_known(seen.stream);
-                } else {
-                    self.read_held(seen.stream);
-                }
-                self.numbers = numbers;
-                self.follow(seen);
-            }
-        }
-    }
-
-    /// The first line of what may become a path.
-    fn begin(&mut self, seen: &Seen) {
-        if !seen.triggered {
-            self.progress.plain_line(seen.line.number, seen.raw, &mut self.sink);
-            return;
-        }
-        let mut path = self.spare.take().unwrap_or_default();
-        path.begin(&seen.line.origin);
-        match self.known.step(&path, seen.shape) {
-            Step::Last => {
-                path.push(seen.shape, &self.numbers, seen.line.number);
-                let is_known = self.recall(&path);
-                self.spare = Some(path);
-                if !is_known {
-                    self.read(seen);
-                }
-            }
-            Step::On if self.held_bytes + seen.raw.len() <= HELD_BYTES => {
-                path.hold(seen.shape, &self.numbers, seen.line.number, seen.raw, true);
-                self.held_bytes += seen.raw.len();
-                self.streams.insert(seen.stream, Stream::Known(path));
-            }
-            _ => {
-                self.spare = Some(path);
-                self.read(seen);
-            }
-        }
-    }
-
-    /// Counts what a known path tells of; false where it has to be read.
-    fn recall(&mut self, path: &Path) -> bool {
-        let Some(told) = self.known.recall(path) else {
-            return false;
-        };
-        if !told.clone().all(|told| self.sink.only_counts(&told)) {
-            return false;
-        }
-        told.for_each(|told| self.sink.again(&told, path.stamp.as_ref()));
-        true
-    }
-
-    /// The lines that wait are a whole path.
-    fn end_known(&mut self, stream: StreamId) {
-        let Some(path) = self.take_held(stream) else { return };
-        if !self.recall(&path) {
-            self.read_lines(&path);
-        }
-        self.spare = Some(path);
-    }
-
-    /// The lines that wait are no path that is known.
-    fn read_held(&mut self, stream: StreamId) {
-        if let Some(path) = self.take_held(stream) {
-            self.read_lines(&path);
-            self.spare = Some(path);
-        }
-    }
-
-    fn take_held(&mut self, stream: StreamId) -> Option<Box<Path>> {
-        match self.streams.remove(&stream)? {
-            Stream::Known(path) => {
-                self.held_bytes -= path.held_bytes();
-                Some(path)
-            }
-            open @ Stream::Open { .. } => {
-                self.streams.insert(stream, open);
-                None
-            }
-        }
-    }
-
-    fn read_lines(&mut self, path: &Path) {
-        for (number, raw, triggered) in path.held() {
-            self.look_at(number, raw, triggered, Self::read);
-        }
-    }
-
     /// Has the grammars read a line.
     fn read(&mut self, seen: &Seen) {
         let Seen { line, raw, .. } = seen;
@@ -425,6 +321,7 @@ impl<'a> TextReader<'a> {
         self.sink.told.clear();
         self.sink.has_new_stack = false;
         self.sink.has_new_state = false;
+        let (told, kept) = self.sink.tally();
         let was_open = !blocks.is_empty();
         let taken = stream::offer(&mut blocks, line, &mut self.sink);
         if was_open && blocks.is_empty() && taken.by == 0 {
@@ -440,6 +337,10 @@ impl<'a> TextReader<'a> {
             blocks.extend(stream::open(self.rules, rules & !taken.by, line, &mut self.sink));
         } else if taken.by == 0 && !seen.triggered {
             self.progress.plain_line(line.number, raw, &mut self.sink);
+        }
+        let (told_by_now, kept_by_now) = self.sink.tally();
+        if told_by_now > told && kept_by_now == kept {
+            self.allowance.told_nothing_new();
         }
         path.add_told(&mut self.sink);
         self.put_back(seen, blocks, path);

@@ -1,8 +1,10 @@
 //! Where grammars put what they found.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+mod room;
 
-use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+use room::Recorded;
 
 use super::known::Told;
 use super::prefix::Origin;
@@ -14,13 +16,8 @@ use crate::{Limits, Problem};
 /// Longest [`Event::text`].
 const TEXT_CHARS: usize = 400;
 
-/// Bytes that the events and stacks of one text may take while it is read, as JSON: each may quote lines at length, and
-/// there may be many. One kind of events, or the stacks, may take a part of it.
-const EVIDENCE_BYTES: u64 = 64 << 20;
-const KIND_BYTES: u64 = EVIDENCE_BYTES / 8;
-
 /// What stacks are counted as, beside the kinds of events.
-const STACKS: &str = "stacks";
+pub const STACKS: &str = "stacks";
 
 /// Events and threads of one artifact, under its limits.
 #[derive(Debug)]
@@ -39,6 +36,8 @@ pub struct Sink<'a> {
     pub section_rank: Option<u32>,
     /// What was told since somebody last looked.
     pub told: Vec<Told>,
+    /// How often something was told.
+    told_ever: u64,
     /// Whether a stack was recorded since then.
     pub has_new_stack: bool,
     /// Whether the state of something was recorded since then.
@@ -66,18 +65,6 @@ struct Repeated {
     now: usize,
 }
 
-/// How many there are of a kind.
-#[derive(Debug, Default)]
-struct Recorded {
-    kept: usize,
-    bytes: u64,
-    /// Those that were recorded last, where only so many of the last ones are kept.
-    latest: VecDeque<usize>,
-    /// Left out because there are too many; because they are too long.
-    dropped: u64,
-    oversized: u64,
-}
-
 impl<'a> Sink<'a> {
     pub fn new(artifact: &'a str, limits: &'a Limits) -> Self {
         Self {
@@ -90,6 +77,7 @@ impl<'a> Sink<'a> {
             settled: 0,
             section_rank: None,
             told: Vec::new(),
+            told_ever: 0,
             has_new_stack: false,
             has_new_state: false,
             labels: HashMap::new(),
@@ -120,6 +108,11 @@ impl<'a> Sink<'a> {
         self.is_full
     }
 
+    /// How often something was told, and how much of it is kept.
+    pub fn tally(&self) -> (u64, usize) {
+        (self.told_ever, self.events.len() + self.threads.len())
+    }
+
     /// What comes now is the end of the text.
     pub fn at_end(&mut self) {
         self.at_end = true;
@@ -134,6 +127,7 @@ impl<'a> Sink<'a> {
             lines,
         };
         self.told.push(told);
+        self.told_ever += 1;
         if self.is_same_again(key) {
             self.again(&told, origin.stamp.as_ref());
             return;
@@ -172,7 +166,7 @@ impl<'a> Sink<'a> {
     /// Counts an event that was told before.
     pub fn again(&mut self, told: &Told, stamp: Option<&Stamp>) {
         let Some(known) = self.known_events.get(&told.key) else {
-            self.kinds.entry(told.kind).or_default().dropped += 1;
+            self.leave_out(told.kind);
             return;
         };
         self.newest_line = self.newest_line.max(told.lines[1]);
@@ -248,9 +242,7 @@ impl<'a> Sink<'a> {
 
     fn keep(&mut self, key: u64, event: Event) -> Option<usize> {
         let kind = event.payload.kind();
-        let most = self.limits.events_of_kind;
-        let has_room = self.events.len() < self.limits.events;
-        if self.pay(kind, if has_room { most } else { 0 }, &event) {
+        if self.pay(kind, &event) {
             self.events.push(event);
             self.keys.push(key);
             if self.at_end {
@@ -304,34 +296,13 @@ impl<'a> Sink<'a> {
 
     fn keep_stack(&mut self, key: u64, thread: Thread) {
         self.has_new_stack = true;
-        if self.pay(STACKS, self.limits.threads, &thread) {
+        if self.pay(STACKS, &thread) {
             self.known_stacks.insert(key, thread.id.clone());
             self.threads.push(Thread {
                 artifact: self.artifact.to_owned(),
                 ..thread
             });
         }
-    }
-
-    /// Makes room for something of a kind that is about to be recorded; false when there is none. A part of what there
-    /// is remains for the end of the text.
-    fn pay(&mut self, kind: &'static str, most: usize, recorded: &impl Serialize) -> bool {
-        let parts = if self.at_end { 4 } else { 3 };
-        let count = most - most / 4 * (4 - parts);
-        let share = |bytes: u64| bytes / 4 * parts as u64;
-        let size = crate::trim::json_bytes(recorded);
-        let of_kind = self.kinds.entry(kind).or_default();
-        let has_room = of_kind.kept < count;
-        let fits = of_kind.bytes + size <= share(KIND_BYTES) && self.bytes + size <= share(EVIDENCE_BYTES);
-        of_kind.dropped += u64::from(!has_room);
-        of_kind.oversized += u64::from(has_room && !fits);
-        if has_room && fits {
-            of_kind.kept += 1;
-            of_kind.bytes += size;
-            self.bytes += size;
-        }
-        self.is_full |= !fits || of_kind.kept >= count;
-        has_room && fits
     }
 
     /// Records the states of communicators, as far as there is room for their ranks.

@@ -21,7 +21,7 @@ pub struct Flood {
 }
 
 /// All of them.
-pub const FLOODS: [Flood; 7] = [
+pub const FLOODS: [Flood; 8] = [
     Flood {
         row: "log of one CUDA error, ripgrep",
         file: "one-cuda-error",
@@ -46,6 +46,23 @@ pub const FLOODS: [Flood; 7] = [
                 "RuntimeError: CUDA error: {} failed while {} was copied",
                 word(n),
                 word(n / 7)
+            );
+        },
+    },
+    Flood {
+        row: "log of full GPUs, ripgrep",
+        file: "full-gpus",
+        write: |log, n| {
+            let _ = writeln!(
+                log,
+                "[rank{}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {}.00 MiB. GPU {} has a total \
+                 capacity of 79.11 GiB of which {}.12 MiB is free. Of the allocated memory 70.01 GiB is allocated by \
+                 PyTorch, in {}",
+                n % 64,
+                20 + n,
+                n % 8,
+                n % 700,
+                word(n)
             );
         },
     },
