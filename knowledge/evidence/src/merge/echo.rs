@@ -138,7 +138,8 @@ impl Search {
                 .or_else(|| self.lost_worker(artifact, exception))
                 .or_else(|| self.dead_context(index, event, &exception.message))
                 .or_else(|| self.lost_peer(index, event, &exception.message))
-                .or_else(|| self.after_first_end(event, exception)),
+                .or_else(|| self.after_first_end(event, exception))
+                .or_else(|| self.after_own_failure_of_another(event, exception, timeline)),
             EventPayload::FatalPythonError(error) if error.signal.as_deref() == Some("SIGABRT") => {
                 self.before.aborts.last((), event)
             }
@@ -314,6 +315,24 @@ impl Search {
         let of = self.before.own_by_rank.except(event.rank)?;
         let first = self.before.first_exits.first(&())?;
         (in_collective && !timed_out && event.rank.is_some() && of == first).then_some(first)
+    }
+
+    /// Who waits for one that has raised something of its own, and does not end at once, times out.
+    fn after_own_failure_of_another(
+        &self,
+        event: &Event,
+        exception: &PythonException,
+        timeline: &[Event],
+    ) -> Option<usize> {
+        let of = self.before.own_by_rank.except(event.rank)?;
+        let EventPayload::PythonException(other) = &timeline.get(of)?.payload else {
+            return None;
+        };
+        let timed_out = |message: &str| TIMED_OUT.iter().any(|words| message.contains(words));
+        let follows = event.rank.is_some() && timed_out(&exception.message) && !timed_out(&other.message);
+        let threads = self.collectives.get(&event.artifact)?;
+        let in_collective = exception.thread.as_ref().is_some_and(|thread| threads.contains(thread));
+        (follows && in_collective).then_some(of)
     }
 
     /// The first failure of another rank. It may be printed later: a connection breaks before the dying peer has

@@ -173,7 +173,8 @@ pub struct Hang {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct NativeAbort {
-    /// `glibc`, `assertion`, `cpp-exception`, `pure-virtual`, `rust-panic`, `torch-check`, `pybind11` or `glog-fatal`.
+    /// `glibc`, `assertion`, `cpp-exception`, `pure-virtual`, `rust-panic`, `torch-check`, `pybind11`, `glog-fatal` or
+    /// `stack-overflow`.
     pub family: String,
     /// What it says, such as `free(): double free detected in tcache 2` or the assertion's expression.
     pub message: String,

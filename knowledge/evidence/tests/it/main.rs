@@ -21,6 +21,7 @@ mod lines;
 mod logs;
 mod merging;
 mod minidumps;
+mod notebooks;
 mod odd_snapshots;
 mod pages;
 mod pickle_writer;

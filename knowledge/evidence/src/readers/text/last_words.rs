@@ -105,6 +105,10 @@ fn tells_of(event: &Event, number: u64) -> bool {
 
 /// `AssertionError: batch size 30 != 32`, without a stack.
 fn exception(text: &str) -> Option<EventPayload> {
+    // Java names the thread before.
+    let text = regex!(r#"^Exception in thread "[^"]*" "#)
+        .find(text)
+        .map_or(text, |thread| text.get(thread.end()..).unwrap_or_default());
     let (exception, message) = blocks::bare_exception(text)?;
     let is_figure = message.trim().parse::<f64>().is_ok();
     let goes_on = regex!(r"(?i)\b(?:retry|retrying|try again|trying again|ignor|skipp|continuing|falling back)")
@@ -130,7 +134,7 @@ fn command(text: &str) -> Option<LastWords> {
         (
             "shell",
             regex!(
-                r"(?i)^(?:-?(?:bash|sh|zsh|dash)|/\S+|\S+\.sh): (?:line \d+: |\d+: )?.*: (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*|Is a directory|Exec format error)$|^(?:exec|env|timeout|nohup|srun|slurmstepd|standard_init_linux\.go\S*)[: ].*(?:No such file or directory|Permission denied|command not found|exec format error)$"
+                r"(?i)^(?:-?(?:bash|sh|zsh|dash)|/\S+|\S+\.sh): (?:line \d+: |\d+: )?.*: (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*|Is a directory|Exec format error)$|^\S+: line \d+: (?:syntax error\b.*|\S+: (?:unbound variable|bad substitution|parameter (?:null or )?not set)|unexpected EOF while .*)$|^(?:exec|env|timeout|nohup|srun|slurmstepd|standard_init_linux\.go\S*)[: ].*(?:No such file or directory|Permission denied|command not found|exec format error)$"
             ),
         ),
         (
@@ -177,7 +181,7 @@ fn command(text: &str) -> Option<LastWords> {
         (
             "scheduler",
             regex!(
-                r"^(?:Message:\s+|.*\bEvicted\b.*\s)?The node was low on resource: .+$|^(?:=>> )?PBS: job killed: .+$|^TERM_[A-Z]+: job killed .+$"
+                r"^(?:Message:\s+|.*\bEvicted\b.*\s)?The node was low on resource: .+$|^(?:=>> )?PBS: job killed: .+$|^TERM_[A-Z]+: job killed .+$|^(?:sbatch|srun|salloc): error: (?:Batch (?:script|job) .+|Unable to allocate resources: .+|[Ii]nvalid .+)$|^qsub: .+$"
             ),
         ),
     ];

@@ -28,6 +28,18 @@ fn cuda_and_its_libraries() {
             json!({"code": 209}),
         ),
         (
+            "  what():  [X][ERROR] CUDA runtime error in cudaLaunchKernelExC(&config, f, args): no kernel image is available for execution on the device (/src/x.cu:214)",
+            json!({"code": 209, "call": "cudaLaunchKernelExC(&config, f, args)", "file": "/src/x.cu", "line": 214}),
+        ),
+        (
+            "[FT][ERROR] CUDA runtime error: an illegal memory access was encountered /src/utils/memory.cu:89",
+            json!({"code": 700, "file": "/src/utils/memory.cu", "line": 89}),
+        ),
+        (
+            "node3: Test CUDA failure common.cu:892 'out of memory'",
+            json!({"code": 2}),
+        ),
+        (
             "RuntimeError: HIP error: invalid device ordinal",
             json!({"api": "hip", "code": 101}),
         ),

@@ -111,11 +111,16 @@ fn schedulers_pass_the_kernels_kill_on() {
         "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks have been OOM Killed.",
         "    Reason:       OOMKilled",
         "        \"reason\": \"OOMKilled\",",
+        "pod=train-3 reason=OOMKilled exitCode=137",
         "train-worker-0   0/1     OOMKilled   3 (2m ago)   41m",
     ] {
         check(text, "kernel", &json!({"family": "oom-kill", "cgroup": true}));
     }
-    for text in ["only pods that were OOMKilled are started again", "Exit Code:    0"] {
+    for text in [
+        "only pods that were OOMKilled are started again",
+        "expr: kube_pod_container_status_last_terminated_reason{reason=\"OOMKilled\"} > 0",
+        "Exit Code:    0",
+    ] {
         assert!(events(text).is_empty(), "{text}");
     }
 }

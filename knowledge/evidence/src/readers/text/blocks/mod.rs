@@ -8,6 +8,7 @@ mod gpu_coredump;
 mod host_sanitizer;
 mod nccl_error;
 mod nccl_ras;
+mod notebook_traceback;
 mod py_spy;
 mod rich_traceback;
 mod rust_panic;
@@ -35,6 +36,7 @@ pub fn rules() -> impl Iterator<Item = Rule> {
         host_sanitizer::RULE,
         py_spy::RULE,
         rich_traceback::RULE,
+        notebook_traceback::RULE,
     ]
     .into_iter()
 }

@@ -19,6 +19,7 @@ pub const RULE: Rule = Rule {
         "Traceback (most recent call last):",
         "Exception in thread ",
         "Exception ignored in",
+        "exception was never retrieved",
         "Process ",
         // A frame whose header is not there: the log is the end of a longer one.
         "\", line ",
@@ -69,7 +70,9 @@ impl Preface {
                 .captures(text)
                 .and_then(|found| Some(found.get(1)?.as_str().to_owned()))
         };
-        if text.starts_with("Exception ignored in") {
+        // asyncio tells of a task that failed and that nobody waited for; its program goes on.
+        let of_nobody = regex!(r"(?:^|:)(?:Task|Future) exception was never retrieved$").is_match(text);
+        if text.starts_with("Exception ignored in") || of_nobody {
             return Some(Self {
                 thread: None,
                 ignored: true,
@@ -322,7 +325,8 @@ impl Block for Chain {
                 self.preface.waiting = false;
                 return Next::Quoted;
             }
-            return Next::Ended;
+            let describes = self.preface.ignored && regex!(r"^(?:future|task): <").is_match(line.text);
+            return if describes { Next::Quoted } else { Next::Ended };
         }
         if self.now.exception.is_empty() {
             return self.stack_line(line);
@@ -423,7 +427,8 @@ fn is_named_like_an_error(exception: &str) -> bool {
     .any(|ending| exception.ends_with(ending))
 }
 
-fn link(text: &str) -> Option<&'static str> {
+/// How an exception follows from the one before, in the line between the two.
+pub fn link(text: &str) -> Option<&'static str> {
     match text {
         CAUSE => Some("cause"),
         CONTEXT => Some("context"),

@@ -30,6 +30,8 @@ pub const RULE: Rule = Rule {
         "INTERNAL ASSERT FAILED",
         "pybind11::",
         "Check failed: ",
+        "has overflowed its stack",
+        "goroutine stack exceeds ",
     ],
     read,
 };
@@ -114,11 +116,16 @@ fn check_failed(text: &str) -> Option<NativeAbort> {
     Some(of("glog-fatal", parts.text("message")?))
 }
 
-/// The C++ runtime's and pybind11's own last words.
+/// The own last words of the C++ runtime, of pybind11, and of Rust and Go where a stack ran over.
 fn runtime(text: &str) -> Option<NativeAbort> {
     let trimmed = text.trim();
     if ["pure virtual method called", "deleted virtual method called"].contains(&trimmed) {
         return Some(of("pure-virtual", trimmed));
+    }
+    if regex!(r"^thread '.*' (?:\(\d+\) )?has overflowed its stack$|^runtime: goroutine stack exceeds \d+-byte limit$")
+        .is_match(trimmed)
+    {
+        return Some(of("stack-overflow", trimmed));
     }
     let parts = Parts::of(
         regex!(r"^(?:Fatal error: |.*: )?(?P<message>pybind11::(?:handle::(?:inc|dec)_ref\(\)|\w+).*)$"),

@@ -18,6 +18,11 @@ pub const RULE: Rule = Rule {
         "Floating point exception",
         "Trace/breakpoint trap",
         "Terminated",
+        "Hangup",
+        "Alarm clock",
+        "time limit exceeded",
+        "size limit exceeded",
+        "User defined signal ",
         "exit code",
         "exited with code",
         "died with <Signals.",
@@ -41,7 +46,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// Words of strsignal(3), which shells print.
-pub const SIGNAL_WORDS: [(&str, &str); 9] = [
+pub const SIGNAL_WORDS: [(&str, &str); 14] = [
     ("Segmentation fault", "SIGSEGV"),
     ("Killed", "SIGKILL"),
     ("Aborted", "SIGABRT"),
@@ -51,6 +56,11 @@ pub const SIGNAL_WORDS: [(&str, &str); 9] = [
     ("Trace/breakpoint trap", "SIGTRAP"),
     ("Terminated", "SIGTERM"),
     ("Hangup", "SIGHUP"),
+    ("Alarm clock", "SIGALRM"),
+    ("CPU time limit exceeded", "SIGXCPU"),
+    ("File size limit exceeded", "SIGXFSZ"),
+    ("User defined signal 1", "SIGUSR1"),
+    ("User defined signal 2", "SIGUSR2"),
 ];
 
 /// Signals as a scheduler words them: Slurm's name for a task that the kernel killed for want of memory.
@@ -75,10 +85,11 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
 }
 
 /// A whole line `Segmentation fault (core dumped)`, or a script's `run.sh: line 3:  4711 Killed   python train.py`.
+/// Words of some length stand right before the command.
 fn shell(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     let parts = Parts::of(
         regex!(
-            r"^(?:\S+: line \d+:\s+(?P<pid>\d+) )?(?P<word>Segmentation fault|Killed|Aborted|Bus error|Illegal instruction|Floating point exception|Trace/breakpoint trap|Terminated)(?:\s+\(core dumped\))?(?P<command>\s*\S.*)?$"
+            r"^(?:\S+: line \d+:\s+(?P<pid>\d+) )?(?P<word>Segmentation fault|Killed|Aborted|Bus error|Illegal instruction|Floating point exception|Trace/breakpoint trap|Terminated|Hangup|Alarm clock|CPU time limit exceeded|File size limit exceeded|User defined signal [12])(?:\s*\(core dumped\))?(?P<command>\s*\S.*)?$"
         ),
         text.trim_end(),
     )?;

@@ -14,7 +14,7 @@ use crate::readers::text::{Block, Next, progress, regex};
 
 /// The caching allocator.
 pub const RULE: Rule = Rule {
-    literals: &["Tried to allocate"],
+    literals: &["Tried to allocate", "Out of GPU memory"],
     read,
 };
 
@@ -25,13 +25,14 @@ pub const HOST_RULE: Rule = Rule {
         "Unable to allocate ",
         "std::bad_alloc",
         "mmap: Cannot allocate memory",
+        "memory allocation of ",
     ],
     read: read_host,
 };
 
 /// What a message may say. Each part is known by its own words, because every version and device has them in another
 /// order and leaves out others. Torch 2.0 and older put the words behind the sizes and still older ones say "cached"; 2.1
-/// spelled "capacty".
+/// spelled "capacty". Julia's CUDA.jl says no more than what was asked for.
 fn parts() -> &'static Regex {
     /// Metal counts in powers of two as well, and leaves the `i` out.
     const SIZE: &str = r"[\d.]+ (?:bytes|B|[KMGTPE]i?B)\b";
@@ -39,6 +40,7 @@ fn parts() -> &'static Regex {
         let forms = [
             r"(?P<backend>[A-Z]+)(?: backend)? out of memory",
             r"Tried to allocate (?:(?P<requested>SIZE)|(?P<beyond>more than 1EB) memory)",
+            r"Out of GPU memory trying to allocate (?P<julia>SIZE)",
             r"\bGPU (?P<gpu>\d+)(?:;| has)",
             r"(?:total capaci?ty of|max allowed:) (?P<capacity>SIZE)",
             r"(?P<total>SIZE) total capacity",
@@ -101,6 +103,9 @@ impl Said {
             oom.backend = part.text("backend").unwrap_or(oom.backend);
             let beyond = part.text("beyond").map(|_| BEYOND);
             oom.requested = part.bytes("requested").or(beyond).unwrap_or(oom.requested);
+            if let Some(asked) = part.bytes("julia") {
+                (oom.backend, oom.requested) = ("CUDA".to_owned(), asked);
+            }
             oom.gpu = oom.gpu.or(part.number("gpu"));
             oom.capacity = oom.capacity.or(part.bytes("capacity")).or(part.bytes("total"));
             oom.this_process = oom.this_process.or(part.bytes("this"));
@@ -159,6 +164,7 @@ impl Block for Folded {
     fn next(&mut self, line: &Line) -> Next {
         let text = line.text.trim();
         if text.is_empty()
+            || RULE.literals.iter().any(|another| text.contains(another))
             || text.starts_with("Traceback")
             || text.starts_with("File ")
             || progress::is_progress(text.as_bytes())
@@ -167,6 +173,14 @@ impl Block for Folded {
             return Next::Ended;
         }
         self.lines.push(line.text.to_owned());
+        // Only a message with one of these words may be whole: it is not read anew with every line.
+        let so_far: String = self.lines.iter().map(|line| line.trim()).collect();
+        if !["unallocated", "reserved", "cached"]
+            .iter()
+            .any(|word| so_far.contains(word))
+        {
+            return Next::More;
+        }
         let Some(said) = Said::of_lines(&self.lines).filter(|said| said.is_whole) else {
             return Next::More;
         };
@@ -224,6 +238,10 @@ fn host(text: &str) -> Option<HostOom> {
     }
     if regex!(r"^\s*(?:what\(\):\s+|[\w.]*(?:MemoryError|RuntimeError): )std::bad_alloc").is_match(text) {
         return found("malloc", None);
+    }
+    // Rust's last words: `memory allocation of 4096 bytes failed`.
+    if let Some(parts) = Parts::of(regex!(r"^memory allocation of (?P<n>\d+) bytes failed"), text) {
+        return found("Rust", parts.number("n"));
     }
     if text.ends_with("mmap: Cannot allocate memory") {
         return found("mmap", None);
