@@ -208,9 +208,12 @@ fn is_deadly(abort: &NativeAbort) -> bool {
 }
 
 /// What an exception says when it only carries the news of a failure elsewhere: on the GPU, on another rank, on the
-/// network, in a file.
-const NEWS: [&str; 10] = [
+/// network, in a file, or that the system refused a thread.
+const NEWS: [&str; 13] = [
     "CUDA error",
+    "CUDA runtime error",
+    "cudaError",
+    "Resource temporarily unavailable",
     "DistBackendError",
     "NCCL",
     "out of memory",
