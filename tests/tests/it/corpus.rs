@@ -1,5 +1,8 @@
 //! The corpus is well-formed.
 
+use std::fs;
+use std::path::Path;
+
 use whycrash_catalog::{Catalog, Cause};
 use whycrash_tests::corpus::{self, Case};
 
@@ -65,5 +68,34 @@ fn every_cause_has_a_case_or_says_why_no_artifact_tells_it() {
     assert!(
         needless.is_empty(),
         "their pages say that no artifact tells them, and a case does: {needless:?}"
+    );
+}
+
+#[test]
+fn every_program_of_an_ending_writes_a_case_that_is_there() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("reproducers/endings");
+    let cases = corpus::cases().expect("every folder of the corpus is a case");
+    let has_one_log = |name: &str| {
+        cases
+            .iter()
+            .any(|case| case.name == name && case.label.artifacts.len() == 1)
+    };
+    let mut programs = Vec::new();
+    for entry in fs::read_dir(folder).expect("the folder of the programs") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|ending| ending == "toml") {
+            let text = fs::read_to_string(&path).expect("text");
+            let table: toml::Table = text
+                .parse()
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let listed = table["program"].as_array().expect("a list").iter();
+            programs.extend(listed.map(|program| program["case"].as_str().expect("a name").to_owned()));
+        }
+    }
+    let strays: Vec<&String> = programs.iter().filter(|name| !has_one_log(name)).collect();
+    assert!(
+        programs.len() > 200 && strays.is_empty(),
+        "{} programs; without a case: {strays:?}",
+        programs.len()
     );
 }
