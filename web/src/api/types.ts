@@ -1341,7 +1341,10 @@ export interface Module {
 
 /** Native code that gave up on its own. */
 export interface NativeAbort {
-  /** `glibc`, `assertion`, `cpp-exception`, `pure-virtual`, `rust-panic`, `torch-check`, `pybind11` or `glog-fatal`. */
+  /**
+   * `glibc`, `assertion`, `cpp-exception`, `pure-virtual`, `rust-panic`, `torch-check`, `pybind11`, `glog-fatal` or
+   * `stack-overflow`.
+   */
   family?: string;
   /** What it says, such as `free(): double free detected in tcache 2` or the assertion's expression. */
   message?: string;

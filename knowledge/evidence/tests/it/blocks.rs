@@ -95,6 +95,11 @@ fn what_stands_around_a_traceback_says_whose_it_is() {
         ),
         ("Process SpawnProcess-1:\n", Some("Process SpawnProcess-1"), false),
         ("Exception ignored in: <function X.__del__ at 0x7f>\n", None, true),
+        (
+            "ERROR:asyncio:Task exception was never retrieved\nfuture: <Task finished coro=<push() done>>\n",
+            None,
+            true,
+        ),
         ("ERROR:root:could not save\n", None, false),
         ("\r 50%|#####     | 5/10 [00:00<00:00]", None, false),
     ] {

@@ -708,7 +708,8 @@ pub struct MissingRank {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct NativeAbort {
-    /// `glibc`, `assertion`, `cpp-exception`, `pure-virtual`, `rust-panic`, `torch-check`, `pybind11` or `glog-fatal`.
+    /// `glibc`, `assertion`, `cpp-exception`, `pure-virtual`, `rust-panic`, `torch-check`, `pybind11`, `glog-fatal` or
+    /// `stack-overflow`.
     pub family: String,
     /// What it says, such as `free(): double free detected in tcache 2` or the assertion's expression.
     pub message: String,

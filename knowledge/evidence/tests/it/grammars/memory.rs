@@ -68,6 +68,10 @@ fn host_memory() {
             json!({"allocator": "numpy", "requested": 256_u64 << 40}),
         ),
         ("  what():  std::bad_alloc", json!({"allocator": "malloc"})),
+        (
+            "memory allocation of 549755813896 bytes failed",
+            json!({"allocator": "Rust", "requested": 549_755_813_896_u64}),
+        ),
     ] {
         check(text, "host-oom", &expected);
     }

@@ -206,3 +206,41 @@ fn supervisors_tell_the_signal_by_its_number() {
         assert!(events(text).is_empty(), "{text}");
     }
 }
+
+#[test]
+fn shells_tell_of_limits_and_of_what_they_can_not_run() {
+    for (text, signal) in [
+        (
+            "bash: line 1:  3471 CPU time limit exceeded python3 prepare.py",
+            "SIGXCPU",
+        ),
+        ("run.sh: line 8: 23190 File size limit exceeded./train", "SIGXFSZ"),
+        (
+            "run.sh: line 4:   811 Hangup                  python3 train.py",
+            "SIGHUP",
+        ),
+        ("Alarm clock", "SIGALRM"),
+    ] {
+        check(text, "process-exit", &json!({"signal": signal}));
+    }
+    for text in [
+        "run.sh: line 5: syntax error: unexpected end of file",
+        "launch.sh: line 12: NNODES: unbound variable",
+    ] {
+        check(text, "last-words", &json!({"family": "shell"}));
+    }
+    let refused = "sbatch: error: Batch script contains DOS line breaks";
+    check(refused, "last-words", &json!({"family": "scheduler"}));
+    assert!(events("step 4: time limit exceeded by no request").is_empty());
+}
+
+#[test]
+fn runtimes_tell_of_a_stack_that_ran_over() {
+    for text in [
+        "thread 'main' (29486) has overflowed its stack",
+        "thread 'tokio-runtime-worker' has overflowed its stack",
+        "runtime: goroutine stack exceeds 1000000000-byte limit",
+    ] {
+        check(text, "native-abort", &json!({"family": "stack-overflow"}));
+    }
+}
