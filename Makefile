@@ -35,8 +35,8 @@ run: build        ## crash two small programs for real, show why, leave the UI u
 	@BIN=$(TARGET)/debug tests/run.sh
 
 test: test-ready  ## everything
-	$(SAY) 'tests: running those in Rust, and beside them those of the web UI'
-	@$(MAKE) -s -j2 -Otarget run-rust-tests run-browser-tests
+	$(SAY) 'tests: running those in Rust, and beside them those of the web UI: both wait much'
+	@$(MAKE) -s -j2 run-rust-tests run-browser-tests
 
 test-rust: test-ready
 	@$(MAKE) -s run-rust-tests
@@ -56,14 +56,14 @@ test-programs:
 	$(SAY) 'tests: compiling them (minutes the first time)'
 	@cargo test -q --workspace --tests --no-run
 
-# Both wait much, so they run side by side. What the second prints comes in one piece, when it is through; the `+` has
-# make pass on at once what the first prints.
 run-rust-tests:
-	@+cargo test --workspace --tests --no-fail-fast
+	@cargo test --workspace --tests --no-fail-fast
 
+# What they print comes in one piece, when they are through: others print meanwhile.
+run-browser-tests: export WHYCRASH_SERVER_BIN = $(TARGET)/debug/whycrash-server
 run-browser-tests:
-	@cd web && npm run -s test
-	@cd tests/browser && WHYCRASH_SERVER_BIN=$(TARGET)/debug/whycrash-server node --test
+	@{ (cd web && npm run -s test) && (cd tests/browser && node --test); } >$(TARGET)/web-tests.log 2>&1; \
+	  status=$$?; cat $(TARGET)/web-tests.log; exit $$status
 
 contract:        ## make the types of the web UI and of the SDK anew from the model
 	WHYCRASH_MAKE_CONTRACT=1 cargo test -q --workspace --test it -- contract::the_
