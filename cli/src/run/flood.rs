@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice, tee};
+use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice, tee};
 
 use super::transcript::Transcript;
 
@@ -14,11 +14,8 @@ use super::transcript::Transcript;
 /// through the transcript before it begins that nothing older is lost to it.
 const WINDOW: Duration = Duration::from_millis(100);
 const FLOOD: u64 = 8 << 20;
-/// Moved at once, and what the job's pipe is made to hold for that.
+/// Moved at once.
 const CHUNK: usize = 256 << 10;
-/// How long a flood is left alone after it was moved, so that more of it gathers: a job that writes little at a time
-/// would wake us for each write. In that time it fills a part of its pipe, and waits for nobody.
-const GATHER: Duration = Duration::from_micros(50);
 /// Bytes of its end that are kept. Little enough to stay in a processor's cache, which is what makes moving cheap.
 const TAIL: usize = 1 << 20;
 
@@ -55,30 +52,19 @@ impl Flood {
         self.tail.is_some()
     }
 
-    /// Notes that so many bytes passed from there: a flood begins where there are many. True where it is over, and to be
-    /// settled.
-    pub fn passed(&mut self, bytes: u64, from: BorrowedFd<'_>) -> bool {
+    /// Notes that so many bytes passed: a flood begins where there are many. True where it is over, and to be settled.
+    pub fn passed(&mut self, bytes: u64) -> bool {
         self.bytes += bytes;
         let elapsed = self.since.elapsed();
         if elapsed < WINDOW {
             if self.tail.is_none() && self.bytes >= FLOOD {
                 self.tail = Tail::new();
-                widen(from);
             }
             return false;
         }
         let few = self.bytes < FLOOD;
         (self.since, self.bytes) = (Instant::now(), 0);
         few && self.is_on()
-    }
-
-    /// How long to leave it alone after so many bytes were moved.
-    pub fn rest(&self, moved: u64) -> Duration {
-        if self.is_on() && moved < CHUNK as u64 {
-            GATHER
-        } else {
-            Duration::ZERO
-        }
     }
 
     /// Moves what is there from one pipe to another; how many bytes that were. None at the end of either.
@@ -104,13 +90,6 @@ impl Flood {
             transcript.skip(tail.gone);
             transcript.push(&tail.into_bytes());
         }
-    }
-}
-
-/// Has a pipe hold as much as is moved at once. Where that is not allowed, less is moved.
-fn widen(pipe: BorrowedFd<'_>) {
-    if fcntl_getpipe_size(pipe).is_ok_and(|size| size < CHUNK) {
-        let _ = fcntl_setpipe_size(pipe, CHUNK);
     }
 }
 

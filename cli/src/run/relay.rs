@@ -51,13 +51,8 @@ impl Channel {
                 self.copy(source.as_fd(), &mut chunk, transcript)
             };
             let Some(moved) = moved else { break };
-            if flood.passed(moved, source.as_fd()) {
+            if flood.passed(moved) {
                 settle(&mut flood, transcript);
-            }
-            let rest = flood.rest(moved);
-            drop(flood);
-            if self.kind == Kind::Pipe && !rest.is_zero() {
-                std::thread::sleep(rest);
             }
         }
         settle(&mut lock(&self.passing), transcript);
