@@ -366,6 +366,7 @@ fn log_race(log: PathBuf) -> Result<Race> {
     let phrases = [
         "Traceback",
         "CUDA out of memory",
+        "CUDA error",
         "Segmentation fault",
         "Watchdog caught",
         "NVRM: Xid",
