@@ -3,6 +3,7 @@
 //! Each plugin has a folder of the files that were published under its name, called by their SHA-256, and a list of
 //! them, oldest first. A file is there before the list names it, and the list forgets it before it goes.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -49,13 +50,18 @@ impl History {
         Ok(Self(folder))
     }
 
-    /// The versions of a plugin, oldest first.
+    /// The versions of a plugin, oldest first. A list that was damaged is made anew from the files.
     pub fn of(&self, name: &str) -> io::Result<Vec<PublishedVersion>> {
-        match fs::read(self.folder(name)?.join(LIST)) {
-            Ok(list) => Ok(serde_json::from_slice(&list)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        let folder = self.folder(name)?;
+        let list = match fs::read(folder.join(LIST)) {
+            Ok(list) => list,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        serde_json::from_slice(&list).or_else(|error| {
+            tracing::warn!(plugin = name, %error, "the list of its versions is damaged: its files are listed anew");
+            files(&folder)
+        })
     }
 
     /// Adds a version as the newest; one that was there before becomes the newest again. The oldest goes when there are
@@ -101,6 +107,24 @@ impl History {
         Ok(Some((earlier.clone(), bytes)))
     }
 
+    /// Has these be the versions again, which were before one was added that shall not stay.
+    pub fn go_back(&self, name: &str, versions: Vec<PublishedVersion>) -> io::Result<()> {
+        let folder = self.folder(name)?;
+        let added = self.of(name)?.into_iter().filter(|version| !versions.contains(version));
+        let added: Vec<_> = added.map(|version| file(&version)).collect();
+        let mut kept = versions;
+        // The oldest went when there were too many.
+        kept.retain(|version| folder.join(file(version)).exists());
+        if kept.is_empty() {
+            return self.remove(name);
+        }
+        write(&folder, LIST, &serde_json::to_vec_pretty(&kept)?)?;
+        let mut gone = added
+            .iter()
+            .filter(|name| !kept.iter().any(|version| file(version) == **name));
+        gone.try_for_each(|name| fs::remove_file(folder.join(name)))
+    }
+
     /// Forgets a plugin.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match fs::remove_dir_all(self.folder(name)?) {
@@ -134,6 +158,37 @@ impl History {
 
 fn file(version: &PublishedVersion) -> String {
     format!("{}.{}", version.sha256, version.extension)
+}
+
+/// The versions in a plugin's folder by their files alone, which are whole: in the order in which they were written.
+fn files(folder: &Path) -> io::Result<Vec<PublishedVersion>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let (Some(sha256), Some(extension)) = (text(path.file_stem()), text(path.extension())) else {
+            continue;
+        };
+        if extension == "json" || hex::encode(Sha256::digest(fs::read(&path)?)) != sha256 {
+            continue;
+        }
+        let written = fs::metadata(&path)?.modified()?;
+        let published = Timestamp::try_from(written).unwrap_or_default().to_string();
+        found.push((
+            written,
+            PublishedVersion {
+                sha256,
+                extension,
+                published,
+                ..PublishedVersion::default()
+            },
+        ));
+    }
+    found.sort_by_key(|(written, _)| *written);
+    Ok(found.into_iter().map(|(_, version)| version).collect())
+}
+
+fn text(name: Option<&OsStr>) -> Option<String> {
+    Some(name?.to_str()?.to_owned())
 }
 
 /// Writes a file, durably and as a whole.

@@ -32,6 +32,8 @@ pub struct Published {
     pages: Shelf,
     history: History,
     diagnoser: Arc<dyn Diagnose>,
+    /// Held while something is looked at, which takes the memory and time of compiling it.
+    looking: Mutex<()>,
     /// Held while something changes.
     changing: Mutex<()>,
 }
@@ -62,6 +64,7 @@ impl Published {
             pages,
             history,
             diagnoser,
+            looking: Mutex::default(),
             changing: Mutex::default(),
         }
     }
@@ -73,44 +76,58 @@ impl Published {
 
     /// Keeps the plugin in this file, and lets it run. May take as long as compiling it does.
     pub fn publish(&self, file: &Path) -> Result<PluginInfo, PublishError> {
-        let offered = self.diagnoser.look_at(fs::read(file)?).map_err(PublishError::Refused)?;
+        let offered = self.look_at(fs::read(file)?)?;
         self.put(&offered)
+    }
+
+    fn look_at(&self, bytes: Vec<u8>) -> Result<Offered, PublishError> {
+        let _looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
+        self.diagnoser.look_at(bytes).map_err(PublishError::Refused)
     }
 
     /// Keeps a plugin or a page that was looked at before, and lets it take part.
     pub fn put(&self, offered: &Offered) -> Result<PluginInfo, PublishError> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = &offered.info.name;
+        if PAGES.contains(&offered.extension) {
+            self.stand(offered)?;
+        } else {
+            let known = self.history.of(name)?;
+            self.remember(offered)?;
+            if let Err(error) = self.stand(offered) {
+                self.history.go_back(name, known)?;
+                self.pin()?;
+                return Err(error);
+            }
+        }
+        self.disabled.remove(name)?;
+        Ok(offered.info.clone())
+    }
+
+    /// Has it stand under its name and take part; where it can not, what stood there before stays.
+    fn stand(&self, offered: &Offered) -> Result<(), PublishError> {
         let (shelf, name) = (self.shelf(offered.extension), &offered.info.name);
         let before = shelf.get(name)?;
-        if !PAGES.contains(&offered.extension) {
-            self.remember(offered)?;
-        }
         shelf.put(name, offered.extension, &offered.bytes)?;
         self.diagnoser.reload();
-        match self.problem(offered) {
-            // Another folder has a plugin of this name.
-            Some(problem) => {
-                shelf.put_back(name, before.as_ref())?;
-                self.diagnoser.reload();
-                Err(PublishError::Refused(problem))
-            }
-            None => {
-                self.disabled.remove(name)?;
-                Ok(offered.info.clone())
-            }
-        }
+        let Some(problem) = self.problem(offered) else {
+            return Ok(());
+        };
+        // Another folder has a plugin of this name.
+        shelf.put_back(name, before.as_ref())?;
+        self.diagnoser.reload();
+        Err(PublishError::Refused(problem))
     }
 
     /// Puts the version that was published before the present one in its place.
     pub fn step_back(&self, name: &str) -> Result<PluginInfo, PublishError> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let standing = self.plugins.get(name)?;
         let standing = standing.ok_or_else(|| PublishError::Unknown(name.to_owned()))?;
         let before = self.history.before(name, &standing)?;
         let (_, bytes) = before.ok_or_else(|| PublishError::First(name.to_owned()))?;
-        let offered = self.diagnoser.look_at(bytes).map_err(PublishError::Refused)?;
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.plugins.put(name, offered.extension, &offered.bytes)?;
-        self.diagnoser.reload();
+        let offered = self.look_at(bytes)?;
+        self.stand(&offered)?;
         Ok(offered.info)
     }
 
@@ -154,7 +171,7 @@ impl Published {
     /// Lets a plugin take part again that was disabled, or set aside because it kept failing.
     pub fn enable(&self, name: &str) -> Result<PluginInfo, PublishError> {
         if let Some((_, bytes)) = self.disabled.get(name)? {
-            let offered = self.diagnoser.look_at(bytes).map_err(PublishError::Refused)?;
+            let offered = self.look_at(bytes)?;
             let enabled = self.put(&offered)?;
             self.diagnoser.forgive(name);
             return Ok(enabled);

@@ -243,6 +243,32 @@ async fn versions_that_were_published_are_kept_and_one_steps_back_to_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_refused_is_no_version() {
+    let ours = tempfile::tempdir().unwrap();
+    std::fs::write(ours.path().join("team.wasm"), plugin("0.9.0")).unwrap();
+    let server = Server::with(|config| config.plugins.push(ours.path().to_owned())).await;
+    assert_eq!(listed(&server).await["version"], "0.9.0");
+    let refused = server.post("/api/v1/plugins").body(licences("1.0.0", "No licence"));
+    assert!(refused.send().await.unwrap().status().is_client_error());
+    assert_eq!(server.files("plugin-versions"), Vec::<std::path::PathBuf>::new());
+    assert_eq!(listed(&server).await["version"], "0.9.0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn versions_are_known_by_their_files_when_their_list_is_damaged() {
+    let server = Server::start().await;
+    for version in ["1.0.0", "1.1.0"] {
+        publish(&server, licences(version, "No licence")).await;
+    }
+    let server = server
+        .restart(|data| std::fs::write(data.join("plugin-versions/team/versions.json"), "[{").unwrap())
+        .await;
+    assert_eq!(numbers(&listed(&server).await).len(), 2);
+    let back = server.post("/api/v1/plugins/team/rollback").send().await.unwrap();
+    assert_eq!(ok(back).await["version"], "1.0.0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_was_not_published_does_not_run() {
     let server = Server::start().await;
     publish(&server, licences("1.0.0", "No licence")).await;
