@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
+/// How well they are packed: that is done once.
+const LEVEL: i32 = 19;
+
 fn main() -> Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=../Cargo.lock");
@@ -19,7 +22,8 @@ fn main() -> Result<()> {
         Value::Null
     });
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    fs::write(out.join("licenses.json"), licences.to_string())?;
+    let packed = zstd::bulk::compress(licences.to_string().as_bytes(), LEVEL)?;
+    fs::write(out.join("licenses.json.zst"), packed)?;
     Ok(())
 }
 

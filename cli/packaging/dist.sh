@@ -3,7 +3,7 @@
 # alone, and a Python wheel of the whole; then tries each.
 #
 # The programs are linked for this machine's glibc, or for the one that GLIBC names, such as 2.28: that takes zig's linker,
-# which comes from PyPI into target/dist/tools.
+# which comes from PyPI into target/dist/tools, and knows which functions each version has.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 GLIBC=${GLIBC:-native}
@@ -11,11 +11,10 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 dist=$target/dist
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 machine=$(uname -m)
-host=$machine-unknown-linux-gnu
 say() { printf 'dist: %s\n' "$*" >&2; }
 
 # What a stripped program may take, in MiB: a little more than it does, so that growth is seen.
-declare -A most=([whycrash]=50 [whycrash-collector]=14)
+declare -A most=([whycrash]=25 [whycrash-collector]=8)
 declare -A features=([whycrash]="" [whycrash-collector]=--no-default-features)
 declare -A about=(
   [whycrash]='says why a GPU training job crashed, with proof'
@@ -29,15 +28,12 @@ tools() {
 
 # build NAME: the program, stripped, in $dist/NAME/whycrash.
 build() {
-  local arguments=(--release --locked -p whycrash --bin whycrash) built=$target/release/whycrash
+  local arguments=(--profile packaging --locked -p whycrash --bin whycrash) link=()
   [ -z "${features[$1]}" ] || arguments+=("${features[$1]}")
-  if [ "$GLIBC" = native ]; then
-    cargo build "${arguments[@]}"
-  else
-    PATH=$dist/tools/bin:$PATH cargo-zigbuild zigbuild "${arguments[@]}" --target "$host.$GLIBC"
-    built=$target/$host/release/whycrash
-  fi
-  install -D -m 755 "$built" "$dist/$1/whycrash"
+  [ "$GLIBC" = native ] || link=(-C "linker=$dist/tools/link")
+  # What stands behind -- is for the program alone, so that both share what they are built of.
+  cargo rustc "${arguments[@]}" -- "${link[@]}"
+  install -D -m 755 "$target/packaging/whycrash" "$dist/$1/whycrash"
 }
 
 # check NAME: its size, and what it asks of the machine.
@@ -107,7 +103,10 @@ wheel() {
 }
 
 mkdir -p "$dist"
-tools $([ "$GLIBC" = native ] || echo cargo-zigbuild ziglang)
+tools $([ "$GLIBC" = native ] || echo ziglang)
+printf '#!/bin/sh\nexec %q -m ziglang cc -target %s-linux-gnu.%s "$@"\n' "$dist/tools/bin/python" "$machine" "$GLIBC" \
+  >"$dist/tools/link"
+chmod +x "$dist/tools/link"
 for name in whycrash whycrash-collector; do
   say "building $name (minutes)"
   build "$name"

@@ -1,6 +1,5 @@
-//! Checks every cause document and lists them for `Catalog::embedded`.
+//! Checks every cause document and packs them for `Catalog::embedded`.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
@@ -14,13 +13,15 @@ mod check;
 #[path = "src/parse.rs"]
 mod parse;
 
+/// How well they are packed: that is done once.
+const LEVEL: i32 = 19;
+
 fn main() {
     // Asked for when it runs, not when it is built: one target directory may serve several checkouts.
     let here = env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     let folder = Path::new(&here).join("../causes");
     println!("cargo::rerun-if-changed={}", folder.display());
 
-    let mut listing = String::from("pub(crate) const DOCUMENTS: &[(&str, &str)] = &[\n");
     let texts: Vec<(PathBuf, String)> = paths(&folder)
         .into_iter()
         .map(|path| {
@@ -30,18 +31,14 @@ fn main() {
         .collect();
     let mut documents = Vec::new();
     let mut faults = Vec::new();
+    let mut names_and_texts = String::new();
     for (path, text) in &texts {
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         match parse::parse(&file, text) {
             Ok(cause) => documents.push((cause, text.as_str())),
             Err(fault) => faults.push(fault),
         }
-        writeln!(
-            listing,
-            "    ({file:?}, include_str!({:?})),",
-            path.display().to_string()
-        )
-        .expect("writing to a string succeeds");
+        names_and_texts.extend([file.as_ref(), "\0", text.as_str(), "\0"]);
     }
     faults.extend(check::check(&documents));
     if !faults.is_empty() {
@@ -50,9 +47,9 @@ fn main() {
         }
         process::exit(1);
     }
-    listing.push_str("];\n");
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("documents.rs");
-    fs::write(out, listing).expect("cargo's OUT_DIR is writable");
+    let packed = zstd::bulk::compress(names_and_texts.as_bytes(), LEVEL).expect("there is memory for it");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("documents.zst");
+    fs::write(out, packed).expect("cargo's OUT_DIR is writable");
 }
 
 /// The documents, by name, so that the build is the same everywhere. `README.md` explains the folder.

@@ -1,4 +1,5 @@
-//! Embeds the built-in plugins that `plugins/build.sh` left in `plugins/builtin/dist`, if it was run.
+//! Embeds the built-in plugins that `plugins/build.sh` left in `plugins/builtin/dist`, if it was run, as
+//! `whycrash-precompile` packed them.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,19 +19,24 @@ fn main() -> io::Result<()> {
     let mut table = String::from("&[\n");
     for wasm in components(dist)? {
         let wasm = fs::canonicalize(wasm)?;
-        let code = wasm.with_extension("cwasm");
-        println!("cargo::rerun-if-changed={}", wasm.display());
-        println!("cargo::rerun-if-changed={}", code.display());
-        let code = if code.is_file() {
-            format!("include_bytes!({:?})", code.as_os_str())
+        let packed = ["wasm.zst", "cwasm.zst"].map(|extension| wasm.with_extension(extension));
+        for file in &packed {
+            println!("cargo::rerun-if-changed={}", file.display());
+        }
+        let [component, code] = &packed;
+        if component.is_file() && code.is_file() {
+            let _ = writeln!(
+                table,
+                "    Builtin {{ component: include_bytes!({:?}), code: include_bytes!({:?}) }},",
+                component.as_os_str(),
+                code.as_os_str()
+            );
         } else {
-            "&[]".to_owned()
-        };
-        let _ = writeln!(
-            table,
-            "    Builtin {{ wasm: include_bytes!({:?}), code: {code} }},",
-            wasm.as_os_str()
-        );
+            println!(
+                "cargo::warning={} is not packed and so not built in: run plugins/build.sh",
+                wasm.display()
+            );
+        }
     }
     table.push(']');
     let out = PathBuf::from(env::var("OUT_DIR").unwrap_or_default());

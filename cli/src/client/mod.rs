@@ -76,6 +76,8 @@ impl Client {
     /// A client of the server that flags, environment and settings name.
     pub fn new(server: Option<&str>, config: &Config) -> anyhow::Result<Self> {
         let server = config.server(server);
+        // An error says that it was done before.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::blocking::Client::builder()
             .connect_timeout(CONNECT)
             .timeout(ANSWER)

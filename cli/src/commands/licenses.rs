@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::output::{self, Clean};
 
-/// As `build.rs` gathered it.
-const GATHERED: &str = include_str!(concat!(env!("OUT_DIR"), "/licenses.json"));
+/// As `build.rs` gathered and packed it.
+const GATHERED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/licenses.json.zst"));
 
 /// Print the licences of what this program is built of
 #[derive(Debug, clap::Args)]
@@ -55,7 +55,8 @@ struct Package {
 
 /// Prints them.
 pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
-    let licenses: Option<Licenses> = serde_json::from_str(GATHERED).context("the list of licences is damaged")?;
+    let licenses: Option<Licenses> =
+        serde_json::from_slice(&zstd::decode_all(GATHERED)?).context("the list of licences is damaged")?;
     let licenses = licenses.context("this build has no list of licences; build it where cargo has its packages")?;
     match args.format {
         Format::Text => output::print(&text(&licenses))?,

@@ -18,9 +18,8 @@ pub use folder::{Folder, Page};
 pub use parse::{Fault, parse};
 pub use whycrash_recognise as recognise;
 
-mod embedded {
-    include!(concat!(env!("OUT_DIR"), "/documents.rs"));
-}
+/// The documents of this binary, packed: name and text of each, each ended by a null.
+const DOCUMENTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.zst"));
 
 /// All documented causes.
 #[derive(Clone, Debug, Default)]
@@ -37,8 +36,10 @@ impl Catalog {
     pub fn embedded() -> Self {
         // Whoever looks into folders of pages again begins with ours, each time.
         static EMBEDDED: LazyLock<Catalog> = LazyLock::new(|| {
-            embedded::DOCUMENTS
-                .iter()
+            let unpacked = zstd::decode_all(DOCUMENTS).expect("the build script packed the documents");
+            let unpacked = String::from_utf8(unpacked).expect("the build script packed texts");
+            let mut parts = unpacked.split_terminator('\0');
+            std::iter::from_fn(|| Some((parts.next()?, parts.next()?)))
                 .map(|(file, text)| parse(file, text).expect("the build script accepted this document"))
                 .collect()
         });

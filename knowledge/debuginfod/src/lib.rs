@@ -46,6 +46,8 @@ impl Http {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
+        // An error says that the program has one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .connect_timeout(CONNECT)
             .default_headers(self.headers.clone())

@@ -190,14 +190,16 @@ impl Registry {
         documented: Arc<Documented>,
         loader: Option<&Arc<Loader>>,
     ) -> std::io::Result<Arc<Self>> {
-        let load = |Builtin { wasm, code }: &Builtin| {
-            let (sha256, package) = (hex::encode(Sha256::digest(wasm)), Package::default());
-            Arc::new(match sandbox.load_compiled(wasm, code, &documented.told) {
+        let load = |builtin: &Builtin| {
+            let (wasm, code) = (builtin.component()?, builtin.code()?);
+            let (sha256, package) = (hex::encode(Sha256::digest(&wasm)), Package::default());
+            let loaded = match sandbox.load_compiled(&wasm, &code, &documented.told) {
                 Ok(plugin) => usable(BUILT_IN, sha256, (plugin, package, None), Arc::default()),
                 Err(error) => unusable(BUILT_IN, BUILT_IN, sha256, &error),
-            })
+            };
+            Ok(Arc::new(loaded))
         };
-        let mut built_in: Vec<_> = BUILTIN.iter().map(load).collect();
+        let mut built_in = BUILTIN.iter().map(load).collect::<std::io::Result<Vec<_>>>()?;
         built_in.sort_by(|a, b| a.info.name.cmp(&b.info.name));
         let registry = Arc::new(Self {
             folders: Mutex::new(Folders {

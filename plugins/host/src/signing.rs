@@ -9,9 +9,10 @@ use std::fmt;
 use std::io::{Cursor, Write as _};
 use std::str::FromStr;
 
-use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use zip::ZipWriter;
@@ -24,6 +25,11 @@ const CONTEXT: &[u8] = b"whycrash plugin package, version 1\n";
 /// The lines around a private key (RFC 7468).
 const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
 const END: &str = "-----END PRIVATE KEY-----";
+/// What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410, section 7), in the version that every OpenSSL
+/// reads.
+const PKCS8: [u8; 16] = [
+    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+];
 
 /// A key that signatures are checked with; in text its 32 bytes as base64.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -108,9 +114,15 @@ impl fmt::Debug for SigningKey {
 impl SigningKey {
     /// A new key, and the text of its file (PKCS #8 in PEM, as OpenSSL writes it).
     pub fn generate() -> Result<(Self, String), KeyError> {
-        let made = Ed25519KeyPair::generate().and_then(|pair| Ok((pair.to_pkcs8v1()?, pair)));
-        let (document, pair) = made.map_err(|_| KeyError("this machine could not make a key".to_owned()))?;
-        let text = format!("{BEGIN}\n{}\n{END}\n", STANDARD.encode(document.as_ref()));
+        let mut document = PKCS8.to_vec();
+        let mut seed = [0; 32];
+        let made = SystemRandom::new().fill(&mut seed).is_ok();
+        document.extend(seed);
+        let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&document)
+            .ok()
+            .filter(|_| made);
+        let pair = pair.ok_or_else(|| KeyError("this machine could not make a key".to_owned()))?;
+        let text = format!("{BEGIN}\n{}\n{END}\n", STANDARD.encode(document));
         Ok((Self(pair), text))
     }
 

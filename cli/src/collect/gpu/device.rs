@@ -71,8 +71,9 @@ impl Device {
     /// As the context tells it.
     pub fn told(&self, index: usize, uuid: Value) -> Value {
         let failures = self.failures.iter().map(|(at, why)| json!({"at": at, "why": why}));
+        let failures: Vec<Value> = failures.collect();
         let mut told = json!({"device": index, "uuid": uuid, "total": self.total, "peak_used": self.peak,
-            "used": self.used, "failures": Vec::from_iter(failures)});
+            "used": self.used, "failures": failures});
         if !self.health.is_empty() {
             told["health"] = json!(self.health);
         }

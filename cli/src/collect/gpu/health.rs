@@ -8,7 +8,7 @@ use nvml_wrapper::error::{NvmlError, nvml_try};
 use nvml_wrapper::structs::device::FieldId;
 use nvml_wrapper::sys_exports::field_id;
 use nvml_wrapper::{Device, Nvml};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// How the value of a series is asked for.
 type Ask = fn(&Nvml, &Device<'_>) -> Result<Value, NvmlError>;
@@ -107,7 +107,7 @@ fn throttled_by(_: &Nvml, device: &Device<'_>) -> Result<Value, NvmlError> {
         .iter()
         .filter(|(reason, _)| all.contains(*reason))
         .map(|(_, name)| *name);
-    Ok(json!(Vec::from_iter(reasons)))
+    Ok(reasons.collect())
 }
 
 /// Errors since the driver was loaded.

@@ -83,7 +83,7 @@ os.execvp(sys.argv[3], sys.argv[3:])";
             reported(script.leak(), report)
         })
     });
-    compare_all(&Vec::from_iter(ways));
+    compare_all(&ways.collect::<Vec<_>>());
 }
 
 #[test]
