@@ -245,7 +245,7 @@ async fn versions_that_were_published_are_kept_and_one_steps_back_to_them() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_refused_is_no_version() {
     let ours = tempfile::tempdir().unwrap();
-    std::fs::write(ours.path().join("team.wasm"), plugin("0.9.0")).unwrap();
+    std::fs::write(ours.path().join("team.zip"), licences("0.9.0", "No licence")).unwrap();
     let server = Server::with(|config| config.plugins.push(ours.path().to_owned())).await;
     assert_eq!(listed(&server).await["version"], "0.9.0");
     let refused = server.post("/api/v1/plugins").body(licences("1.0.0", "No licence"));
