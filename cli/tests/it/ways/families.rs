@@ -170,7 +170,7 @@ fn children_beside_and_instead_of_the_job_are_not_taken_for_it() {
         ),
         ends(
             "",
-            "if (syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0) == 0) raise(SIGSEGV); usleep(200000); return 3;",
+            "if (syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0) == 0) raise(SIGSEGV); sleep(1); return 3;",
             Report::Code(3),
         ),
         ends(

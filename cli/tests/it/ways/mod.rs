@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Output, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -57,6 +58,24 @@ pub const fn way(script: &'static str) -> Way {
 /// A way with this report.
 pub const fn reported(script: &'static str, report: Report) -> Way {
     Way { script, report }
+}
+
+/// The words that give a program mounts of its own. An ordinary user needs to be root of a namespace for that; and where
+/// the root is that of a `chroot`, and no mount, it can not be made private, which it is already there.
+fn own_mounts() -> &'static str {
+    static WORDS: OnceLock<&str> = OnceLock::new();
+    WORDS.get_or_init(|| {
+        let ways = ["unshare -m", "unshare -m --propagation=unchanged"];
+        let works = |words: &&str| {
+            Command::new("sh")
+                .args(["-c", &format!("{words} true 2>/dev/null")])
+                .status()
+        };
+        let found = ways
+            .into_iter()
+            .find(|words| works(words).is_ok_and(|status| status.success()));
+        found.unwrap_or("unshare -rm")
+    })
 }
 
 /// What is left of an attempt.
@@ -110,6 +129,7 @@ impl Attempt {
         // What a job says by itself is compared; that Python says more under `run` is tested elsewhere.
         command
             .env(MARK, &self.mark)
+            .env("OWN_MOUNTS", own_mounts())
             .env("LC_ALL", "C")
             .env("PYTHONFAULTHANDLER", "");
         command

@@ -16,11 +16,11 @@ fn folders_that_go_or_can_not_be_used_cost_nothing() {
         way("cd /; exec $RUN sh -c 'pwd; exit 3'"),
         way("mkdir 'a b'$'\\n''c'; cd a*; exec $RUN sh -c 'pwd; kill -ABRT $$'"),
         reported(
-            "exec unshare -m$([ $(id -u) = 0 ] || echo r) bash -c 'mkdir t; mount -t tmpfs -o size=16k none t; cd t; exec $RUN dd if=/dev/zero of=big bs=1k count=64 status=none' 2>/dev/null",
+            "exec $OWN_MOUNTS bash -c 'mkdir t; mount -t tmpfs -o size=16k none t; cd t; exec $RUN dd if=/dev/zero of=big bs=1k count=64 status=none' 2>/dev/null",
             Report::AsStatus,
         ),
         reported(
-            "exec unshare -m$([ $(id -u) = 0 ] || echo r) bash -c 'mkdir t; mount -t tmpfs -o size=16k none t; cd t; exec $RUN sh -c \"head -c 99999 /dev/zero; exit 3\" > log' 2>/dev/null",
+            "exec $OWN_MOUNTS bash -c 'mkdir t; mount -t tmpfs -o size=16k none t; cd t; exec $RUN sh -c \"head -c 99999 /dev/zero; exit 3\" > log' 2>/dev/null",
             Report::AsStatus,
         ),
     ]);
@@ -31,7 +31,7 @@ fn folders_that_go_or_can_not_be_used_cost_nothing() {
 fn a_machine_without_proc_costs_nothing() {
     let jobs = ["echo out; exit 0", "echo out; echo err >&2; exit 3", "kill -SEGV $$"];
     for job in jobs {
-        let script = "exec unshare -m$([ $(id -u) = 0 ] || echo r) bash -c 'mount -t tmpfs none /proc; exec $RUN sh -c \"$JOB\"'";
+        let script = "exec $OWN_MOUNTS bash -c 'mount -t tmpfs none /proc; exec $RUN sh -c \"$JOB\"'";
         let [bare, under] = [Attempt::bare(), Attempt::run("--quiet --no-diagnosis")].map(|attempt| {
             let mut bash = attempt.command("bash");
             bash.args(["--norc", "-c", script])
