@@ -23,10 +23,13 @@ impl<'a> Line<'a> {
         Self { number, text, origin }
     }
 
-    /// True where these words stand in quotation marks: somebody tells of such a line, and it is none.
+    /// True where these words stand in quotation marks: somebody tells of such a line, and it is none. The value of a
+    /// record's field is one: `message: "NVRM: Xid …"` of a cluster's event, `msg="…"` of a logger.
     pub fn quotes(&self, words: &str) -> bool {
         let before = self.text.split_once(words).map(|(before, _)| before);
-        before.is_some_and(|before| before.ends_with(['`', '"', '\'', '\u{201c}', '\u{2018}']))
+        let unquoted = before.and_then(|before| before.strip_suffix(['`', '"', '\'', '\u{201c}', '\u{2018}']));
+        let field = regex!(r#"(?i)(?:(?:^|[,{(])\s*["']?(?:message|msg)["']?\s*:|\b(?:message|msg)=)\s*$"#);
+        unquoted.is_some_and(|before| !field.is_match(before))
     }
 
     /// True for a line that only quotes: a comment, a line of source code, a prompt, an item of a list

@@ -98,3 +98,13 @@ fn a_line_of_the_driver_in_quotation_marks_is_somebodys_advice() {
     let quoted = "If the log has `NVRM: Xid (PCI:0000:c1:00): 79, GPU has fallen off the bus.`, drain the node.";
     assert!(events(quoted).is_empty(), "{:?}", events(quoted));
 }
+
+#[test]
+fn a_line_of_the_driver_that_is_a_records_field_is_one() {
+    for line in [
+        r#"  message: "NVRM: Xid (PCI:0000:c1:00): 79, GPU has fallen off the bus.""#,
+        r#"time=2026-01-02T03:04:05Z level=error msg="NVRM: Xid (PCI:0000:c1:00): 79, GPU has fallen off the bus.""#,
+    ] {
+        assert_eq!(events(line).len(), 1, "{line}");
+    }
+}
