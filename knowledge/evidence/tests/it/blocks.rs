@@ -1,21 +1,12 @@
 //! Things that span lines: tracebacks, dumps, reports.
 
-use whycrash_evidence::model::{EventPayload, FrameKind, Place, PythonException, Thread};
-use whycrash_evidence::{Evidence, Limits, read};
+use whycrash_evidence::Evidence;
+use whycrash_evidence::model::{EventPayload, FrameKind, Place, Thread};
 
-use crate::support::artifact;
+use crate::support::{evidence_of, exceptions};
 
 fn evidence(text: &str) -> Evidence {
-    let (artifact, _keep) = artifact("train.log", text.as_bytes());
-    read(&artifact, &Limits::default()).evidence
-}
-
-fn exceptions(evidence: &Evidence) -> Vec<&PythonException> {
-    let exceptions = evidence.timeline.iter().filter_map(|event| match &event.payload {
-        EventPayload::PythonException(exception) => Some(exception),
-        _ => None,
-    });
-    exceptions.collect()
+    evidence_of("train.log", text)
 }
 
 /// The functions of a stack, innermost first.

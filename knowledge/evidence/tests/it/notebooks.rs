@@ -1,21 +1,12 @@
 //! Tracebacks that notebooks print, in the forms that IPython has had.
 
-use whycrash_evidence::model::{EventPayload, PythonException, Thread};
-use whycrash_evidence::{Evidence, Limits, read};
+use whycrash_evidence::Evidence;
+use whycrash_evidence::model::Thread;
 
-use crate::support::artifact;
+use crate::support::{evidence_of, exceptions};
 
 fn evidence(text: &str) -> Evidence {
-    let (artifact, _keep) = artifact("notebook.log", text.as_bytes());
-    read(&artifact, &Limits::default()).evidence
-}
-
-fn exceptions(evidence: &Evidence) -> Vec<&PythonException> {
-    let exceptions = evidence.timeline.iter().filter_map(|event| match &event.payload {
-        EventPayload::PythonException(exception) => Some(exception),
-        _ => None,
-    });
-    exceptions.collect()
+    evidence_of("notebook.log", text)
 }
 
 /// `function file:line` of each frame, innermost first.

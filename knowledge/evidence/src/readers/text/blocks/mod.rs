@@ -17,8 +17,10 @@ mod traceback;
 use regex::Captures;
 pub use traceback::bare_exception;
 
+use super::prefix::Origin;
 use super::rules::Rule;
-use crate::model::{Frame, FrameKind, Place};
+use super::sink::{Sink, new_thread};
+use crate::model::{Frame, FrameKind, Place, Thread, ThreadId};
 
 /// Every block's rule.
 pub fn rules() -> impl Iterator<Item = Rule> {
@@ -39,6 +41,21 @@ pub fn rules() -> impl Iterator<Item = Rule> {
         notebook_traceback::RULE,
     ]
     .into_iter()
+}
+
+/// Records the stack of an exception, told with its outermost frame first; none where no frame was told.
+fn python_stack(sink: &mut Sink, origin: &Origin, mut frames: Vec<Frame>, crashed: bool) -> Option<ThreadId> {
+    if frames.is_empty() {
+        return None;
+    }
+    frames.reverse();
+    frames.truncate(sink.frame_limit());
+    let thread = Thread {
+        crashed,
+        frames,
+        ..new_thread(origin)
+    };
+    Some(sink.stack("traceback", thread))
 }
 
 /// The frame that line `number` tells of: its first group is the file, the second the line in it (anything but a number

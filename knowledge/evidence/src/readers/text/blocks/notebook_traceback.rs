@@ -5,12 +5,13 @@
 //! 2>()`, `File /job/data.py:88, in fetch(self, index)` (since 8.0), `/job/data.py in fetch(self, index)` before, and
 //! then the arrow beside the source code has the line.
 
+use super::python_stack;
 use super::traceback::link;
-use crate::model::{EventPayload, Frame, FrameKind, Place, PythonException, Thread};
+use crate::model::{EventPayload, Frame, FrameKind, Place, PythonException};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
-use crate::readers::text::sink::{Sink, new_thread};
+use crate::readers::text::sink::Sink;
 use crate::readers::text::{Block, Next, regex};
 
 /// Opens a traceback.
@@ -110,7 +111,7 @@ impl Block for Printed {
             origin,
             lines,
             exception,
-            mut frames,
+            frames,
             message,
             relation,
             ..
@@ -118,16 +119,7 @@ impl Block for Printed {
         if frames.is_empty() && message.is_none() {
             return;
         }
-        frames.reverse();
-        frames.truncate(sink.frame_limit());
-        let thread = (!frames.is_empty()).then(|| {
-            let thread = Thread {
-                crashed: relation.is_none(),
-                frames,
-                ..new_thread(&origin)
-            };
-            sink.stack("traceback", thread)
-        });
+        let thread = python_stack(sink, &origin, frames, relation.is_none());
         let message = message.unwrap_or_default().join("\n");
         let text = match message.lines().next() {
             Some(first) => format!("{exception}: {first}"),

@@ -2,12 +2,12 @@
 //! the frames, outermost first, with source code, then the exception below it. Everything is folded at the width of the
 //! box.
 
-use super::python_frame;
-use crate::model::{EventPayload, Frame, PythonException, Thread};
+use super::{python_frame, python_stack};
+use crate::model::{EventPayload, Frame, PythonException};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
-use crate::readers::text::sink::{Sink, new_thread};
+use crate::readers::text::sink::Sink;
 use crate::readers::text::{Block, Next, regex};
 
 /// Opens a box.
@@ -123,7 +123,7 @@ impl Block for Drawn {
         let Self {
             origin,
             lines,
-            mut frames,
+            frames,
             exception,
             message,
             ..
@@ -131,18 +131,7 @@ impl Block for Drawn {
         if exception.is_empty() && frames.is_empty() {
             return;
         }
-        frames.reverse();
-        frames.truncate(sink.frame_limit());
-        let thread = (!frames.is_empty()).then(|| {
-            sink.stack(
-                "traceback",
-                Thread {
-                    crashed: true,
-                    frames,
-                    ..new_thread(&origin)
-                },
-            )
-        });
+        let thread = python_stack(sink, &origin, frames, true);
         let text = match (exception.is_empty(), message.is_empty()) {
             (true, _) => "a traceback that was cut before it named its exception".to_owned(),
             (false, true) => exception.clone(),
