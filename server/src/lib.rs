@@ -13,7 +13,7 @@ pub mod maintenance;
 pub mod pipeline;
 pub mod plugins;
 pub mod previews;
-mod public_text;
+pub mod public_text;
 pub mod reading;
 pub mod search;
 pub mod serve;

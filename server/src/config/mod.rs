@@ -3,7 +3,7 @@
 //! `server/whycrash.toml` in the source tree lists every setting with its default; a test keeps the two alike.
 
 mod cli;
-mod names;
+pub mod names;
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

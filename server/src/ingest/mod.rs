@@ -9,7 +9,7 @@ pub mod names;
 pub mod pace;
 mod part;
 mod refusal;
-mod space;
+pub mod space;
 mod staging;
 
 use std::collections::{HashMap, HashSet};

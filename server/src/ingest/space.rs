@@ -71,7 +71,7 @@ impl Drop for Claim {
 }
 
 /// Bytes that may still be written to the file system of this folder.
-fn free_bytes(folder: &Path) -> io::Result<u64> {
+pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     let stat = match rustix::fs::statvfs(folder) {
         // Everything that comes in asks here first: a folder that somebody removed costs what was in it, and no more.
         Err(rustix::io::Errno::NOENT) => {
@@ -81,28 +81,4 @@ fn free_bytes(folder: &Path) -> io::Result<u64> {
         stat => stat?,
     };
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::{Space, free_bytes};
-    use crate::store::StoreError;
-
-    #[test]
-    fn what_others_are_about_to_write_is_not_free() {
-        let folder = tempfile::TempDir::new().unwrap();
-        let space = Arc::new(Space::new(folder.path(), 0));
-        // More than half: other programs may write to the disk meanwhile, but not that much.
-        let most = free_bytes(folder.path()).unwrap() / 3 * 2;
-        let first = space.claim(most).unwrap();
-        assert!(matches!(space.claim(most), Err(StoreError::Full(_))));
-        assert!(matches!(space.check(most), Err(StoreError::Full(_))));
-        drop(first);
-        drop(space.claim(most).unwrap());
-        space.check(most).unwrap();
-        let reserved = Space::new(folder.path(), u64::MAX);
-        assert!(matches!(reserved.check(1), Err(StoreError::Full(_))));
-    }
 }

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use crate::store::ModuleUse;
 
 /// Arrivals that are remembered: far more than come while a report is read.
-const REMEMBERED: usize = 10_000;
+pub const REMEMBERED: usize = 10_000;
 
 /// The symbols that came last.
 #[derive(Debug, Default)]
@@ -57,29 +57,5 @@ impl Arrivals {
 
     fn latest(&self) -> std::sync::MutexGuard<'_, Latest> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_came_since_counts() {
-        let module = |id: &str| ModuleUse {
-            id: id.to_owned(),
-            lacks_symbols: true,
-        };
-        let arrivals = Arrivals::default();
-        arrivals.add("a");
-        let then = arrivals.now();
-        assert!(!arrivals.since(then, &[module("a")]));
-        arrivals.add("b");
-        assert!(!arrivals.since(then, &[module("a")]));
-        assert!(arrivals.since(then, &[module("a"), module("b")]));
-        assert!(arrivals.since(0, &[module("a")]));
-        (0..REMEMBERED).for_each(|_| arrivals.add("c"));
-        assert!(arrivals.since(then, &[module("a")]), "too many to tell");
-        assert!(!arrivals.since(then, &[]), "nothing to come");
     }
 }

@@ -11,7 +11,7 @@ use crate::search::IndexDocument;
 use crate::store::ReportId;
 
 /// Bytes of text that wait here, give or take one report: what some thousand small reports have.
-const BYTES: usize = 16 << 20;
+pub const BYTES: usize = 16 << 20;
 /// How long an entry is kept: what the indexer has not asked for by then, it has made by itself.
 const AGE: Duration = Duration::from_secs(60);
 
@@ -82,45 +82,5 @@ impl Entries {
     fn forget_old(&mut self) {
         self.by_report.retain(|_, entry| entry.made.elapsed() < AGE);
         self.bytes = self.by_report.values().map(|entry| entry.bytes).sum();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn document(id: char, bytes: usize) -> Box<IndexDocument> {
-        Box::new(IndexDocument {
-            id: id.to_string().repeat(32).parse().unwrap(),
-            time: 0,
-            title: Vec::new(),
-            text: vec!["x".repeat(bytes)],
-            fields: std::collections::BTreeMap::new(),
-            summary: crate::store::Summary::default(),
-        })
-    }
-
-    #[test]
-    fn an_entry_is_of_one_version_and_is_taken_once() {
-        let fresh = Fresh::default();
-        let a = document('a', 1);
-        fresh.put(1, a.clone());
-        fresh.put(2, a.clone());
-        assert_eq!(fresh.take(&a.id, 1), None, "another version is true by now");
-        fresh.put(2, a.clone());
-        assert_eq!(fresh.take(&a.id, 2), Some(a.clone()));
-        assert_eq!(fresh.take(&a.id, 2), None);
-    }
-
-    #[test]
-    fn no_more_is_kept_than_there_is_room_for() {
-        let fresh = Fresh::default();
-        let (large, small) = (document('a', BYTES + 1), document('b', 1));
-        fresh.put(1, large.clone());
-        fresh.put(1, small.clone());
-        assert_eq!(fresh.take(&small.id, 1), None);
-        assert_eq!(fresh.take(&large.id, 1), Some(large));
-        fresh.put(1, small.clone());
-        assert_eq!(fresh.take(&small.id, 1), Some(small));
     }
 }

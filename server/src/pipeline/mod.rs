@@ -8,7 +8,7 @@
 pub mod arrivals;
 pub mod digest;
 pub mod evidence;
-mod fresh;
+pub mod fresh;
 pub mod history;
 pub mod incident;
 pub mod indexer;

@@ -28,4 +28,5 @@ mod stalls;
 mod support;
 mod symbols;
 mod terminal;
+mod units;
 mod upkeep;

@@ -137,8 +137,11 @@ fn a_job_that_handles_a_signal_gets_it_once() {
 got = []
 signal.signal({signal}, lambda *_: got.append(1))
 print(os.getpid(), flush=True)
-end = time.monotonic() + 0.2
-while time.monotonic() < end: time.sleep(0.01)
+def wait(seconds, until):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not until(): time.sleep(0.01)
+wait(20, lambda: got)
+wait(0.2, lambda: False)
 print('got', len(got))
 sys.exit(len(got))"
             );

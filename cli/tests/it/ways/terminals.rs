@@ -8,8 +8,8 @@ import fcntl, os, pty, select, struct, sys, termios, time
 typed = eval(sys.argv[1])
 pid, terminal = pty.fork()
 if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 111, 0, 0))
     os.execvp(sys.argv[2], sys.argv[2:])
-fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 111, 0, 0))
 said = b""
 status = None
 while status is None:
