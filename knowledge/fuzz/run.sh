@@ -13,9 +13,11 @@ export RUSTC_BOOTSTRAP=1
 
 ./seed.sh "$PWD/seeds"
 cargo fuzz build --fuzz-dir . --sanitizer none
+failed=
 for target in "$@"; do
   mkdir -p "corpus/$target" "seeds/$target"
   echo "fuzz: $target for $seconds seconds" >&2
   cargo fuzz run --fuzz-dir . --sanitizer none "$target" "corpus/$target" "seeds/$target" -- \
-    -max_total_time="$seconds" -max_len=100000 -rss_limit_mb=2048 -timeout=10 -print_final_stats=1
+    -max_total_time="$seconds" -max_len=100000 -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 || failed+=" $target"
 done
+[ -z "$failed" ] || { echo "fuzz: failed:$failed" >&2; exit 1; }

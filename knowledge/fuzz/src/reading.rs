@@ -32,11 +32,9 @@ pub fn check(reading: Reading, stored_bytes: usize, limits: &Limits) {
     merged.collectives = judge(&merged.recorders, &merged.communicators);
     for (number, event) in merged.timeline.iter().enumerate() {
         assert_eq!(event.event, number, "the merged timeline is numbered by place");
-        assert!(
-            event
-                .echo_of
-                .is_none_or(|of| of < merged.timeline.len() && of != number)
-        );
+        let Some(of) = event.echo_of else { continue };
+        let origin = merged.timeline.get(of).expect("an echo's origin is there");
+        assert_eq!(origin.echo_of, None, "event {number} follows from what follows from others");
     }
     assert!(!title(&merged).is_empty());
     let signature = signature(&merged);

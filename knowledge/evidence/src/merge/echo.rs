@@ -39,24 +39,14 @@ pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread]
     point_at_roots(timeline);
 }
 
-/// Echoes of echoes are echoes of the first failure.
+/// Echoes of echoes are echoes of the first failure. Where each is said to follow from the other, the earlier one is that.
 fn point_at_roots(timeline: &mut [Event]) {
     let mut roots: Vec<Option<usize>> = vec![None; timeline.len()];
     for index in 0..timeline.len() {
-        // The way to what is no echo, or to where it is known how to go on; ways may lead round.
-        let (mut way, mut at) = (vec![index], index);
-        let mut seen = HashSet::from([index]);
-        let root = loop {
-            if let Some(Some(root)) = roots.get(at) {
-                break *root;
-            }
-            match timeline.get(at).and_then(|event| event.echo_of) {
-                Some(next) if next < timeline.len() && seen.insert(next) => {
-                    way.push(next);
-                    at = next;
-                }
-                _ => break at,
-            }
+        let (way, end) = way_from(index, timeline, &roots);
+        let root = match end {
+            End::Root(root) => root,
+            End::Circle(start) => way.iter().skip(start).copied().min().unwrap_or(index),
         };
         for step in way {
             if let Some(place) = roots.get_mut(step) {
@@ -65,9 +55,42 @@ fn point_at_roots(timeline: &mut [Event]) {
         }
     }
     for (event, root) in timeline.iter_mut().zip(roots) {
-        if event.echo_of.is_some() {
-            event.echo_of = root.filter(|root| *root != event.event).or(event.echo_of);
+        if event.echo_of.is_none() {
+            continue;
         }
+        event.echo_of = root.filter(|root| *root != event.event);
+        event.primary |= event.echo_of.is_none() && !event.survived && !is_ignored(event);
+    }
+}
+
+/// Where a way from event to event ends.
+enum End {
+    /// At this event, from which the others follow.
+    Root(usize),
+    /// At the event where it came by before, this many steps from its beginning.
+    Circle(usize),
+}
+
+/// The events from one to what it follows from, as far as their roots are not known.
+fn way_from(index: usize, timeline: &[Event], roots: &[Option<usize>]) -> (Vec<usize>, End) {
+    let (mut way, mut at) = (vec![index], index);
+    let mut steps = HashMap::from([(index, 0)]);
+    loop {
+        if let Some(Some(root)) = roots.get(at) {
+            return (way, End::Root(*root));
+        }
+        let Some(next) = timeline
+            .get(at)
+            .and_then(|event| event.echo_of)
+            .filter(|next| *next < timeline.len())
+        else {
+            return (way, End::Root(at));
+        };
+        if let Some(start) = steps.insert(next, way.len()) {
+            return (way, End::Circle(start));
+        }
+        way.push(next);
+        at = next;
     }
 }
 

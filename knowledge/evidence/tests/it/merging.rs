@@ -511,3 +511,18 @@ fn threads_that_outlive_the_interpreter_abort_in_consequence_of_its_exception() 
     let alone = merged(&[("train.log", abort)]);
     assert_eq!(echoes(&alone), [("native-abort".to_owned(), None)]);
 }
+
+#[test]
+fn where_each_follows_from_the_other_one_is_the_failure() {
+    // Two processes wrote at one time: what the agent says of the first failure stands within the report of another.
+    let log = "Failures:\n[1]:\n  time      : 2026-11-21_10:00:31\n  rank      : 0 (local_rank: 0)\n  exitcode  : -15 (pid: 100)  (SIGTERM)\n  errory:1002] failed (exitcode: 1) local_rank: 1 (pid: 101) of binary: /usr/bin/python3\n";
+    let evidence = merged(&[("train.log", log)]);
+    assert_eq!(
+        echoes(&evidence),
+        [
+            ("elastic-failure".to_owned(), Some(1)),
+            ("elastic-failure".to_owned(), None)
+        ]
+    );
+    assert!(evidence.timeline[1].primary);
+}
