@@ -191,3 +191,148 @@ test('what can not be seen in names and lines is shown', () =>
       assert.doesNotMatch(await page.locator('body').innerText(), /[\u202a-\u202e\u2066-\u2069\u0007\u001b]/);
     }
   }));
+
+describe('GPUs while the job ran', () => {
+  /** What the collector notes of two devices, one of which has trouble. */
+  const context = (told = {}) => ({
+    whycrash_context: 1,
+    command: ['python', 'train.py'],
+    kind: 'crash',
+    started: '2026-03-01T10:00:00Z',
+    ended: '2026-03-01T10:01:00Z',
+    exit: { signal: null, code: 1 },
+    gpus: [
+      { name: 'Some GPU', uuid: 'GPU-a' },
+      { name: 'Some GPU', uuid: 'GPU-b' },
+    ],
+    gpu_timeline: [
+      {
+        device: 0,
+        uuid: 'GPU-a',
+        total: 80 * 2 ** 30,
+        peak_used: 2 ** 20,
+        used: [[20, 2 ** 20]],
+        failures: [],
+      },
+      {
+        device: 1,
+        uuid: 'GPU-b',
+        total: 80 * 2 ** 30,
+        peak_used: 60 * 2 ** 30,
+        used: Array.from({ length: 20_000 }, (_, n) => [n * 3, (n % 60) * 2 ** 30]),
+        failures: [{ at: 59_000, why: 'the device fell off the bus' }],
+        health: {
+          busy_percent: [
+            [0, 3],
+            [5000, 97],
+            [50_000, 12],
+          ],
+          sm_clock_mhz: [
+            [0, 1980],
+            [30_000, 345],
+          ],
+          throttled_by: [
+            [0, []],
+            [30_000, ['hardware-thermal-slowdown']],
+          ],
+          temperature_c: [
+            [0, 41],
+            [30_000, 92],
+          ],
+          ecc_uncorrected: [
+            [0, 0],
+            [40_000, 11],
+          ],
+          row_remap_pending: [
+            [0, false],
+            [40_000, true],
+          ],
+          pcie_replays: [
+            [0, 0],
+            [40_000, 7],
+          ],
+          nvlink_errors: [
+            [0, 0],
+            [40_000, 20],
+          ],
+        },
+        processes: [
+          {
+            pid: 4711,
+            used: [
+              [0, 2 ** 30],
+              [50_000, 0],
+            ],
+          },
+        ],
+        xids: [{ at: 40_500, code: 48 }],
+        ...told,
+      },
+    ],
+  });
+  const uploaded = (told) => server.upload([['context.json', JSON.stringify(context(told))]]);
+
+  for (const [name, options] of [
+    ['light', {}],
+    ['dark', { colorScheme: 'dark' }],
+    ['phone', { viewport: PHONE }],
+  ]) {
+    test(`have curves, a table of how they did, and what they told of: ${name}`, () =>
+      onPage(browser, server.url, options, async (page) => {
+        const { report } = await uploaded();
+        await page.goto(`/reports/${report.id}?tab=gpus&v=1`);
+        const gpu = page.getByRole('region', { name: 'GPU 1: Some GPU' });
+        await gpu.getByText('Xid 48').waitFor();
+        await gpu.getByText('the device fell off the bus').waitFor();
+        await gpu
+          .getByRole('img', {
+            name: 'Memory in use on GPU 1 while the job ran: up to 59.0 GiB of 80.0 GiB',
+          })
+          .waitFor();
+        await gpu
+          .getByRole('img', {
+            name: 'How busy GPU 1 was while the job ran: up to 97 %',
+          })
+          .waitFor();
+        const row = async (name) => (await gpu.getByRole('row', { name }).innerText()).replace(/\s+/g, ' ').trim();
+        assert.equal(await row(/^SM clock/), 'SM clock 345 MHz 345 MHz to 1,980 MHz');
+        assert.match(
+          await row(/^clocks held down by/),
+          /hardware thermal slowdown at the start: nothing after 30 s: hardware thermal slowdown/,
+        );
+        assert.match(await row(/^ECC errors, uncorrected/), /^ECC errors, uncorrected 11/);
+        assert.match(await row(/^rows wait to be remapped/), /yes/);
+        assert.match(await row(/^PCIe replays/), /7/);
+        assert.match(await row(/^NVLink errors/), /20/);
+        assert.equal(await row(/^4711/), '4711 0 B 1.00 GiB');
+        await assertAccessible(page, `gpus ${name}`);
+        await screenshot(page, `gpus-${name}`);
+        // Two devices, one of which has nothing but its memory.
+        const other = page.getByRole('region', { name: 'GPU 0: Some GPU' });
+        assert.equal(await other.getByRole('table').count(), 0);
+        await page.goto(`/reports/${report.id}?tab=context&v=1`);
+        await page.getByText('train.py').first().waitFor();
+        assert.equal(await page.getByText('gpu timeline').count(), 0);
+      }));
+  }
+
+  test('may be told of by anybody in any way', () =>
+    onPage(browser, server.url, {}, async (page) => {
+      const { report } = await uploaded({
+        used: 7,
+        health: {
+          new_one: [
+            [1, { a: 'b' }],
+            [2, null],
+          ],
+          odd: 'x',
+        },
+        processes: [null],
+        xids: [[]],
+      });
+      await page.goto(`/reports/${report.id}?tab=gpus&v=1`);
+      const gpu = page.getByRole('region', { name: 'GPU 1: Some GPU' });
+      await gpu.getByRole('row', { name: /^new one/ }).waitFor();
+      await assertAccessible(page, 'gpus told oddly');
+    }));
+});

@@ -17,6 +17,13 @@ const cases: [string, Place, string, string, string][] = [
   ['', { event: 3 }, 'event:3', 'timeline', 'event 3'],
   ['core', { bytes: [0, 16] }, 'core:bytes:0-16', 'artifacts', 'core, bytes 0 to 16'],
   ['', { fact: 'memory_snapshots.0.reserved' }, 'fact:memory_snapshots.0.reserved', 'memory', 'memory_snapshots.0.reserved'],
+  [
+    '',
+    { fact: 'context.gpu_timeline.1.xids.0.code' },
+    'fact:context.gpu_timeline.1.xids.0.code',
+    'gpus',
+    'context.gpu_timeline.1.xids.0.code',
+  ],
   ['', { fact: 'context.host' }, 'fact:context.host', 'context', 'context.host'],
 ];
 

@@ -14,7 +14,7 @@ export interface Target {
 }
 
 /** The parts of the evidence, each a tab of the report page. */
-export type Part = 'threads' | 'logs' | 'memory' | 'collectives' | 'gpu' | 'timeline' | 'context' | 'artifacts' | 'plugins';
+export type Part = 'threads' | 'logs' | 'memory' | 'gpus' | 'collectives' | 'gpu' | 'timeline' | 'context' | 'artifacts' | 'plugins';
 
 /** A target as the value of `at` in an address; absent when the place is of a kind not known here. */
 export function formatTarget({ artifact, at }: Target): string | undefined {
@@ -85,6 +85,7 @@ function partOfFact(path: string): Part {
     modules: 'threads',
     crash: 'threads',
   };
+  if (path.startsWith('context.gpu_timeline.')) return 'gpus';
   return parts[path.split('.', 1)[0] ?? ''] ?? 'context';
 }
 

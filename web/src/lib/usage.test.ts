@@ -8,6 +8,11 @@ describe('outline', () => {
     expect(path).toBe('M0 10L0.0 10.0L0.0 0.0L100.0 0.0L100.0 5.0L100.0 0.0L200.0 0.0L200 10Z');
   });
 
+  it('is as high as what the full height stands for says', () => {
+    expect(outline({ min: [50], max: [50] }, 200, 10, 100)).toBe('M0 10L0.0 5.0L0.0 5.0L200.0 5.0L200 10Z');
+    expect(outline({ min: [100], max: [100] }, 200, 10, 50)).toContain('L200.0 0.0');
+  });
+
   it('is empty without rows', () => {
     expect(outline({}, 200, 10)).toBe('');
   });

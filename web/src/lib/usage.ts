@@ -3,12 +3,13 @@ import type { UsageCurve } from '../api/types';
 
 /**
  * The curve as a closed path over `width` by `height`, from the bottom up to the highest value of each stretch, with the
- * drop to its lowest shown as a notch at its start. Empty for a curve without rows.
+ * drop to its lowest shown as a notch at its start. The full height stands for `full`, or else for the highest value.
+ * Empty for a curve without rows.
  */
-export function outline(curve: UsageCurve, width: number, height: number): string {
+export function outline(curve: UsageCurve, width: number, height: number, full = 0): string {
   const highs = curve.max ?? [];
   const lows = curve.min ?? [];
-  const top = Math.max(1, ...highs);
+  const top = Math.max(1, full, ...highs);
   if (highs.length === 0) return '';
   const step = width / highs.length;
   const y = (value: number) => (height * (1 - value / top)).toFixed(1);
