@@ -3,6 +3,7 @@
 #[cfg(feature = "diagnosis")]
 mod plugins;
 mod symbols;
+mod tls;
 mod upload;
 
 use std::time::Duration;
@@ -197,10 +198,8 @@ impl Client {
 
     fn unreachable(&self, error: &reqwest::Error) -> anyhow::Error {
         let reason = innermost(error);
-        anyhow::anyhow!(
-            "can not reach {}: {reason}; start whycrash-server there, or name another with --server",
-            self.server
-        )
+        let hint = tls::hint(error).unwrap_or("start whycrash-server there, or name another with --server");
+        anyhow::anyhow!("can not reach {}: {reason}; {hint}", self.server)
     }
 
     fn refusal(&self, problem: &Problem) -> anyhow::Error {

@@ -1,5 +1,7 @@
 //! The commands that talk to a server.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
@@ -226,4 +228,64 @@ fn what_changed_between_two_diagnoses_is_told() {
         .expect("it runs");
     assert!(output.status.success(), "{}", errors(&output));
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stdout));
+}
+
+/// A server whose certificate has a key of a kind, or that speaks no TLS at all.
+fn uploaded_over_tls(home: &Home, key: &str, trusted: bool) -> String {
+    const SERVE: &str = "import ssl, socket, sys
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain('cert.pem', 'key.pem')
+listener = socket.create_server(('127.0.0.1', 0))
+print(listener.getsockname()[1], flush=True)
+while True:
+    try:
+        context.wrap_socket(listener.accept()[0], server_side=True).close()
+    except OSError:
+        pass";
+    let mut make = home.isolated("openssl");
+    make.args([
+        "req", "-x509", "-nodes", "-days", "2", "-keyout", "key.pem", "-out", "cert.pem", "-newkey",
+    ]);
+    make.args(key.split(' '))
+        .args(["-subj", "/CN=somebody", "-addext", "subjectAltName=IP:127.0.0.1"]);
+    make.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
+    assert!(
+        make.output()
+            .expect("can not run openssl: apt-get install openssl")
+            .status
+            .success()
+    );
+    let mut serve = home.isolated("python3");
+    let mut server = serve
+        .args(["-c", SERVE])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut port = String::new();
+    let mut said = BufReader::new(server.stdout.take().expect("a pipe"));
+    said.read_line(&mut port).expect("a port");
+    let address = format!("https://127.0.0.1:{}", port.trim());
+    home.file("train.log", "it failed\n");
+    let mut upload = home.whycrash(&["upload", "--server", &address, "train.log"]);
+    if trusted {
+        upload.env("SSL_CERT_FILE", home.work().join("cert.pem"));
+    }
+    let output = upload.output().expect("it runs");
+    server.kill().and_then(|()| server.wait()).expect("it ends");
+    assert_eq!(output.status.code(), Some(1));
+    errors(&output)
+}
+
+#[test]
+fn a_certificate_that_can_not_be_used_is_told_with_what_helps() {
+    let home = Home::new();
+    let unknown_kind = uploaded_over_tls(&home, "ec -pkeyopt ec_paramgen_curve:secp521r1", true);
+    assert!(unknown_kind.contains("P-521"), "{unknown_kind}");
+    assert!(unknown_kind.contains("P-384"), "{unknown_kind}");
+    let not_trusted = uploaded_over_tls(&home, "ec -pkeyopt ec_paramgen_curve:prime256v1", false);
+    assert!(not_trusted.contains("SSL_CERT_FILE"), "{not_trusted}");
+    assert!(!not_trusted.contains("start whycrash-server"), "{not_trusted}");
+    // The connection comes about, and then there is no answer.
+    let trusted = uploaded_over_tls(&home, "ec -pkeyopt ec_paramgen_curve:secp384r1", true);
+    assert!(!trusted.contains("certificate"), "{trusted}");
 }
