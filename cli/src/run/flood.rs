@@ -16,6 +16,10 @@ const WINDOW: Duration = Duration::from_millis(100);
 const FLOOD: u64 = 8 << 20;
 /// Moved at once.
 const CHUNK: usize = 256 << 10;
+/// Where less than this has come, more is let come for a moment: each time that somebody is woken costs more than it
+/// takes to move a page.
+const LITTLE: u64 = CHUNK as u64 / 2;
+const MOMENT: Duration = Duration::from_micros(250);
 /// Bytes of its end that are kept. Little enough to stay in a processor's cache, which is what makes moving cheap.
 const TAIL: usize = 1 << 20;
 
@@ -52,13 +56,21 @@ impl Flood {
         self.tail.is_some()
     }
 
-    /// Notes that so many bytes passed: a flood begins where there are many. True where it is over, and to be settled.
-    pub fn passed(&mut self, bytes: u64) -> bool {
+    /// How long to wait before the next bytes are moved, when so many were just now.
+    pub fn pause(&self, moved: u64) -> Option<Duration> {
+        (self.is_on() && moved < LITTLE).then_some(MOMENT)
+    }
+
+    /// Notes that so many bytes came from a pipe: a flood begins where there are many. True where it is over, and to be
+    /// settled.
+    pub fn passed(&mut self, bytes: u64, from: BorrowedFd<'_>) -> bool {
         self.bytes += bytes;
         let elapsed = self.since.elapsed();
         if elapsed < WINDOW {
             if self.tail.is_none() && self.bytes >= FLOOD {
                 self.tail = Tail::new();
+                // Whoever writes has to wait less often for us.
+                let _ = fcntl_setpipe_size(from, TAIL);
             }
             return false;
         }

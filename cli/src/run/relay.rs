@@ -51,9 +51,12 @@ impl Channel {
                 self.copy(source.as_fd(), &mut chunk, transcript)
             };
             let Some(moved) = moved else { break };
-            if flood.passed(moved) {
+            if flood.passed(moved, source.as_fd()) {
                 settle(&mut flood, transcript);
             }
+            let pause = flood.pause(moved);
+            drop(flood);
+            pause.into_iter().for_each(std::thread::sleep);
         }
         settle(&mut lock(&self.passing), transcript);
         lock(&self.source).take();
