@@ -1,25 +1,23 @@
 //! Finding the core dumps that a run left, its workers' included.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use super::core_owner::Owner;
 use super::core_pattern::{self, Destination, Handler};
+use super::left_behind::{is_dumped, is_dying, wait_while};
 use super::{Missing, host};
 use crate::handler;
 
-/// How long a handler that is at work is waited for, how long one that may be about to start, and how often it is looked
-/// at.
+/// How long a handler, or the kernel, that is at work is waited for, how long one that may be about to start, and how
+/// often it is looked at.
 const PATIENCE: Duration = Duration::from_secs(120);
 const STARTING: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long the kernel is waited for, which makes the file first, and then writes whose it is.
-const WRITING: Duration = Duration::from_millis(500);
 
 /// What to look for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -30,6 +28,8 @@ pub struct Search {
     pub job: u32,
     /// Every process of the run that was seen, the job included.
     pub processes: BTreeSet<u32>,
+    /// Those of them that went on when the job had ended.
+    pub left: BTreeSet<u32>,
     /// Where they were working.
     pub folders: BTreeSet<PathBuf>,
     /// The process group of the run, where there is one to see.
@@ -52,13 +52,15 @@ pub struct Found {
 }
 
 impl Search {
-    /// Takes away files that the kernel wrote into the job's folders, which it would not have without us.
-    pub fn clear_away(&self) {
+    /// Takes away files that the kernel wrote into the job's folders, which it would not have without us. What it still
+    /// writes is waited for until then.
+    pub fn clear_away(&self, deadline: Instant) {
         if !self.ours {
             return;
         }
         if let Some(Destination::File(pattern)) = Destination::of_this_machine() {
-            for core in self.by_pattern(&pattern) {
+            wait_while(&self.left, is_dumped, deadline);
+            for core in self.by_pattern(&pattern, &self.folders) {
                 let _ = std::fs::remove_file(core.path);
             }
         }
@@ -69,7 +71,8 @@ impl Search {
     pub fn run(&self, scratch: &Path) -> (Vec<Found>, Option<Missing>) {
         match Destination::of_this_machine() {
             Some(Destination::File(pattern)) => {
-                let found = self.by_pattern(&pattern);
+                wait_while(&self.left, is_dying, Instant::now() + PATIENCE);
+                let found = self.by_pattern_anywhere(&pattern);
                 let missing = (self.expected && found.is_empty()).then(|| self.no_file(&pattern));
                 (found, missing)
             }
@@ -84,10 +87,22 @@ impl Search {
         }
     }
 
-    /// Files that the kernel wrote by this pattern.
-    fn by_pattern(&self, pattern: &str) -> Vec<Found> {
-        let places: BTreeSet<_> = self
-            .folders
+    /// Files that the kernel wrote by this pattern, the job's own first, wherever they may be.
+    fn by_pattern_anywhere(&self, pattern: &str) -> Vec<Found> {
+        let mut found = self.by_pattern(pattern, &self.folders);
+        let has_own = found.iter().any(|core| core.pid == Some(self.job));
+        if !has_own && (self.dumped || self.ours) {
+            let below = self.folders.iter().flat_map(|folder| folders_below(folder)).collect();
+            found.extend(self.by_pattern(pattern, &below));
+        }
+        found.sort_by_key(|core| (core.pid != Some(self.job), core.path.clone()));
+        found.dedup();
+        found
+    }
+
+    /// Those that a process working in one of these folders would leave.
+    fn by_pattern(&self, pattern: &str, folders: &BTreeSet<PathBuf>) -> Vec<Found> {
+        let places: BTreeSet<_> = folders
             .iter()
             .map(|folder| core_pattern::split(pattern, folder))
             .collect();
@@ -97,8 +112,6 @@ impl Search {
                 core_pattern::matches(&pattern, name, &|pid| self.knows(pid))
             }));
         }
-        // The job's own first.
-        found.sort_by_key(|core| (core.pid != Some(self.job), core.path.clone()));
         found
     }
 
@@ -282,6 +295,28 @@ impl Search {
     }
 }
 
+/// The folders below one, nearest first, as far as is quickly found out: a process that was gone before anybody looked at
+/// it may have gone into any of them.
+fn folders_below(top: &Path) -> Vec<PathBuf> {
+    const ENTRIES: usize = 20_000;
+    let mut below = Vec::new();
+    let mut left = ENTRIES;
+    let mut next = Some(top.to_owned());
+    let mut read = 0;
+    while let Some(folder) = next {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(left);
+        let entries: Vec<_> = entries.collect();
+        left -= entries.len();
+        let folders = entries
+            .iter()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        below.extend(folders.map(std::fs::DirEntry::path));
+        next = below.get(read).cloned();
+        read += 1;
+    }
+    below
+}
+
 /// A line of what `coredumpctl list` answers.
 #[derive(Deserialize)]
 struct Listed {
@@ -303,152 +338,4 @@ fn systemd_is_at_work() -> bool {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut names = processes.filter_map(|process| host::read(process.path().join("comm")));
     names.any(|name| name == "systemd-coredum")
-}
-
-/// Whose core dump a file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Owner {
-    pid: u32,
-    parent: u32,
-    group: u32,
-}
-
-impl Owner {
-    /// The same as [`Owner::of`], of a file that the kernel may have only begun.
-    fn when_written(path: &Path) -> Option<Self> {
-        let end = Instant::now() + WRITING;
-        loop {
-            let owner = Self::of(path);
-            if owner.is_some() || !is_begun(path) || Instant::now() > end {
-                return owner;
-            }
-            std::thread::sleep(PAUSE);
-        }
-    }
-
-    /// Reads the `NT_PRPSINFO` note of a 64-bit little-endian ELF core dump; none for anything else. The layout is
-    /// that of `Elf64_Ehdr`, `Elf64_Phdr` (elf.h) and `elf_prpsinfo` (linux/elfcore.h).
-    fn of(path: &Path) -> Option<Self> {
-        const CORE: u16 = 4;
-        const NOTE: u32 = 4;
-        const PRPSINFO: u32 = 3;
-        const HEADERS: u16 = 16;
-        let mut file = File::open(path).ok()?;
-        let header = read_at(&mut file, 0, 64)?;
-        if !header.starts_with(b"\x7fELF\x02\x01") || u16_at(&header, 16)? != CORE {
-            return None;
-        }
-        let (table, size, count) = (u64_at(&header, 32)?, u16_at(&header, 54)?, u16_at(&header, 56)?);
-        for index in 0..count.min(HEADERS) {
-            let header = read_at(&mut file, table.checked_add(u64::from(index) * u64::from(size))?, 56)?;
-            if u32_at(&header, 0)? != NOTE {
-                continue;
-            }
-            let notes = read_at(
-                &mut file,
-                u64_at(&header, 8)?,
-                u64_at(&header, 32)?.min(1 << 20) as usize,
-            )?;
-            let mut rest = notes.as_slice();
-            while let (Some(name), Some(length), Some(kind)) = (u32_at(rest, 0), u32_at(rest, 4), u32_at(rest, 8)) {
-                let start = 12 + (name as usize).next_multiple_of(4);
-                if kind == PRPSINFO {
-                    let info = rest.get(start..)?;
-                    return Some(Self {
-                        pid: u32_at(info, 24)?,
-                        parent: u32_at(info, 28)?,
-                        group: u32_at(info, 32)?,
-                    });
-                }
-                rest = rest.get(start.checked_add((length as usize).next_multiple_of(4))?..)?;
-            }
-        }
-        None
-    }
-}
-
-/// Whether a file is empty, or begins as core dumps do.
-fn is_begun(path: &Path) -> bool {
-    let Ok(mut file) = File::open(path) else { return false };
-    read_at(&mut file, 0, 1).is_none_or(|first| first == b"\x7f")
-}
-
-fn read_at(file: &mut File, offset: u64, length: usize) -> Option<Vec<u8>> {
-    file.seek(SeekFrom::Start(offset)).ok()?;
-    let mut bytes = vec![0; length];
-    file.read_exact(&mut bytes).ok().map(|()| bytes)
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write as _;
-
-    use super::*;
-
-    /// The headers of a core dump of this process, parent and group, with nothing of its memory.
-    fn headers(pid: u32, parent: u32, group: u32) -> Vec<u8> {
-        let mut file = vec![0; 64 + 56];
-        let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
-        put(0, b"\x7fELF\x02\x01");
-        put(16, &4_u16.to_le_bytes());
-        put(32, &64_u64.to_le_bytes());
-        put(54, &56_u16.to_le_bytes());
-        put(56, &1_u16.to_le_bytes());
-        put(64, &4_u32.to_le_bytes());
-        put(72, &120_u64.to_le_bytes());
-        put(96, &(12 + 8 + 136_u64).to_le_bytes());
-        let mut info = [0; 136];
-        for (at, number) in [(24, pid), (28, parent), (32, group)] {
-            info[at..at + 4].copy_from_slice(&number.to_le_bytes());
-        }
-        file.extend([5_u32, 136, 3].iter().flat_map(|number| number.to_le_bytes()));
-        file.extend(b"CORE\0\0\0\0");
-        file.extend(info);
-        file
-    }
-
-    #[test]
-    fn a_core_that_the_kernel_has_only_begun_is_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("core");
-        let mut file = File::create(&path).unwrap();
-        let kernel = std::thread::spawn(move || {
-            for part in headers(7, 3, 5).chunks(140) {
-                std::thread::sleep(PAUSE);
-                file.write_all(part).unwrap();
-            }
-        });
-        assert_eq!(Owner::of(&path), None);
-        let owner = Owner::when_written(&path);
-        kernel.join().unwrap();
-        assert_eq!(
-            owner,
-            Some(Owner {
-                pid: 7,
-                parent: 3,
-                group: 5
-            })
-        );
-    }
-
-    #[test]
-    fn a_file_that_is_no_core_is_not_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("core");
-        std::fs::write(&path, "notes").unwrap();
-        assert!(!is_begun(&path));
-        assert_eq!(Owner::when_written(&path), None);
-    }
 }

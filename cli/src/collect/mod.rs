@@ -1,12 +1,14 @@
 //! What is known about a run while it runs and at its end: processes, GPUs, kernel messages, and the context that a
 //! crash needs to be understood.
 
+mod core_owner;
 mod core_pattern;
 pub mod cores;
 mod environment;
 mod gpu;
 pub mod host;
 mod kernel_log;
+mod left_behind;
 pub mod leftovers;
 mod missing;
 mod place;
@@ -19,7 +21,7 @@ mod whole;
 use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -36,6 +38,7 @@ use crate::run::{Beside, Ending, Over, Printed};
 use environment::Variables;
 use host::ControlGroup;
 use kernel_log::KernelLog;
+use left_behind::LeftBehind;
 use place::Place;
 use python::Python;
 use stall::Stalls;
@@ -162,20 +165,37 @@ impl Watch {
         std::mem::take(&mut self.hangs)
     }
 
-    /// Takes away what a job that ended well left because of us.
-    pub fn clear_away(&self, ending: Ending) {
-        self.search(ending).clear_away();
+    /// Takes away what a job that ended well left because of us, and what its processes are about to leave until then.
+    pub fn clear_away(&mut self, ending: Ending, deadline: Instant) {
+        let left = self.left_behind();
+        left.dump_no_more();
+        self.search(ending, &left).clear_away(deadline);
         self.armed.clear_away();
     }
 
+    /// Those who are left, where that matters: where they can dump core only because of us.
+    fn left_behind(&mut self) -> LeftBehind {
+        if !self.core_is_ours {
+            return LeftBehind::default();
+        }
+        self.tree.attend();
+        self.tree.look();
+        let living = self.tree.living();
+        LeftBehind::of(living.into_iter().filter(|pid| *pid != self.pid))
+    }
+
     /// How to find core dumps that the job would not have left without us.
-    pub fn search(&self, ending: Ending) -> cores::Search {
+    fn search(&self, ending: Ending, left: &LeftBehind) -> cores::Search {
         let mut folders = self.tree.folders();
         folders.extend(self.marks.folder.clone());
+        folders.extend(left.folders());
+        let mut processes = self.tree.pids();
+        processes.extend(left.pids());
         cores::Search {
             since: self.marks.since,
             job: self.pid,
-            processes: self.tree.pids(),
+            processes,
+            left: left.pids().collect(),
             folders,
             group: host::process_group(),
             dumped: matches!(ending, Ending::Killed { core: true, .. }),
@@ -207,7 +227,9 @@ impl Watch {
     }
 
     fn seen(&mut self, over: Option<&Over>) -> Seen {
-        let search = self.search(over.map_or(Ending::Exited(0), |over| over.ending));
+        let left = over.map(|_| self.left_behind()).unwrap_or_default();
+        left.dump_no_more_after_this();
+        let search = self.search(over.map_or(Ending::Exited(0), |over| over.ending), &left);
         let mut unavailable = self.armed.problems.clone();
         let context = self.context(over, &mut unavailable);
         let mut pieces = self.stalls.files();

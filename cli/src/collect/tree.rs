@@ -301,7 +301,7 @@ impl Tree {
 impl Process {
     /// What `/proc` says about it now; what it said before where it says nothing any more.
     fn refresh(&mut self, pid: u32) {
-        if let Ok(folder) = std::fs::read_link(format!("/proc/{pid}/cwd")) {
+        if let Some(folder) = folder_of(pid) {
             self.folder = Some(folder);
         }
         if !self.command.is_empty() && self.since.elapsed() > YOUNG {
@@ -336,7 +336,13 @@ fn command_of(pid: u32) -> Option<Vec<String>> {
     Some(words.map(|word| String::from_utf8_lossy(word).into_owned()).collect())
 }
 
-fn all_processes() -> impl Iterator<Item = u32> {
+/// Where a process is working.
+pub fn folder_of(pid: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/cwd")).ok()
+}
+
+/// All processes that can be seen.
+pub fn all_processes() -> impl Iterator<Item = u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }

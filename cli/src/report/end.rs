@@ -5,6 +5,8 @@ use std::io::Read as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -21,17 +23,19 @@ use crate::run::{Direct, Ending, Over, Signal, Signals};
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Has a report made of a crash, for at most so long; of anything else, nothing.
-pub fn end(mut over: Over, watch: Watch, options: Options, config: &Config, bound: Duration) -> anyhow::Result<()> {
-    let deadline = Instant::now() + bound;
+pub fn end(mut over: Over, mut watch: Watch, options: Options, config: &Config, bound: Duration) -> anyhow::Result<()> {
+    let now = Instant::now();
+    let deadline = now + bound;
     if !over.is_crash() {
         over.drain();
-        leave_by(over.signals, over.ending, deadline);
-        watch.clear_away(over.ending);
+        leave_by(over.signals, over.ending, deadline, Arc::new(AtomicBool::new(true)));
+        watch.clear_away(over.ending, now + bound.saturating_sub(LAST_WORDS));
         return Ok(());
     }
     let output = pieces_of_output(&mut over);
     let seen = watch.finish(&over);
-    leave_by(over.signals, over.ending, deadline);
+    let is_handed_over = Arc::new(AtomicBool::new(false));
+    leave_by(over.signals, over.ending, deadline, Arc::clone(&is_handed_over));
     let mut unavailable = seen.unavailable;
     let mut pieces = Vec::new();
     let kernel_log = seen.kernel_log.as_deref().unwrap_or_default();
@@ -54,7 +58,9 @@ pub fn end(mut over: Over, watch: Watch, options: Options, config: &Config, boun
         options,
         config: config.clone(),
     };
-    match spawn(&handover) {
+    let spawned = spawn(&handover);
+    is_handed_over.store(true, Ordering::Relaxed);
+    match spawned {
         Ok(said) => show(said, handover.options.quiet, deadline),
         // No room for another process: then it is made here, for as long as there is time.
         Err(_) => super::finish(handover),
@@ -86,16 +92,21 @@ pub(super) fn piece(name: &str, bytes: &[u8]) -> Result<Option<Piece>, Missing> 
         .map_err(|error| Missing::for_good(name, format!("no memory to hand it over: {error}")))
 }
 
-/// Ends this process the way the job ended when the time is up, or when it is told to end, whatever else it does.
-fn leave_by(signals: Signals, ending: Ending, deadline: Instant) {
+/// Ends this process the way the job ended when the time is up, or when it is told to end and another one has the report,
+/// whatever else it does.
+fn leave_by(signals: Signals, ending: Ending, deadline: Instant, is_handed_over: Arc<AtomicBool>) {
+    /// How often it is looked whether another one has it, once this is all that is waited for.
+    const SOON: Duration = Duration::from_millis(2);
     let watch = move || {
+        let mut is_told = false;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let pause = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let pause = if is_told { SOON.min(left) } else { left };
+            let pause = PollTimeout::try_from(pause).unwrap_or(PollTimeout::MAX);
             let _ = poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], pause);
             let told = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
-            let leave = std::iter::from_fn(|| signals.next()).any(|received| told.contains(&received.signal));
-            if leave || left.is_zero() {
+            is_told |= std::iter::from_fn(|| signals.next()).any(|received| told.contains(&received.signal));
+            if left.is_zero() || (is_told && is_handed_over.load(Ordering::Relaxed)) {
                 ending.imitate();
             }
         }

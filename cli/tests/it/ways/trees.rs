@@ -101,3 +101,40 @@ fn core_dumps_are_where_they_would_be_without_us() {
         ),
     ]);
 }
+
+/// Processes that die when the job ends, or after it, where they dump core only because of us.
+#[test]
+fn who_outlives_a_job_leaves_no_core_that_it_would_not_leave() {
+    compare_all(&[
+        reported(
+            "ulimit -S -c 0; $RUN sh -c 'for i in $(seq 30); do sh -c \"kill -SEGV \\$\\$\" & done; exit 0' 2>/dev/null | cat; \
+             sleep 0.2",
+            Report::None,
+        ),
+        reported(
+            "ulimit -S -c 0; $RUN sh -c 'sh -c \"sleep 0.7; kill -SEGV \\$\\$\" & sleep 0.3; exit 0' 2>/dev/null | cat",
+            Report::None,
+        ),
+        reported(
+            "ulimit -S -c 0; $RUN sh -c 'setsid sh -c \"sleep 0.7; kill -ABRT \\$\\$\" & sleep 0.3; exit 3' 2>/dev/null | cat",
+            Report::Code(3),
+        ),
+        reported(
+            "ulimit -S -c 0; $RUN sh -c '(sleep 0.6; ulimit -c) & sleep 0.3; exit 0' | cat",
+            Report::None,
+        ),
+        // What it set for itself stays.
+        reported(
+            "ulimit -S -c 0; $RUN sh -c '(ulimit -S -c 100; sleep 0.6; ulimit -c) & sleep 0.3; exit 0' | cat",
+            Report::None,
+        ),
+        // Large enough to be written for a while.
+        reported(
+            "ulimit -S -c 0; $RUN sh -c 'python3 -c \"import os; x = bytearray(os.urandom(1 << 20) * 300); os.abort()\" & \
+             until [ -e core ]; do sleep 0.01; kill -0 $! || break; done; exit 0' 2>/dev/null | cat",
+            Report::None,
+        ),
+        // Gone before anybody saw where it went.
+        way("ulimit -S -c 0; mkdir -p a/b; exec $RUN sh -c 'cd a/b; kill -SEGV $$'"),
+    ]);
+}
