@@ -10,12 +10,25 @@ unsafe extern "C" {
     static mut environ: *const *const c_char;
 }
 
+/// Variables that say by its number for which process others are meant: sd_listen_fds(3), sd_watchdog_enabled(3). Where
+/// that is this process, it is the job that is meant, which stands in its place.
+const FOR_PROCESS: [&str; 2] = ["LISTEN_PID", "WATCHDOG_PID"];
+
 /// An environment to come.
 #[derive(Debug)]
 pub struct Environment {
     /// Ends with null, as execve(2) wants it. The first ones are the C library's own, which stay where they are.
     entries: Vec<*const c_char>,
+    /// Those of `entries` that are to have the number of the process whose environment it becomes.
+    for_process: Vec<(usize, Numbered)>,
     _added: Vec<CString>,
+}
+
+/// `NAME=` and room for a number.
+#[derive(Debug)]
+struct Numbered {
+    text: [u8; 32],
+    name: usize,
 }
 
 // SAFETY: what the pointers point to is not changed by anybody: this program sets no variable.
@@ -25,7 +38,7 @@ unsafe impl Sync for Environment {}
 
 impl Environment {
     /// That of this process, with these variables behind it, or in place of what it has of their names.
-    pub fn with(variables: &[(OsString, OsString)]) -> Self {
+    pub fn with<'v>(variables: impl IntoIterator<Item = &'v (OsString, OsString)>) -> Self {
         let mut entries = own();
         let mut added = Vec::new();
         for (name, value) in variables {
@@ -38,14 +51,54 @@ impl Environment {
             }
             added.push(entry);
         }
+        let for_process = FOR_PROCESS.iter().filter_map(|name| {
+            let own = format!("{name}={}", std::process::id());
+            // SAFETY: every entry is a string that ends with null.
+            let is_own = |entry: &*const c_char| unsafe { CStr::from_ptr(*entry) }.to_bytes() == own.as_bytes();
+            Some((entries.iter().position(is_own)?, Numbered::new(name)?))
+        });
+        let for_process = for_process.collect();
         entries.push(std::ptr::null());
-        Self { entries, _added: added }
+        Self {
+            entries,
+            for_process,
+            _added: added,
+        }
     }
 
-    /// Makes it the environment of this process. To be called between fork and exec.
-    pub fn take_effect(&self) {
+    /// Makes it the environment of this process. To be called between fork and exec: it takes no memory.
+    pub fn take_effect(&mut self) {
+        for (index, numbered) in &mut self.for_process {
+            numbered.set(std::process::id());
+            if let Some(entry) = self.entries.get_mut(*index) {
+                *entry = numbered.text.as_ptr().cast();
+            }
+        }
         // SAFETY: in a process that was just forked there is no other thread, and `self` outlives the exec.
         unsafe { environ = self.entries.as_ptr() };
+    }
+}
+
+impl Numbered {
+    fn new(name: &str) -> Option<Self> {
+        let mut text = [0; 32];
+        let start = [name.as_bytes(), b"="].concat();
+        text.get_mut(..start.len())?.copy_from_slice(&start);
+        Some(Self {
+            text,
+            name: start.len(),
+        })
+    }
+
+    /// Puts a number behind the name.
+    fn set(&mut self, number: u32) {
+        let digits = number.checked_ilog10().unwrap_or_default();
+        let digits = (0..=digits)
+            .rev()
+            .map(|place| b'0' + (number / 10_u32.pow(place) % 10) as u8);
+        // What is behind them is null already.
+        let room = self.text.iter_mut().skip(self.name);
+        room.zip(digits).for_each(|(place, digit)| *place = digit);
     }
 }
 
@@ -68,4 +121,19 @@ fn is_of(entry: *const c_char, name: &[u8]) -> bool {
     // SAFETY: every entry is a string that ends with null.
     let entry = unsafe { CStr::from_ptr(entry) }.to_bytes();
     entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(b"="))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Numbered;
+
+    #[test]
+    fn a_number_stands_behind_its_name() {
+        for number in [1, 9, 10, 4711, 4_194_304, u32::MAX] {
+            let mut numbered = Numbered::new("WATCHDOG_PID").unwrap();
+            numbered.set(number);
+            let text = String::from_utf8_lossy(&numbered.text).replace('\0', "");
+            assert_eq!(text, format!("WATCHDOG_PID={number}"));
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use rustix::process::{Pid, Resource, Rlimit, WaitOptions, getpid, getrlimit, setrlimit, wait};
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions, getpid, getppid, getrlimit, setrlimit, wait};
 use serde_json::{Value, json};
 
 use super::ending::Ending;
@@ -145,11 +145,12 @@ impl Job {
             }),
         };
         let mut spawn = prepared(command)?;
-        let environment = Environment::with(variables);
+        let of_streams = streams.variables();
+        let mut environment = Environment::with(variables.iter().chain(&of_streams));
         streams.out.map(|end| spawn.stdout(end));
         streams.err.map(|end| spawn.stderr(end));
         // SAFETY: between fork and exec, this only makes system calls.
-        unsafe { spawn.pre_exec(move || start.prepare(&environment)) };
+        unsafe { spawn.pre_exec(move || start.prepare(&mut environment)) };
         let child = match spawn.spawn() {
             Ok(child) => child,
             // Where the program itself can not be run, becoming it fails for the same reason.
@@ -186,9 +187,8 @@ impl Job {
         let mut sent = Vec::new();
         let ending = loop {
             self.sleep(beside);
-            while let Some(received) = self.signals.next() {
-                sent.extend(self.receive(received));
-            }
+            let waiting = std::iter::from_fn(|| self.signals.next()).collect();
+            sent.extend(self.receive(waiting));
             if let Some(ending) = self.look() {
                 break ending;
             }
@@ -216,26 +216,32 @@ impl Job {
         let _ = poll(&mut ready, pause);
     }
 
-    /// Passes a signal on, unless the job got it too; what is worth telling about it.
-    fn receive(&mut self, received: Received) -> Option<Sent> {
-        let Received { signal, sender, .. } = received;
-        if received.is_our_own() || (signal == Signal::CHLD && !received.is_sent()) {
-            return None;
+    /// Passes signals on, but for those that the job got too; what is worth telling about them.
+    fn receive(&mut self, mut waiting: Vec<Received>) -> Vec<Sent> {
+        waiting.retain(|received| {
+            let of_an_end = received.signal == Signal::CHLD && !received.is_sent();
+            !received.is_our_own() && !of_an_end
+        });
+        let signals: Vec<Signal> = waiting.iter().map(|received| received.signal).collect();
+        let recorder = self.recorder.as_mut();
+        let to_all = recorder.map_or_else(Vec::new, |recorder| recorder.witnessed(&signals));
+        for (index, received) in waiting.iter().enumerate() {
+            if !to_all.get(index).is_some_and(|to_all| *to_all) {
+                received.pass_on(self.meant(received.sender));
+            }
         }
-        let to_all = self
-            .recorder
-            .as_mut()
-            .is_some_and(|recorder| recorder.witnessed(signal));
-        if !to_all {
-            received.pass_on(self.process);
-        }
-        let told = ![Signal::WINCH, Signal::CONT, Signal::CHLD].contains(&signal);
-        told.then(|| Sent {
-            signal,
-            sender,
-            sender_name: process_name(sender),
-            at: jiff::Timestamp::now(),
-        })
+        let untold = [Signal::WINCH, Signal::CONT, Signal::CHLD];
+        let told = waiting
+            .into_iter()
+            .filter(|received| !untold.contains(&received.signal));
+        told.map(Sent::of).collect()
+    }
+
+    /// Whom a signal is meant for that came to us: the job, in whose place we are; and where the job itself sent it, its
+    /// parent, in whose place we are too.
+    fn meant(&self, sender: u32) -> Pid {
+        let parent = getppid().filter(|_| sender == self.pid());
+        parent.unwrap_or(self.process)
     }
 
     /// What became of the job, if anything did. Others that end here were left to us by the kernel.
@@ -296,6 +302,15 @@ impl Over {
 }
 
 impl Sent {
+    fn of(received: Received) -> Self {
+        Self {
+            signal: received.signal,
+            sender: received.sender,
+            sender_name: process_name(received.sender),
+            at: jiff::Timestamp::now(),
+        }
+    }
+
     /// As the context tells it.
     pub fn to_json(&self) -> Value {
         let sender = json!({"pid": self.sender, "name": self.sender_name});
@@ -314,7 +329,7 @@ struct Start {
 
 impl Start {
     /// Gives the job what whoever started us had set up, and core dumps. Safe between fork and exec.
-    fn prepare(self, environment: &Environment) -> std::io::Result<()> {
+    fn prepare(self, environment: &mut Environment) -> std::io::Result<()> {
         environment.take_effect();
         if let Some(limit) = self.core_limit {
             // A limit that can not be raised costs a core dump, never the job.

@@ -21,8 +21,10 @@ use super::signals::Signals;
 use super::streams::{Output, Relay};
 use super::transcript::Transcript;
 
-/// How long a signal's witness may take. A signal to a group reaches all its members in one system call.
+/// How long a signal's witness may take. A signal to a group reaches all its members in one system call. What a witness
+/// that sleeps again has told is there already.
 const WITNESS: Duration = Duration::from_millis(20);
+const TOLD: Duration = Duration::from_millis(1);
 /// A note this old belongs to another signal of the same number.
 const STALE: Duration = Duration::from_millis(200);
 /// How long output may take to be passed on after the job's end. A reader that has stopped reading, or a process
@@ -91,25 +93,31 @@ impl Recorder {
         while let Err(rustix::io::Errno::INTR) = waitpid(Some(self.process), WaitOptions::empty()) {}
     }
 
-    /// Whether the signal that just reached us reached the whole process group. On a busy machine the witness may not
-    /// have come to its turn: as long as it has something to do, it is waited for.
-    pub fn witnessed(&mut self, signal: Signal) -> bool {
+    /// For each of the signals that just reached us, whether it reached the whole process group. On a busy machine the
+    /// witness may not have come to its turn: as long as it has something to do, it is waited for. Many signals take no
+    /// longer than one.
+    pub fn witnessed(&mut self, signals: &[Signal]) -> Vec<bool> {
+        let mut witnessed = vec![false; signals.len()];
         let end = Instant::now() + START;
-        let mut idle = false;
+        let mut patience = WITNESS;
         loop {
-            while let Some(message) = self.message(Instant::now() + WITNESS) {
-                self.note(message);
-                if self.has_noted(signal) {
-                    return true;
+            let deadline = Instant::now() + patience;
+            loop {
+                for (signal, witnessed) in signals.iter().zip(&mut witnessed) {
+                    *witnessed = *witnessed || self.has_noted(*signal);
                 }
+                if witnessed.iter().all(|witnessed| *witnessed) {
+                    return witnessed;
+                }
+                let Some(message) = self.message(deadline) else { break };
+                self.note(message);
             }
-            if self.has_noted(signal) {
-                return true;
+            if patience == TOLD || Instant::now() > end {
+                return witnessed;
             }
-            if idle || Instant::now() > end {
-                return false;
+            if self.is_idle() {
+                patience = TOLD;
             }
-            idle = self.is_idle();
         }
     }
 

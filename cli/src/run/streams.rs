@@ -7,15 +7,18 @@
 //!   (colours, line buffering, progress bars). Only the stream is replaced: the controlling terminal, standard input
 //!   and the process group stay, so that reading keys, Ctrl-C, Ctrl-Z and `/dev/tty` work through the kernel as ever.
 //!   Its output processing is off: the real terminal does that, once. The one thing this does not carry over is a
-//!   change of terminal modes made *through standard output*, as full-screen programs do; those want `--no-output`.
+//!   change of terminal modes made *through standard output*, and reading from it, as full-screen programs do; those
+//!   want `--no-output`.
 //! - A **pipe** is replaced by a pipe, and a **local stream socket** by such a pair. When the far end goes away, ours
 //!   is closed too, so that the job gets its `SIGPIPE`.
 //! - Anything else is the job's own and is not recorded: a stream that is closed, `/dev/null`, `/dev/full`, a
-//!   connection over the network, what can not be written, and what there are no means to replace.
+//!   connection over the network or of messages, a named pipe that can be read as well, what can not be written, and
+//!   what there are no means to replace.
 //!
 //! Two streams that are one and the same (`2>&1`) get one replacement, which keeps their order. Standard input is
 //! always inherited.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{SocketAddr, UnixStream};
@@ -121,6 +124,19 @@ impl Streams {
         self
     }
 
+    /// What the job's environment is to say otherwise than ours: `JOURNAL_STREAM` names the stream that leads to the
+    /// journal (systemd.exec(5)), which is our replacement where we replaced it.
+    pub fn variables(&self) -> Option<(OsString, OsString)> {
+        const NAME: &str = "JOURNAL_STREAM";
+        let said = std::env::var(NAME).ok()?;
+        let ends = [(Output::Out, self.out.as_ref()), (Output::Err, self.err.as_ref())];
+        let replaced = ends.into_iter().find_map(|(stream, end)| {
+            let end = end.filter(|_| identity(stream.descriptor()).as_ref() == Some(&said))?;
+            identity(end.as_fd())
+        });
+        Some((NAME.into(), replaced?.into()))
+    }
+
     /// None where the job gets the stream itself.
     fn arrange_one(&mut self, stream: Output) -> Option<OwnedFd> {
         if super::inherited::is_closed(stream as usize) || !is_writable(stream) {
@@ -132,7 +148,7 @@ impl Streams {
                 return None;
             }
             FileType::CharacterDevice if is_terminal(stream) => Kind::Terminal,
-            FileType::Fifo => Kind::Pipe,
+            FileType::Fifo if !is_readable(stream) => Kind::Pipe,
             FileType::Socket if is_local(stream) => Kind::Socket,
             _ => return None,
         };
@@ -165,9 +181,13 @@ impl Kind {
                 (ours.into(), job.into())
             }
         };
-        let flags = rustix::fs::fcntl_getfl(like.descriptor())?;
-        if flags.contains(OFlags::NONBLOCK) {
-            rustix::fs::fcntl_setfl(&job, rustix::fs::fcntl_getfl(&job)? | OFlags::NONBLOCK)?;
+        let kept = OFlags::NONBLOCK | OFlags::DIRECT;
+        let flags = rustix::fs::fcntl_getfl(like.descriptor())? & kept;
+        if !flags.is_empty() {
+            rustix::fs::fcntl_setfl(&job, rustix::fs::fcntl_getfl(&job)? | flags)?;
+        }
+        if self == Self::Pipe {
+            copy_room(like.descriptor(), job.as_fd());
         }
         Ok((ours, job))
     }
@@ -201,11 +221,8 @@ fn is_shared() -> bool {
     if super::inherited::is_closed(1) || super::inherited::is_closed(2) {
         return false;
     }
-    let identity = |stream: Output| {
-        let about = rustix::fs::fstat(stream.descriptor()).ok()?;
-        Some((about.st_dev, about.st_ino, about.st_rdev))
-    };
-    identity(Output::Out).is_some() && identity(Output::Out) == identity(Output::Err)
+    let [out, err] = [Output::Out, Output::Err].map(|stream| identity(stream.descriptor()));
+    out.is_some() && out == err
 }
 
 fn is_terminal(stream: Output) -> bool {
@@ -216,6 +233,22 @@ fn is_writable(stream: Output) -> bool {
     rustix::fs::fcntl_getfl(stream.descriptor()).is_ok_and(|flags| flags & OFlags::ACCMODE != OFlags::RDONLY)
 }
 
+/// Whether the job may read from it as well, as from a named pipe that was opened for both.
+fn is_readable(stream: Output) -> bool {
+    rustix::fs::fcntl_getfl(stream.descriptor()).is_ok_and(|flags| flags & OFlags::ACCMODE != OFlags::WRONLY)
+}
+
+/// Gives a pipe as much room as another one has, where that may be had.
+fn copy_room(from: BorrowedFd<'_>, to: BorrowedFd<'_>) {
+    use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
+    let (Ok(wanted), Ok(room)) = (fcntl_getpipe_size(from), fcntl_getpipe_size(to)) else {
+        return;
+    };
+    if wanted != room {
+        let _ = fcntl_setpipe_size(to, wanted);
+    }
+}
+
 fn file_type(stream: Output) -> Option<FileType> {
     let about = rustix::fs::fstat(stream.descriptor()).ok()?;
     Some(FileType::from_raw_mode(about.st_mode))
@@ -223,11 +256,32 @@ fn file_type(stream: Output) -> Option<FileType> {
 
 /// Whether a socket is a connection of streams within this machine.
 fn is_local(stream: Output) -> bool {
+    if socket_type(stream) != Some(libc::SOCK_STREAM) {
+        return false;
+    }
     let Ok(copy) = stream.descriptor().try_clone_to_owned() else {
         return false;
     };
     let connected: std::io::Result<SocketAddr> = UnixStream::from(copy).peer_addr();
     connected.is_ok()
+}
+
+/// Device and inode, as programs tell each other which stream they mean.
+fn identity(stream: BorrowedFd<'_>) -> Option<String> {
+    let about = rustix::fs::fstat(stream).ok()?;
+    Some(format!("{}:{}", about.st_dev, about.st_ino))
+}
+
+/// Whether a socket carries a stream of bytes, or messages of one kind or another: socket(2).
+fn socket_type(stream: Output) -> Option<libc::c_int> {
+    let mut kind: libc::c_int = 0;
+    let mut size = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the number is as large as is said, and lives longer than the call.
+    let asked = unsafe {
+        let value = (&raw mut kind).cast();
+        libc::getsockopt(stream as i32, libc::SOL_SOCKET, libc::SO_TYPE, value, &raw mut size)
+    };
+    (asked == 0).then_some(kind)
 }
 
 /// Our end and the job's of a terminal like the one `like` is.

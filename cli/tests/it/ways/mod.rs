@@ -3,6 +3,8 @@
 
 mod attributes;
 mod families;
+mod job_control;
+mod launchers;
 mod limits;
 mod places;
 mod signals;
@@ -261,6 +263,10 @@ fn files(folder: &Path) -> BTreeMap<String, u64> {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let about = entry.metadata().expect("it is there");
+        if about.is_dir() {
+            let inside = files(&entry.path()).into_iter();
+            found.extend(inside.map(|(inside, size)| (format!("{name}/{inside}"), size)));
+        }
         let size = if about.is_file() && !name.starts_with("core") {
             about.len()
         } else {

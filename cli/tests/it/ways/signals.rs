@@ -222,3 +222,81 @@ print(info.si_signo - signal.SIGRTMIN, info.si_code, flush=True)";
     });
     assert_eq!(under, bare);
 }
+
+#[test]
+fn signals_that_queue_arrive_all_and_in_order() {
+    const JOB: &str = "import os, signal, time
+wanted = [signal.SIGRTMIN + n for n in range(3)]
+signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
+print(os.getpid(), flush=True)
+time.sleep(1)
+got = []
+while (info := signal.sigtimedwait(wanted, 0)) is not None:
+    got.append(info.si_signo - signal.SIGRTMIN)
+print(got, flush=True)";
+    let [bare, under] = [Attempt::bare(), Attempt::run("--quiet")].map(|attempt| {
+        let mut job = attempt.job(&["python3", "-c", JOB]);
+        let mut child = job.stdout(Stdio::piped()).spawn().expect("it runs");
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        output.read_line(&mut line).expect("a line");
+        let process = child.id() as i32;
+        // Several senders at the same moment.
+        let send = |sender: i32| {
+            for number in 0..25 {
+                let signal = libc::SIGRTMIN() + (sender + number) % 3;
+                // SAFETY: this takes two numbers.
+                assert_eq!(unsafe { libc::kill(process, signal) }, 0);
+            }
+        };
+        std::thread::scope(|scope| {
+            for sender in 0..4 {
+                scope.spawn(move || send(sender));
+            }
+        });
+        line.clear();
+        output.read_to_string(&mut line).expect("text");
+        (child.wait().expect("it ends"), line)
+    });
+    assert_eq!(under, bare);
+    assert_eq!(bare.1.matches(',').count(), 99, "{}", bare.1);
+}
+
+#[test]
+fn a_group_that_is_stopped_and_goes_on_ends_the_same() {
+    const JOB: &str = "import os, sys, time
+print(os.getpid(), flush=True)
+end = time.monotonic() + 1
+while time.monotonic() < end: time.sleep(0.01)
+print('on', flush=True)
+sys.exit(4)";
+    let left = [Attempt::bare(), Attempt::run("--quiet --no-diagnosis")].map(|attempt| {
+        let mut child = attempt
+            .job(&["python3", "-c", JOB])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        output.read_line(&mut line).expect("a line");
+        for (signal, milliseconds) in [
+            (libc::SIGSTOP, 200),
+            (libc::SIGCONT, 0),
+            (libc::SIGTSTP, 100),
+            (libc::SIGCONT, 0),
+        ] {
+            // SAFETY: this takes two numbers.
+            assert_eq!(unsafe { libc::kill(-(child.id() as i32), signal) }, 0);
+            std::thread::sleep(std::time::Duration::from_millis(milliseconds));
+        }
+        let status = child.wait().expect("it ends");
+        let (mut stdout, stderr) = (Vec::new(), Vec::new());
+        output.read_to_end(&mut stdout).expect("text");
+        let left = attempt.left(Output { status, stdout, stderr }, 0);
+        (left, attempt.context().map(|context| context["exit"]["code"].clone()))
+    });
+    let [(bare, _), (under, code)] = left;
+    assert_eq!(under, bare);
+    assert_eq!(code, Some(4.into()));
+}

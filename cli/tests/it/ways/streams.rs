@@ -156,19 +156,29 @@ os._exit(3)";
 
 #[test]
 fn a_stream_is_of_the_kind_that_it_was() {
-    const KIND: &str = "import os, stat, sys, fcntl
+    const KIND: &str = "import os, socket, stat, sys, fcntl
 m = os.fstat(1).st_mode
-sys.stderr.write(f'{stat.S_ISFIFO(m)} {stat.S_ISSOCK(m)} {stat.S_ISREG(m)} {os.isatty(1)} {fcntl.fcntl(1, fcntl.F_GETFL) & os.O_NONBLOCK}\\n')
+room = fcntl.fcntl(1, 1032) if stat.S_ISFIFO(m) else 0
+kind = socket.socket(fileno=os.dup(1)).type if stat.S_ISSOCK(m) else 0
+journal = os.environ.get('JOURNAL_STREAM') == f'{os.fstat(1).st_dev}:{os.fstat(1).st_ino}'
+sys.stderr.write(f'{stat.S_ISFIFO(m)} {stat.S_ISSOCK(m)} {stat.S_ISREG(m)} {os.isatty(1)} {room} {kind} {journal} ')
+sys.stderr.write(f'{fcntl.fcntl(1, fcntl.F_GETFL) & (os.O_NONBLOCK | os.O_DIRECT | os.O_ACCMODE)}\\n')
 sys.exit(5)";
     for give in [
         "r, w = os.pipe()",
         "a, b = socket.socketpair(); w = b.fileno()",
         "r, w = os.pipe(); os.set_blocking(w, False)",
+        "r, w = os.pipe(); fcntl.fcntl(w, 1031, 1 << 19)",
+        "r, w = os.pipe2(os.O_DIRECT)",
+        "os.mkfifo('f'); w = os.open('f', os.O_RDWR)",
+        "a, b = socket.socketpair(type=socket.SOCK_SEQPACKET); w = b.fileno()",
+        "a, b = socket.socketpair(type=socket.SOCK_DGRAM); w = b.fileno()",
+        "a, b = socket.socketpair(); w = b.fileno(); os.environ['JOURNAL_STREAM'] = f'{os.fstat(w).st_dev}:{os.fstat(w).st_ino}'",
         "s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); c = socket.create_connection(s.getsockname()); w = c.fileno()",
         "w = os.open('/dev/null', os.O_RDWR)",
     ] {
         let program = format!(
-            "import os, socket, subprocess, sys\n{give}\nsys.exit(subprocess.run(sys.argv[1:], stdout=w).returncode)"
+            "import fcntl, os, socket, subprocess, sys\n{give}\nsys.exit(subprocess.run(sys.argv[1:], stdout=w).returncode)"
         );
         let said = ["", "--quiet --no-diagnosis"].map(|options| {
             let attempt = if options.is_empty() {

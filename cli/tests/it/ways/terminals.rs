@@ -41,7 +41,12 @@ print(ascii(said), os.waitstatus_to_exitcode(status))
 "#;
 
 fn at_a_terminal(typed: &str, job: &str, report: Report) -> super::Way {
-    let script = format!("cat > t.py <<'P'{AT_A_TERMINAL}P\npython3 t.py '{typed}' $RUN {job}; rm t.py");
+    typed_at_a_terminal(typed, &format!("$RUN {job}"), report)
+}
+
+/// The same of any command, in which `$RUN` stands before the job.
+pub fn typed_at_a_terminal(typed: &str, command: &str, report: Report) -> super::Way {
+    let script = format!("cat > t.py <<'P'{AT_A_TERMINAL}P\npython3 t.py '{typed}' {command}; rm t.py");
     reported(script.leak(), report)
 }
 
