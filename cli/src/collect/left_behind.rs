@@ -1,7 +1,7 @@
 //! Processes that go on when the job has ended. Where it could dump core only because of us, so can they, now or in a
 //! week, and nobody would take that away: they get back the limit that they would have had.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,8 @@ use crate::run::Signal;
 
 /// How often those that are at it are looked at.
 const PAUSE: Duration = Duration::from_millis(5);
+/// No line of descent is longer; a number that came back while we looked could make one go round.
+const GENERATIONS: usize = 64;
 
 /// Which they are.
 #[derive(Clone, Debug, Default)]
@@ -18,15 +20,20 @@ pub struct LeftBehind {
 }
 
 impl LeftBehind {
-    /// Those that are known, and those that nobody has seen: what has started since we did in our process group.
-    /// Descent says nothing of them any more, because their parent is gone.
+    /// Those that are known, and those that nobody has seen: what has started since we did in our process group, and has
+    /// lost its parents up to where orphans go. Others of the group are somebody else's, as is what our own parent started.
     pub fn of(known: impl IntoIterator<Item = u32>) -> Self {
         let mut pids: BTreeSet<u32> = known.into_iter().collect();
         if let (Some(group), Some(since)) = (host::process_group(), started(std::process::id())) {
-            let unseen = tree::all_processes().filter(|pid| is_of_group(*pid, group, since));
-            pids.extend(unseen);
+            let members = tree::all_processes().filter_map(|pid| Some((pid, parent_in_group(pid, group, since)?)));
+            let members: HashMap<u32, u32> = members.collect();
+            let reapers = ancestors_of_our_parent();
+            let is_orphan = |pid: &u32| {
+                let line = std::iter::successors(members.get(pid), |parent| members.get(parent));
+                line.take(GENERATIONS).last().is_some_and(|top| reapers.contains(top))
+            };
+            pids.extend(members.keys().filter(|pid| is_orphan(pid)));
         }
-        pids.remove(&std::process::id());
         Self { pids }
     }
 
@@ -112,10 +119,19 @@ fn started(pid: u32) -> Option<u64> {
     tree::stat_field(pid, 22)?.parse().ok()
 }
 
-fn is_of_group(pid: u32, group: u32, since: u64) -> bool {
-    let Some(stat) = tree::stat(pid) else { return false };
+/// The parent of a process that is of a group, and no older than that.
+fn parent_in_group(pid: u32, group: u32, since: u64) -> Option<u32> {
+    let stat = tree::stat(pid)?;
     let number = |field: usize| stat.get(field - 3)?.parse::<u64>().ok();
-    number(5) == Some(u64::from(group)) && number(22).is_some_and(|started| started >= since)
+    let is_member = number(5)? == u64::from(group) && number(22)? >= since;
+    number(4)?.try_into().ok().filter(|_| is_member)
+}
+
+/// Whom orphans of ours may be given to. Where our own parent is one, what it started itself looks the same.
+fn ancestors_of_our_parent() -> BTreeSet<u32> {
+    let parent = tree::parent_of(std::process::id());
+    let line = std::iter::successors(parent, |pid| tree::parent_of(*pid));
+    line.skip(1).take(GENERATIONS).collect()
 }
 
 /// Puts the soft limit on core dumps back to 0, unless the process has set another than what we gave to the job.

@@ -348,7 +348,7 @@ pub fn all_processes() -> impl Iterator<Item = u32> {
 }
 
 /// The parent of a process that has not ended.
-fn parent_of(pid: u32) -> Option<u32> {
+pub fn parent_of(pid: u32) -> Option<u32> {
     let lives = stat_field(pid, 3)? != "Z";
     stat_field(pid, 4)?.parse().ok().filter(|_| lives)
 }
