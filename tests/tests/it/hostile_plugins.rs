@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::house::House;
+use crate::house::{House, PATIENCE};
 
 /// Reports per misdeed.
 const ROUNDS: usize = 8;
@@ -29,6 +29,20 @@ fn latency(house: &House) -> Duration {
     let start = Instant::now();
     house.get("/api/v1/search?q=DataLoader");
     start.elapsed()
+}
+
+/// Waits until the server holds less memory than this. Its first look at a report may go on when the report is done,
+/// on a busy machine for long: with the memory that the plugin of the moment took.
+fn assert_settles(house: &House, limit: u64) {
+    let start = Instant::now();
+    while house.resident() >= limit {
+        let held = house.resident();
+        assert!(
+            start.elapsed() < PATIENCE,
+            "the server holds {held} KiB, not less than {limit}"
+        );
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 #[test]
@@ -53,6 +67,5 @@ fn bad_plugins_leave_the_server_as_it_was() {
         }
         println!("{misdeed}: search {:?}, {} KiB", latency(&house), house.resident());
     }
-    let grown = house.resident().saturating_sub(before);
-    assert!(grown < GROWTH, "the server grew by {grown} KiB");
+    assert_settles(&house, before + GROWTH);
 }

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use reqwest::blocking::Client;
 use serde_json::Value;
 use tempfile::TempDir;
 pub use whycrash_attack::server::binary;
 
 /// How long anything may take before a test fails.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server that ends with the test, and the folder it works in.
 pub struct House {
@@ -84,14 +85,15 @@ impl House {
 
     /// Asks the server for JSON.
     pub fn get(&self, path: &str) -> Value {
-        let answer = reqwest::blocking::get(format!("{}{path}", self.url)).expect("the server answers");
+        let answer = client().get(format!("{}{path}", self.url)).send();
+        let answer = answer.expect("the server answers");
         assert!(answer.status().is_success(), "{path}: {}", answer.status());
         answer.json().expect("it is JSON")
     }
 
     /// Sends the server JSON.
     pub fn post(&self, path: &str, body: &Value) -> Value {
-        let answer = reqwest::blocking::Client::new()
+        let answer = client()
             .post(format!("{}{path}", self.url))
             .json(body)
             .send()
@@ -122,6 +124,11 @@ impl Drop for House {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// A client that waits as long as everything else here does: its own patience is a quarter of that.
+fn client() -> Client {
+    Client::builder().timeout(PATIENCE).build().expect("a client")
 }
 
 /// A program with nothing of this machine's settings.

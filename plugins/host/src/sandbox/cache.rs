@@ -13,12 +13,12 @@ use tempfile::NamedTempFile;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use super::{PluginError, compiler, engine, inspect};
+use super::{PluginError, compiler, inspect};
 use crate::PluginLimits;
 
 /// Changes when what is refused changes, as the version of the interface does: what was refused before is then looked
 /// at anew.
-const RULES: u32 = 3;
+const RULES: u32 = 4;
 
 /// How often it is looked whether somebody else has compiled a component.
 const LOOK: Duration = Duration::from_millis(20);
@@ -130,9 +130,7 @@ impl CodeCache {
         match &self.compiler {
             Some(program) => compiler::compile(program, wasm, code.as_file())?,
             None => {
-                inspect::inspect(wasm, limits)?;
-                let compiled = engine::precompile(wasm)
-                    .map_err(|error| PluginError::Refused(format!("it does not compile: {error:#}")))?;
+                let compiled = compiler::native_code(wasm, limits)?;
                 io::Write::write_all(&mut code, &compiled).map_err(not_kept)?;
             }
         }

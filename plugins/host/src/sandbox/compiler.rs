@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, Signal};
 
-use super::{PluginError, PluginLimits, clean, cut, engine, inspect};
+use super::{PluginError, PluginLimits, cache, clean, cut, engine, inspect, parts};
 
 /// The only argument of a child that compiles a plugin.
 const COMMAND: &str = "compile-plugin";
@@ -80,10 +80,18 @@ fn compile_standard_input() -> Result<(), PluginError> {
     limit_this_process(Cost::of(bytes)).map_err(host)?;
     let mut wasm = Vec::new();
     input.take(bytes).read_to_end(&mut wasm).map_err(host)?;
-    inspect::inspect(&wasm, &PluginLimits::default())?;
-    let code =
-        engine::precompile(&wasm).map_err(|error| PluginError::Refused(format!("it does not compile: {error:#}")))?;
+    let code = native_code(&wasm, &PluginLimits::default())?;
     io::stdout().write_all(&code).map_err(host)
+}
+
+/// The native code of a component that is as a plugin's must be.
+pub(super) fn native_code(wasm: &[u8], limits: &PluginLimits) -> Result<Vec<u8>, PluginError> {
+    let refused = |error| PluginError::Refused(format!("it does not compile: {error:#}"));
+    inspect::inspect(wasm, limits)?;
+    let code = engine::precompile(wasm).map_err(refused)?;
+    let unpooled = engine::unpooled().map_err(refused)?;
+    parts::check_resources(&cache::deserialize(&unpooled, &code).map_err(refused)?)?;
+    Ok(code)
 }
 
 fn limit_this_process(cost: Cost) -> io::Result<()> {

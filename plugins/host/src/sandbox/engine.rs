@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
+use super::parts::{INSTANCES, MEMORIES, TABLE_ELEMENTS, TABLES};
 use super::{PluginLimits, features};
 
 /// Time between two ticks of the epoch: how late a run may be stopped.
@@ -11,14 +12,6 @@ pub(super) const TICK: Duration = Duration::from_millis(10);
 
 /// Runs that the pool holds at once; the address space it reserves grows with it.
 pub(super) const POOLED_RUNS: u32 = 32;
-
-/// Core instances, memories and tables of one component. One that was made from an interpreted language has dozens. The
-/// pool has room for as many runs of a component that has all of them as it holds runs: none can take another's place.
-const CORE_INSTANCES: u32 = 64;
-const MEMORIES: u32 = 4;
-const TABLES: u32 = 64;
-/// Elements of one table.
-const TABLE_ELEMENTS: usize = 100_000;
 
 /// Bytes of a memory that stay with its place in the pool when a run has ended, and are cleared by writing: most
 /// plugins need no more, and giving pages back and asking for them again costs a run more than its own work.
@@ -39,11 +32,16 @@ pub(crate) fn engine(limits: &PluginLimits) -> wasmtime::Result<Engine> {
         Ok(engine) => engine,
         Err(error) => {
             tracing::debug!(%error, "no pool for plugin instances; they are made on demand");
-            Engine::new(&config()?)?
+            unpooled()?
         }
     };
     start_ticking(&engine)?;
     Ok(engine)
+}
+
+/// An engine that makes instances on demand, so that it loads whatever compiles.
+pub(super) fn unpooled() -> wasmtime::Result<Engine> {
+    Engine::new(&config()?)
 }
 
 /// The native code of a component, for an engine of this configuration; of one that is made of what plugins may be made
@@ -68,13 +66,15 @@ fn config() -> wasmtime::Result<Config> {
     Ok(config)
 }
 
+/// A pool with room for as many runs of a component that has all the parts it may have as it holds runs: none can take
+/// another's place.
 fn pool(limits: &PluginLimits) -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(POOLED_RUNS)
-        .total_core_instances(POOLED_RUNS * CORE_INSTANCES)
+        .total_core_instances(POOLED_RUNS * INSTANCES)
         .total_memories(POOLED_RUNS * MEMORIES)
         .total_tables(POOLED_RUNS * TABLES)
-        .max_core_instances_per_component(CORE_INSTANCES)
+        .max_core_instances_per_component(INSTANCES)
         .max_memories_per_component(MEMORIES)
         .max_tables_per_component(TABLES)
         .max_component_instance_size(10 << 20)

@@ -5,7 +5,7 @@
 
 use wasmparser::{ComponentExternalKind, ComponentTypeRef, Encoding, Parser, Payload};
 
-use super::{PluginError, PluginLimits, features};
+use super::{PluginError, PluginLimits, features, parts};
 
 /// The namespace of everything a component may import.
 const PACKAGE: &str = "whycrash:plugin/";
@@ -32,6 +32,7 @@ pub(crate) fn inspect(bytes: &[u8], limits: &PluginLimits) -> Result<(), PluginE
     }
     // All bytes first: nothing of a file that is broken further down is looked at.
     features::check(bytes)?;
+    parts::check_instances(bytes)?;
     check_outermost(bytes)
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use wasmtime::ResourceLimiter;
 
+use super::parts::{self, INSTANCES, MEMORIES, TABLE_ELEMENTS, TABLES};
 use super::spending::Stopped;
 
 /// Components of at least this size carry an interpreter and a library: a Python one has 18 MB, a JavaScript one 12 MB,
@@ -90,7 +91,8 @@ impl PluginLimits {
     }
 }
 
-/// Counts the memory of one run across all memories and tables of its component.
+/// Counts the memory of one run across all memories and tables of its component, and holds their numbers to what the
+/// pool has room for where there is no pool.
 #[derive(Debug)]
 pub(crate) struct Meter {
     limit: usize,
@@ -136,6 +138,21 @@ impl ResourceLimiter for Meter {
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        if desired > TABLE_ELEMENTS {
+            return Err(wasmtime::Error::new(Stopped(parts::large_table(desired as u64))));
+        }
         self.grow(desired.saturating_sub(current).saturating_mul(TABLE_ELEMENT_BYTES))
+    }
+
+    fn instances(&self) -> usize {
+        INSTANCES as usize
+    }
+
+    fn memories(&self) -> usize {
+        MEMORIES as usize
+    }
+
+    fn tables(&self) -> usize {
+        TABLES as usize
     }
 }

@@ -13,6 +13,7 @@ mod features;
 mod inspect;
 mod limits;
 mod particulars;
+mod parts;
 mod pattern;
 mod run;
 mod slots;
