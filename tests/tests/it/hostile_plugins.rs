@@ -31,8 +31,8 @@ fn latency(house: &House) -> Duration {
     start.elapsed()
 }
 
-/// Waits until the server holds less memory than this. Its first look at a report may go on when the report is done,
-/// on a busy machine for long: with the memory that the plugin of the moment took.
+/// Waits until the server holds less memory than this: on a busy machine it may be at work for a while behind the last
+/// report that is done.
 fn assert_settles(house: &House, limit: u64) {
     let start = Instant::now();
     while house.resident() >= limit {

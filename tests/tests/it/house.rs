@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use reqwest::blocking::Client;
+use reqwest::blocking::{Client, RequestBuilder};
 use serde_json::Value;
 use tempfile::TempDir;
 pub use whycrash_attack::server::binary;
@@ -85,21 +85,22 @@ impl House {
 
     /// Asks the server for JSON.
     pub fn get(&self, path: &str) -> Value {
-        let answer = client().get(format!("{}{path}", self.url)).send();
-        let answer = answer.expect("the server answers");
-        assert!(answer.status().is_success(), "{path}: {}", answer.status());
-        answer.json().expect("it is JSON")
+        Self::answer(path, client().get(format!("{}{path}", self.url)))
     }
 
     /// Sends the server JSON.
     pub fn post(&self, path: &str, body: &Value) -> Value {
-        let answer = client()
-            .post(format!("{}{path}", self.url))
-            .json(body)
-            .send()
-            .expect("the server answers");
-        assert!(answer.status().is_success(), "{path}: {}", answer.status());
-        answer.json().expect("it is JSON")
+        Self::answer(path, client().post(format!("{}{path}", self.url)).json(body))
+    }
+
+    fn answer(path: &str, request: RequestBuilder) -> Value {
+        let answer = request.send().unwrap_or_else(|error| panic!("{path}: {error:?}"));
+        let status = answer.status();
+        let said = answer
+            .text()
+            .unwrap_or_else(|error| panic!("{path}: {status}: {error:?}"));
+        assert!(status.is_success(), "{path}: {status}: {said}");
+        serde_json::from_str(&said).unwrap_or_else(|error| panic!("{path}: {error}: {said}"))
     }
 
     /// Ends the server; what it stored, and what the command line keeps, stays.
