@@ -188,6 +188,8 @@ impl Watch {
     fn search(&self, ending: Ending, left: &LeftBehind) -> cores::Search {
         let mut folders = self.tree.folders();
         folders.extend(self.marks.folder.clone());
+        // The job began where we are, and may have given that another name since.
+        folders.extend(std::env::current_dir().ok());
         folders.extend(left.folders());
         let mut processes = self.tree.pids();
         processes.extend(left.pids());
