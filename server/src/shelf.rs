@@ -4,7 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+/// Bytes of a name. File systems take 255, of which extensions and what a name is put after need some.
+const NAME_BYTES: usize = 200;
+/// What files are called at their beginning while they are written.
+const UNFINISHED: &str = ".unfinished-";
 
 /// The folder.
 #[derive(Clone, Debug)]
@@ -21,6 +24,7 @@ impl Shelf {
     /// The folder, which is made where it is not there, for files with these extensions.
     pub fn open(folder: PathBuf, extensions: &'static [&'static str]) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
+        clear_unfinished(&folder)?;
         Ok(Self { folder, extensions })
     }
 
@@ -41,12 +45,15 @@ impl Shelf {
         Ok(None)
     }
 
+    /// Whether something does.
+    pub fn has(&self, name: &str) -> bool {
+        let mut extensions = self.extensions.iter().filter(|_| is_name(name));
+        extensions.any(|extension| self.path(name, extension).exists())
+    }
+
     /// Puts a file under this name, durably, in the place of the one there.
     pub fn put(&self, name: &str, extension: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut file = NamedTempFile::new_in(&self.folder)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(self.path(name, extension))?;
+        write(&self.folder, &format!("{name}.{extension}"), bytes)?;
         for other in self.extensions.iter().filter(|other| **other != extension) {
             remove_file(&self.path(name, other))?;
         }
@@ -94,7 +101,27 @@ impl Shelf {
 
 /// Whether something can stand under this name.
 pub fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    (1..=NAME_BYTES).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// Writes a file, durably and as a whole.
+pub fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(folder.join(name))?;
+    File::open(folder)?.sync_all()
+}
+
+/// Removes what was being written when an earlier process was killed.
+pub fn clear_unfinished(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether there was such a file.

@@ -4,18 +4,17 @@
 //! them, oldest first. A file is there before the list names it, and the list forgets it before it goes.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use tempfile::NamedTempFile;
 use utoipa::ToSchema;
 use whycrash_plugin_host::PluginInfo;
 
-use crate::shelf::{Standing, is_name};
+use crate::shelf::{Standing, clear_unfinished, is_name, write};
 
 /// Versions of one plugin that are kept.
 const KEPT: usize = 10;
@@ -47,6 +46,12 @@ impl History {
     /// The folder, which is made where it is not there.
     pub fn open(folder: PathBuf) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
+        for plugin in fs::read_dir(&folder)? {
+            let plugin = plugin?.path();
+            if plugin.is_dir() {
+                clear_unfinished(&plugin)?;
+            }
+        }
         Ok(Self(folder))
     }
 
@@ -189,13 +194,4 @@ fn files(folder: &Path) -> io::Result<Vec<PublishedVersion>> {
 
 fn text(name: Option<&OsStr>) -> Option<String> {
     Some(name?.to_str()?.to_owned())
-}
-
-/// Writes a file, durably and as a whole.
-pub fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let mut file = NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(folder.join(name))?;
-    File::open(folder)?.sync_all()
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use whycrash_plugin_host::{Offered, PINS, PluginInfo, PluginLimits};
 
 use crate::pipeline::Diagnose;
-use crate::shelf::{Shelf, Standing};
+use crate::shelf::{self, Shelf, Standing};
 pub use history::{History, PublishedVersion};
 
 /// What files of plugins are called at their end.
@@ -76,32 +76,45 @@ impl Published {
 
     /// Keeps the plugin in this file, and lets it run. May take as long as compiling it does.
     pub fn publish(&self, file: &Path) -> Result<PluginInfo, PublishError> {
-        let offered = self.look_at(fs::read(file)?)?;
+        let offered = self.look_at(|| fs::read(file))?;
         self.put(&offered)
     }
 
-    fn look_at(&self, bytes: Vec<u8>) -> Result<Offered, PublishError> {
+    /// Looks at one after the other: who waits has nothing in memory yet.
+    fn look_at(&self, read: impl FnOnce() -> io::Result<Vec<u8>>) -> Result<Offered, PublishError> {
         let _looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
-        self.diagnoser.look_at(bytes).map_err(PublishError::Refused)
+        self.diagnoser.look_at(read()?).map_err(PublishError::Refused)
     }
 
     /// Keeps a plugin or a page that was looked at before, and lets it take part.
     pub fn put(&self, offered: &Offered) -> Result<PluginInfo, PublishError> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.put_alone(offered)
+    }
+
+    /// The same for who is the only one to change something.
+    fn put_alone(&self, offered: &Offered) -> Result<PluginInfo, PublishError> {
         let name = &offered.info.name;
         if PAGES.contains(&offered.extension) {
             self.stand(offered)?;
         } else {
             let known = self.history.of(name)?;
-            self.remember(offered)?;
-            if let Err(error) = self.stand(offered) {
-                self.history.go_back(name, known)?;
-                self.pin()?;
+            let stands = self.remember(offered).map_err(PublishError::from);
+            if let Err(error) = stands.and_then(|()| self.stand(offered)) {
+                self.forget(name, known);
                 return Err(error);
             }
         }
         self.disabled.remove(name)?;
         Ok(offered.info.clone())
+    }
+
+    /// Has these be the versions of a plugin again. What keeps a new one out, such as a full disk, may keep that from
+    /// being written too: then the list names one more than there should be, which the next change mends.
+    fn forget(&self, name: &str, known: Vec<PublishedVersion>) {
+        if let Err(error) = self.history.go_back(name, known).and_then(|()| self.pin()) {
+            tracing::warn!(plugin = name, %error, "a version that was not published is still listed");
+        }
     }
 
     /// Has it stand under its name and take part; where it can not, what stood there before stays.
@@ -126,14 +139,14 @@ impl Published {
         let standing = standing.ok_or_else(|| PublishError::Unknown(name.to_owned()))?;
         let before = self.history.before(name, &standing)?;
         let (_, bytes) = before.ok_or_else(|| PublishError::First(name.to_owned()))?;
-        let offered = self.look_at(bytes)?;
+        let offered = self.look_at(|| Ok(bytes))?;
         self.stand(&offered)?;
         Ok(offered.info)
     }
 
     /// The versions of a plugin that were published, oldest first.
     pub fn versions(&self, name: &str) -> io::Result<Vec<PublishedVersion>> {
-        if self.plugins.get(name)?.is_none() && self.disabled.get(name)?.is_none() {
+        if !self.plugins.has(name) && !self.disabled.has(name) {
             return Ok(Vec::new());
         }
         self.history.of(name)
@@ -154,7 +167,7 @@ impl Published {
     }
 
     fn pin(&self) -> io::Result<()> {
-        history::write(self.plugins.folder(), PINS, self.history.pins()?.as_bytes())
+        shelf::write(self.plugins.folder(), PINS, self.history.pins()?.as_bytes())
     }
 
     /// Keeps a plugin that was published from taking part, until it is enabled.
@@ -170,11 +183,15 @@ impl Published {
 
     /// Lets a plugin take part again that was disabled, or set aside because it kept failing.
     pub fn enable(&self, name: &str) -> Result<PluginInfo, PublishError> {
-        if let Some((_, bytes)) = self.disabled.get(name)? {
-            let offered = self.look_at(bytes)?;
-            let enabled = self.put(&offered)?;
-            self.diagnoser.forgive(name);
-            return Ok(enabled);
+        while let Some(standing) = self.disabled.get(name)? {
+            let offered = self.look_at(|| Ok(standing.1.clone()))?;
+            let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            // Who removed it, or published another one, while this one was looked at has the last word.
+            if self.disabled.get(name)?.as_ref() == Some(&standing) {
+                let enabled = self.put_alone(&offered)?;
+                self.diagnoser.forgive(name);
+                return Ok(enabled);
+            }
         }
         let mut plugins = self.diagnoser.plugins().into_iter();
         match plugins.find(|plugin| plugin.name == name) {
@@ -204,12 +221,14 @@ impl Published {
     /// Removes a plugin that was published.
     pub fn remove(&self, name: &str) -> Result<(), PublishError> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (taking_part, kept) = (self.plugins.remove(name)?, self.disabled.remove(name)?);
-        if !taking_part && !kept {
+        if !self.plugins.has(name) && !self.disabled.has(name) {
             return Err(PublishError::Unknown(name.to_owned()));
         }
+        // Its file goes last, so that who is interrupted finds it there to remove.
         self.history.remove(name)?;
         self.pin()?;
+        self.plugins.remove(name)?;
+        self.disabled.remove(name)?;
         self.diagnoser.reload();
         Ok(())
     }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use whycrash_plugin_host::{PluginInfo, Runs};
 
-use super::history;
 use crate::services::Services;
+use crate::shelf;
 
 /// The file in the folder of data.
 const FILE: &str = "plugin-runs.json";
@@ -42,7 +42,7 @@ pub fn store(data: &Path, plugins: Vec<PluginInfo>) -> io::Result<()> {
         .into_iter()
         .filter_map(|plugin| Some((plugin.sha256, plugin.runs?)));
     let runs: RunsBefore = runs.filter(|(sha256, _)| !sha256.is_empty()).take(KEPT).collect();
-    history::write(data, FILE, &serde_json::to_vec(&runs)?)
+    shelf::write(data, FILE, &serde_json::to_vec(&runs)?)
 }
 
 /// Writes them once in a while, for as long as the server runs.

@@ -3,8 +3,8 @@
 use std::io::{Cursor, Read as _, Write as _};
 use std::time::{Duration, Instant};
 
-use reqwest::StatusCode;
 use reqwest::header::{ETAG, IF_NONE_MATCH};
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use whycrash_hostile_plugins::{Case, Claim, Info, Place, component};
 use whycrash_plugin_host::SigningKey;
@@ -252,6 +252,71 @@ async fn what_is_refused_is_no_version() {
     assert!(refused.send().await.unwrap().status().is_client_error());
     assert_eq!(server.files("plugin-versions"), Vec::<std::path::PathBuf>::new());
     assert_eq!(listed(&server).await["version"], "0.9.0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_that_is_removed_while_it_is_enabled_stays_away() {
+    let server = Server::start().await;
+    for round in 0..20 {
+        publish(&server, licences(&format!("1.0.{round}"), "No licence")).await;
+        ok(server.post("/api/v1/plugins/team/disable").send().await.unwrap()).await;
+        let enable = async { server.post("/api/v1/plugins/team/enable").send().await.unwrap() };
+        let remove = async {
+            tokio::time::sleep(Duration::from_millis(round)).await;
+            server
+                .request(Method::DELETE, "/api/v1/plugins/team")
+                .send()
+                .await
+                .unwrap()
+        };
+        let (enabled, remove) = tokio::join!(enable, remove);
+        assert!(!enabled.status().is_server_error(), "{enabled:?}");
+        assert!(remove.status().is_success(), "{remove:?}");
+        let plugins = server.json("/api/v1/plugins").await["plugins"].clone();
+        let is_there = plugins
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|plugin| plugin["name"] == "team");
+        assert!(!is_there, "it is back in round {round}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_no_file_can_have_is_no_plugins() {
+    let server = Server::start().await;
+    let name = "a".repeat(3000);
+    for action in ["enable", "disable", "rollback"] {
+        let answer = server
+            .post(&format!("/api/v1/plugins/{name}/{action}"))
+            .send()
+            .await
+            .unwrap();
+        problem(answer, 404, "no-such-plugin").await;
+    }
+    let path = format!("/api/v1/plugins/{name}");
+    let answer = server.request(Method::DELETE, &path).send().await.unwrap();
+    problem(answer, 404, "no-such-plugin").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_being_written_at_a_kill_goes_at_the_next_start() {
+    let server = Server::start().await;
+    publish(&server, licences("1.0.0", "No licence")).await;
+    let unfinished = ".unfinished-x";
+    let folders = ["plugins", "plugins-disabled", "knowledge", "plugin-versions/team"];
+    let server = server
+        .restart(|data| {
+            for folder in folders {
+                std::fs::write(data.join(folder).join(unfinished), "half of it").unwrap();
+            }
+        })
+        .await;
+    listed(&server).await;
+    for folder in folders {
+        let left = server.files(folder).into_iter().find(|file| file.ends_with(unfinished));
+        assert_eq!(left, None);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
