@@ -117,7 +117,7 @@ fn a_reader_that_goes_away_ends_the_job() {
 #[test]
 fn what_the_job_leaves_running_keeps_its_output() {
     let home = Home::new();
-    let job = sh("(sleep 0.5; echo late) & echo early");
+    let job = sh("(sleep 5; echo late) & echo early");
     let start = std::time::Instant::now();
     let mut child = home
         .whycrash(&["run", "--"])
@@ -129,7 +129,7 @@ fn what_the_job_leaves_running_keeps_its_output() {
     let mut pipe = child.stdout.take().expect("a pipe");
     assert!(child.wait().expect("it ends").success());
     assert!(
-        start.elapsed() < std::time::Duration::from_millis(450),
+        start.elapsed() < std::time::Duration::from_secs(4),
         "it does not wait for what the job left"
     );
     pipe.read_to_string(&mut output).expect("text");
