@@ -1,7 +1,7 @@
 //! Signals: of the job's own, from outside to us, to the job, and to all.
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Output, Stdio};
+use std::process::{Child, ChildStdout, Output, Stdio};
 
 use super::{Attempt, Left, Report, compare_all, exit_of, reported, way};
 
@@ -42,34 +42,55 @@ enum To {
     Group,
 }
 
+/// A job that has said its first line.
+struct Started {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    line: String,
+}
+
+impl Started {
+    /// Starts a Python program and waits for its first line.
+    fn python(attempt: &Attempt, program: &str) -> Self {
+        let mut child = attempt
+            .job(&["python3", "-c", program])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        output.read_line(&mut line).expect("a line");
+        Self { child, output, line }
+    }
+
+    /// Sends a signal.
+    fn send(&self, signal: i32, to: To) {
+        let process = match to {
+            To::Started => self.child.id() as i32,
+            To::Job => self.line.trim().parse().expect("the job's number"),
+            To::Group => -(self.child.id() as i32),
+        };
+        // SAFETY: this takes two numbers.
+        assert_eq!(unsafe { libc::kill(process, signal) }, 0, "{signal} to {to:?}");
+    }
+
+    /// Waits for its end, and says what is left but for the first line.
+    fn left(mut self, attempt: &Attempt) -> Left {
+        let status = self.child.wait().expect("it ends");
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        self.output.read_to_end(&mut stdout).expect("text");
+        let mut errors = self.child.stderr.take().expect("a pipe");
+        errors.read_to_end(&mut stderr).expect("text");
+        attempt.left(Output { status, stdout, stderr }, 0)
+    }
+}
+
 /// Starts a job that waits, sends it a signal, and says what is left.
 fn signalled(attempt: &Attempt, job: &str, signal: i32, to: To) -> Left {
-    let mut command = attempt.job(&["python3", "-c", job]);
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it runs");
-    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
-    let mut line = String::new();
-    output.read_line(&mut line).expect("a line");
-    let process = match to {
-        To::Started => child.id() as i32,
-        To::Job => line.trim().parse().expect("the job's number"),
-        To::Group => -(child.id() as i32),
-    };
-    // SAFETY: this takes two numbers.
-    assert_eq!(unsafe { libc::kill(process, signal) }, 0, "{signal} to {to:?}");
-    let status = child.wait().expect("it ends");
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    output.read_to_end(&mut stdout).expect("text");
-    child
-        .stderr
-        .take()
-        .expect("a pipe")
-        .read_to_end(&mut stderr)
-        .expect("text");
-    attempt.left(Output { status, stdout, stderr }, 0)
+    let started = Started::python(attempt, job);
+    started.send(signal, to);
+    started.left(attempt)
 }
 
 fn compare_signalled(job: &str, signal: i32, to: To, reported: impl Fn(&Left) -> Report) {
@@ -203,22 +224,16 @@ print(os.getpid(), flush=True)
 info = signal.sigwaitinfo([signal.SIGRTMIN])
 print(info.si_signo - signal.SIGRTMIN, info.si_code, flush=True)";
     let [bare, under] = [Attempt::bare(), Attempt::run("--quiet")].map(|attempt| {
-        let mut child = attempt
-            .job(&["python3", "-c", JOB])
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("it runs");
-        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut line = String::new();
-        output.read_line(&mut line).expect("a line");
+        let started = Started::python(&attempt, JOB);
         let value = libc::sigval {
             sival_ptr: std::ptr::without_provenance_mut(4711),
         };
         // SAFETY: the value is a number to everybody.
-        assert_eq!(unsafe { libc::sigqueue(child.id() as i32, libc::SIGRTMIN(), value) }, 0);
-        line.clear();
-        output.read_to_string(&mut line).expect("text");
-        (child.wait().expect("it ends"), line)
+        assert_eq!(
+            unsafe { libc::sigqueue(started.child.id() as i32, libc::SIGRTMIN(), value) },
+            0
+        );
+        started.left(&attempt)
     });
     assert_eq!(under, bare);
 }
@@ -235,18 +250,11 @@ while (info := signal.sigtimedwait(wanted, 0)) is not None:
     got.append(info.si_signo - signal.SIGRTMIN)
 print(got, flush=True)";
     let [bare, under] = [Attempt::bare(), Attempt::run("--quiet")].map(|attempt| {
-        let mut job = attempt.job(&["python3", "-c", JOB]);
-        let mut child = job.stdout(Stdio::piped()).spawn().expect("it runs");
-        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut line = String::new();
-        output.read_line(&mut line).expect("a line");
-        let process = child.id() as i32;
+        let started = Started::python(&attempt, JOB);
         // Several senders at the same moment.
         let send = |sender: i32| {
             for number in 0..25 {
-                let signal = libc::SIGRTMIN() + (sender + number) % 3;
-                // SAFETY: this takes two numbers.
-                assert_eq!(unsafe { libc::kill(process, signal) }, 0);
+                started.send(libc::SIGRTMIN() + (sender + number) % 3, To::Started);
             }
         };
         std::thread::scope(|scope| {
@@ -254,12 +262,10 @@ print(got, flush=True)";
                 scope.spawn(move || send(sender));
             }
         });
-        line.clear();
-        output.read_to_string(&mut line).expect("text");
-        (child.wait().expect("it ends"), line)
+        started.left(&attempt)
     });
     assert_eq!(under, bare);
-    assert_eq!(bare.1.matches(',').count(), 99, "{}", bare.1);
+    assert_eq!(bare.stdout.matches(',').count(), 99, "{}", bare.stdout);
 }
 
 #[test]
@@ -271,29 +277,17 @@ while time.monotonic() < end: time.sleep(0.01)
 print('on', flush=True)
 sys.exit(4)";
     let left = [Attempt::bare(), Attempt::run("--quiet --no-diagnosis")].map(|attempt| {
-        let mut child = attempt
-            .job(&["python3", "-c", JOB])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it runs");
-        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut line = String::new();
-        output.read_line(&mut line).expect("a line");
+        let started = Started::python(&attempt, JOB);
         for (signal, milliseconds) in [
             (libc::SIGSTOP, 200),
             (libc::SIGCONT, 0),
             (libc::SIGTSTP, 100),
             (libc::SIGCONT, 0),
         ] {
-            // SAFETY: this takes two numbers.
-            assert_eq!(unsafe { libc::kill(-(child.id() as i32), signal) }, 0);
+            started.send(signal, To::Group);
             std::thread::sleep(std::time::Duration::from_millis(milliseconds));
         }
-        let status = child.wait().expect("it ends");
-        let (mut stdout, stderr) = (Vec::new(), Vec::new());
-        output.read_to_end(&mut stdout).expect("text");
-        let left = attempt.left(Output { status, stdout, stderr }, 0);
+        let left = started.left(&attempt);
         (left, attempt.context().map(|context| context["exit"]["code"].clone()))
     });
     let [(bare, _), (under, code)] = left;
