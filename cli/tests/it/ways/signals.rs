@@ -229,10 +229,8 @@ print(info.si_signo - signal.SIGRTMIN, info.si_code, flush=True)";
             sival_ptr: std::ptr::without_provenance_mut(4711),
         };
         // SAFETY: the value is a number to everybody.
-        assert_eq!(
-            unsafe { libc::sigqueue(started.child.id() as i32, libc::SIGRTMIN(), value) },
-            0
-        );
+        let sent = unsafe { libc::sigqueue(started.child.id() as i32, libc::SIGRTMIN(), value) };
+        assert_eq!(sent, 0);
         started.left(&attempt)
     });
     assert_eq!(under, bare);
