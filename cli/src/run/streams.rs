@@ -21,13 +21,14 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::{SocketAddr, UnixStream};
+use std::os::unix::net::UnixStream;
 
 use anyhow::Context as _;
 use nix::pty::openpty;
 use rustix::fs::{FileType, OFlags, SeekFrom};
 use rustix::io::FdFlags;
 use rustix::termios::{OptionalActions, OutputModes};
+use socket2::{SockRef, Type};
 
 /// One of the two streams that are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,34 +255,18 @@ fn file_type(stream: Output) -> Option<FileType> {
     Some(FileType::from_raw_mode(about.st_mode))
 }
 
-/// Whether a socket is a connection of streams within this machine.
+/// Whether it is a socket that leads a stream of bytes, no messages, to somebody within this machine.
 fn is_local(stream: Output) -> bool {
-    if socket_type(stream) != Some(libc::SOCK_STREAM) {
-        return false;
-    }
-    let Ok(copy) = stream.descriptor().try_clone_to_owned() else {
-        return false;
-    };
-    let connected: std::io::Result<SocketAddr> = UnixStream::from(copy).peer_addr();
-    connected.is_ok()
+    let descriptor = stream.descriptor();
+    let socket = SockRef::from(&descriptor);
+    let is_stream = socket.r#type().is_ok_and(|kind| kind == Type::STREAM);
+    is_stream && socket.peer_addr().is_ok_and(|peer| peer.is_unix())
 }
 
 /// Device and inode, as programs tell each other which stream they mean.
 fn identity(stream: BorrowedFd<'_>) -> Option<String> {
     let about = rustix::fs::fstat(stream).ok()?;
     Some(format!("{}:{}", about.st_dev, about.st_ino))
-}
-
-/// Whether a socket carries a stream of bytes, or messages of one kind or another: socket(2).
-fn socket_type(stream: Output) -> Option<libc::c_int> {
-    let mut kind: libc::c_int = 0;
-    let mut size = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the number is as large as is said, and lives longer than the call.
-    let asked = unsafe {
-        let value = (&raw mut kind).cast();
-        libc::getsockopt(stream as i32, libc::SOL_SOCKET, libc::SO_TYPE, value, &raw mut size)
-    };
-    (asked == 0).then_some(kind)
 }
 
 /// Our end and the job's of a terminal like the one `like` is.

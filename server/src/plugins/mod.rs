@@ -110,7 +110,7 @@ impl Published {
     }
 
     /// Has these be the versions of a plugin again. What keeps a new one out, such as a full disk, may keep that from
-    /// being written too: then the list names one more than there should be, which the next change mends.
+    /// being written too: then a version is listed that never took part.
     fn forget(&self, name: &str, known: Vec<PublishedVersion>) {
         if let Err(error) = self.history.go_back(name, known).and_then(|()| self.pin()) {
             tracing::warn!(plugin = name, %error, "a version that was not published is still listed");
