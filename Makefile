@@ -90,9 +90,9 @@ truth:            ## compare what is found with gdb, PyTorch and the analyzers, 
 	cargo build -q --workspace --bin truth
 	$(TARGET)/debug/truth
 
-bench:            ## measure against the tools people use now, ratios side by side
+bench: plugins    ## measure against the tools people use now, ratios side by side
 	@.ci/setup bench
-	cargo build -q --release --workspace --bin bench --bin read --bin measure --bin plugins
+	cargo build -q --release --workspace --bin bench --bin read --bin measure --bin plugins --bin whycrash
 	$(TARGET)/release/bench
 	$(TARGET)/release/plugins
 
