@@ -99,7 +99,7 @@ fn a_job_at_a_terminal_ends_the_same() {
         at_a_terminal("None", "setsid -w sh -c \"echo out; exit 3\"", Report::Code(3)),
         at_a_terminal(
             "b\"x\"",
-            "sh -c \"stty raw -echo; echo ready; dd bs=1 count=1 status=none; stty -a | grep -o icanon; stty sane; exit 3\"",
+            "sh -c \"stty raw -echo; echo ready; dd bs=1 count=1 status=none; stty -a | grep -o icanon; sleep 0.5; stty sane; exit 3\"",
             Report::Code(3),
         ),
         at_a_terminal(
