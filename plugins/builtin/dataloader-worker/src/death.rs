@@ -24,12 +24,16 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         .filter(reasoned)
         .find(|told| told.detail.pid.is_some())
         .or_else(|| deaths.iter().find(reasoned))
-        .or_else(|| deaths.iter().find(|told| told.detail.exit_code.is_some()))?;
+        .or_else(|| deaths.iter().find(|told| told.detail.exit_code.is_some()))
+        .or_else(|| deaths.first())?;
     if deaths.iter().any(|told| told.detail.shared_memory) {
         return Some(bus_error(report, death));
     }
     let Some(signal) = death.detail.signal.as_deref() else {
-        return death.detail.exit_code.map(|code| exited(report, death, code));
+        return Some(match death.detail.exit_code {
+            Some(code) => exited(report, death, code),
+            None => gone(report, death),
+        });
     };
     // The C library and torch's handler write these words differently.
     match signal.to_ascii_lowercase().replace('-', " ").as_str() {
@@ -142,6 +146,19 @@ fn exited(report: &Report, death: &Death, code: i32) -> Diagnosis {
         .cite(report.cite(&death.event))
         .first_step("Run once with num_workers=0: what ends the worker then happens in the main process, with its traceback")
         .into()
+}
+
+/// The loader found it gone, and says no more: torch before 1.9, and where several went at once.
+fn gone(report: &Report, death: &Death) -> Diagnosis {
+    let finding = Finding::new("dl-worker-exitcode", 0.6).because(format!(
+        "{} ended, and the loader does not know how: it exited by itself, or it was killed and nobody waited for it.",
+        worker(death)
+    ));
+    Diagnosis::from(finding.cite(report.cite(&death.event))).collect(
+        "what ended the worker",
+        "run once with num_workers=0; and dmesg -T | grep -i -E 'killed process|segfault' on the host, for one that was killed",
+        ["dl-worker-exitcode", "dl-worker-oom-killed", "dl-worker-segfault"],
+    )
 }
 
 fn worker(death: &Death) -> String {

@@ -191,25 +191,49 @@ fn named_by_nccl(all: &[Said]) -> Option<Diagnosis> {
     })
 }
 
+/// What a wait for a key of the store says by whose key it is. Agents, gloo and the barrier at the start wait for all
+/// to be there; within a process group, a rank waits for another one of it.
+fn waited(rendezvous: &Rendezvous) -> (&'static str, f64, String) {
+    const OF_THE_START: [&str; 5] = ["worker", "attempt", "rank_", "barrier", "rendezvous"];
+    if let Some(rank) = &rendezvous.peer {
+        let why = format!(
+            "Before its first collective a rank gets NCCL's id from {rank}, by the job's store. It was not there in time: {rank} did \
+             not come to that collective, because it still loaded or prepared something, waits elsewhere, or ended."
+        );
+        return ("dist-rank-missing", 0.7, why);
+    }
+    if OF_THE_START.iter().any(|word| rendezvous.reason.contains(word)) {
+        let why = "Not all processes came together in time: they waited in the job's store for one that never wrote there.";
+        return ("dist-rendezvous-timeout", 0.86, why.to_owned());
+    }
+    let why = "A rank waited in the job's store for what another one puts there, and that one did not come in time.";
+    ("dist-rank-missing", 0.66, why.to_owned())
+}
+
 fn rendezvous(report: &Report) -> Option<Diagnosis> {
     let all = report.told::<Rendezvous>();
     let mut counting = all.iter().filter(|told| counts(&told.event));
     let (told, cause, confidence, why) = counting.find_map(|told| {
         let reason = told.detail.reason.as_str();
         let in_use = ["EADDRINUSE", "address already in use", "Address already in use"];
-        let late = ["timed out", "timeout", "clients joined"];
+        let late = ["timed out", "timeout", "Timeout", "clients joined"];
         match told.detail.operation.as_str() {
             "listen" if in_use.iter().any(|words| reason.contains(words)) => Some((
                 told,
                 "dist-port-in-use",
                 0.94,
-                "The port that the ranks meet at is taken by another process, often a job that was left over.",
+                "The port that the ranks meet at is taken by another process, often a job that was left over.".to_owned(),
             )),
+            "wait" => {
+                let (cause, confidence, why) = waited(&told.detail);
+                Some((told, cause, confidence, why))
+            }
             "connect" | "join" if late.iter().any(|words| reason.contains(words)) => Some((
                 told,
                 "dist-rendezvous-timeout",
                 0.88,
-                "Not all ranks came together in time: a wrong address, a firewall, or a node that did not start.",
+                "Not all ranks came together in time: a wrong address, a firewall, or a node that did not start."
+                    .to_owned(),
             )),
             _ => None,
         }

@@ -209,8 +209,12 @@ fn is_deadly(abort: &NativeAbort) -> bool {
 
 /// What an exception says when it only carries the news of a failure elsewhere: on the GPU, on another rank, on the
 /// network, in a file, or that the system refused a thread.
-const NEWS: [&str; 13] = [
+const NEWS: [&str; 17] = [
     "CUDA error",
+    "CUDA Error",
+    "Cuda Error",
+    "CUBLAS_STATUS_",
+    "CUDNN_STATUS_",
     "CUDA runtime error",
     "cudaError",
     "Resource temporarily unavailable",
@@ -227,7 +231,7 @@ const NEWS: [&str; 13] = [
 
 fn is_messenger(abort: &NativeAbort) -> bool {
     let words = [abort.exception.as_deref().unwrap_or_default(), &abort.message];
-    abort.family == "cpp-exception" && words.iter().any(|text| is_news(text))
+    matches!(abort.family.as_str(), "cpp-exception" | "glog-fatal") && words.iter().any(|text| is_news(text))
 }
 
 fn is_news(text: &str) -> bool {
@@ -242,6 +246,10 @@ fn cause(abort: &NativeAbort) -> Option<(&'static str, String)> {
     };
     Some(match abort.family.as_str() {
         "glibc" => return match_message(&abort.message),
+        "assertion" if abort.file.as_deref().is_some_and(is_of_allocator) => (
+            "abrt-heap-corruption",
+            format!("The C library's allocator found the heap damaged: its assertion `{message}` failed{at}"),
+        ),
         "assertion" => ("abrt-assert", format!("The assertion `{message}` failed{at}")),
         "torch-check" | "glog-fatal" => ("abrt-assert", format!("A check failed{at}: \"{message}\"")),
         "cpp-exception" => {
@@ -312,9 +320,23 @@ fn match_message(message: &str) -> Option<(&'static str, String)> {
         ));
     }
     if own.contains(": Assertion `") && own.ends_with("' failed.") {
+        if own.split(':').any(is_of_allocator) {
+            return Some((
+                "abrt-heap-corruption",
+                format!("The C library's allocator found the heap damaged: \"{said}\""),
+            ));
+        }
         return Some(("abrt-assert", format!("An assertion failed: \"{said}\"")));
     }
     None
+}
+
+/// Whether a source file is one of the C library's allocator, whose assertions are checks of the heap.
+fn is_of_allocator(file: &str) -> bool {
+    matches!(
+        file.trim().rsplit('/').next(),
+        Some("malloc.c" | "arena.c")
+    )
 }
 
 fn shorten(text: &str) -> String {

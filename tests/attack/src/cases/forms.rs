@@ -1,5 +1,7 @@
 //! Forms that are broken, overdone, or bombs.
 
+use std::time::Duration;
+
 use super::metadata::numbered;
 use super::{Size, noise};
 use crate::case::{Case, Expect, bytes, head};
@@ -231,5 +233,8 @@ fn endless(path: &str, size: Size) -> Case {
         Step::Send([start, chunk(front.as_bytes())].concat().into()),
         Step::Repeat(bytes(chunk(&vec![b'a'; 1 << 20])), size.pick(300, 1500)),
     ];
-    Case::steps("a file without end", steps).expect(Expect::Ended)
+    // A busy machine takes its time for hundreds of megabytes.
+    Case::steps("a file without end", steps)
+        .expect(Expect::Ended)
+        .patience(Duration::from_mins(2))
 }

@@ -380,7 +380,11 @@ fn judged(log: &Path) -> Result<Program> {
         "{} is not there: build it first",
         whycrash.display()
     );
-    Ok(Program::new([whycrash.as_os_str(), "diagnose".as_ref(), log.as_os_str()]))
+    Ok(Program::new([
+        whycrash.as_os_str(),
+        "diagnose".as_ref(),
+        log.as_os_str(),
+    ]))
 }
 
 fn race_with_ripgrep(ours: Program, log: PathBuf) -> Result<Race> {

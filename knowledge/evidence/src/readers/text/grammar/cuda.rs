@@ -29,12 +29,14 @@ pub const RULE: Rule = Rule {
         "nvrtc: error:",
         "unable to find an engine to execute this computation",
         "Unable to find a valid cuDNN algorithm",
+        "cublas runtime error : ",
         "CUDA failure ",
         "CUDA runtime error",
         "Test CUDA failure",
         "Cannot re-initialize CUDA in forked subprocess",
         "CUDA error (",
         "CUDA Error: ",
+        "Cuda Error: ",
         "CUDA error at ",
         "CUDA Error at ",
         "cudaError",
@@ -113,6 +115,9 @@ fn runtime(text: &str) -> Option<CudaError> {
 /// Before torch 1.5: `cuda runtime error (59) : device-side assert triggered at FILE:LINE`, `THCudaCheck FAIL …`. The
 /// numbers are those before CUDA 10.1 renumbered them; the text tells the error.
 fn old(text: &str) -> Option<CudaError> {
+    if let Some(error) = old_cublas(text) {
+        return Some(error);
+    }
     let parts = Parts::of(
         regex!(
             r"cuda runtime error \(\d+\) : (?P<text>.+?)(?: at (?P<file>\S+):(?P<line>\d+))?$|THCudaCheck FAIL file=(?P<thc_file>\S+) line=(?P<thc_line>\d+) error=\d+ : (?P<thc_text>.+?)\s*$"
@@ -124,6 +129,40 @@ fn old(text: &str) -> Option<CudaError> {
         file: parts.text("file").or_else(|| parts.text("thc_file")),
         line: parts.number("line").or_else(|| parts.number("thc_line")),
         ..by_text("cuda", &message)
+    })
+}
+
+/// Before torch 1.6: `cublas runtime error : resource allocation failed at FILE:LINE`. Each text stood for one status.
+fn old_cublas(text: &str) -> Option<CudaError> {
+    const STATUSES: [(&str, &str); 8] = [
+        ("library not initialized", "CUBLAS_STATUS_NOT_INITIALIZED"),
+        ("resource allocation failed", "CUBLAS_STATUS_ALLOC_FAILED"),
+        (
+            "an invalid numeric value was used as an argument",
+            "CUBLAS_STATUS_INVALID_VALUE",
+        ),
+        (
+            "an absent device architectural feature is required",
+            "CUBLAS_STATUS_ARCH_MISMATCH",
+        ),
+        ("an access to GPU memory space failed", "CUBLAS_STATUS_MAPPING_ERROR"),
+        ("the GPU program failed to execute", "CUBLAS_STATUS_EXECUTION_FAILED"),
+        ("an internal operation failed", "CUBLAS_STATUS_INTERNAL_ERROR"),
+        ("unknown error", "CUBLAS_STATUS_INTERNAL_ERROR"),
+    ];
+    let parts = Parts::of(
+        regex!(r"cublas runtime error : (?P<text>.+?)(?: at (?P<file>\S+):(?P<line>\d+))?\s*$"),
+        text,
+    )?;
+    let said = parts.text("text")?;
+    let (_, name) = STATUSES.iter().find(|(words, _)| said.starts_with(words))?;
+    Some(CudaError {
+        api: "cublas".to_owned(),
+        name: Some((*name).to_owned()),
+        message: said,
+        file: parts.text("file"),
+        line: parts.number("line"),
+        ..CudaError::default()
     })
 }
 
@@ -158,7 +197,7 @@ fn other(text: &str) -> Option<CudaError> {
 /// How libraries beside torch word a failed call:
 ///
 /// * flash-attn: `CUDA error (csrc/flash_api.cpp:12): an illegal memory access was encountered`
-/// * `TransformerEngine`: `x.cu:12 in function f: CUDA Error: …`; Triton: `Triton Error [CUDA]: …`
+/// * `TransformerEngine`: `x.cu:12 in function f: CUDA Error: …`; Paddle: `Check failed: … Cuda Error: …`; Triton: `Triton Error [CUDA]: …`
 /// * bitsandbytes: `Error invalid device ordinal at line 12 in file /src/x.cu`; `TensorRT`: `Cuda Runtime (…)`
 /// * `CuPy`, DALI, XLA, numba: `cudaErrorIllegalAddress: …`, `CUDA_ERROR_ILLEGAL_ADDRESS: …`
 /// * NVIDIA's samples: `CUDA error at x.cu:12 code=700(cudaErrorIllegalAddress) "f()"`; many a program: `GPUassert: …
@@ -190,7 +229,7 @@ fn wrapped(text: &str) -> Option<CudaError> {
     }
     if let Some(parts) = Parts::of(
         regex!(
-            r"CUDA error \((?P<file>[^():]+):(?P<line>\d+)\): (?P<a>.+?)\s*$|Triton Error \[CUDA\]: (?P<b>.+?)\s*$|\bCUDA Error: (?P<c>.+?)\s*$|^\s*Error (?P<d>[^:]+?) at line (?P<d_line>\d+) in file (?P<d_file>/\S+)|GPUassert: (?P<e>.+?) (?P<e_file>\S+\.cuh?) (?P<e_line>\d+)|Cuda Runtime \((?P<f>[^()]+)\)"
+            r"CUDA error \((?P<file>[^():]+):(?P<line>\d+)\): (?P<a>.+?)\s*$|Triton Error \[CUDA\]: (?P<b>.+?)\s*$|\bC(?:UDA|uda) Error: (?P<c>.+?)\s*$|^\s*Error (?P<d>[^:]+?) at line (?P<d_line>\d+) in file (?P<d_file>/\S+)|GPUassert: (?P<e>.+?) (?P<e_file>\S+\.cuh?) (?P<e_line>\d+)|Cuda Runtime \((?P<f>[^()]+)\)"
         ),
         text,
     ) {
@@ -232,7 +271,8 @@ fn with_place_behind(text: &str) -> Option<CudaError> {
     })
 }
 
-/// One line per failing thread, up to thousands: equal ones are one event with a count.
+/// One line per failing thread, up to thousands: equal ones are one event with a count. Terminals may have folded the
+/// line before its last word.
 fn read_assert(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let assert = device_assert(line.text)?;
     sink.event(
@@ -247,7 +287,7 @@ fn read_assert(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
 fn device_assert(text: &str) -> Option<DeviceAssert> {
     let parts = Parts::of(
         regex!(
-            r"^\s*(?P<file>.+?):(?P<line>\d+): (?P<function>.+?): block: \[(?P<block>\d+,\s?\d+,\s?\d+)\], thread: \[(?P<thread>\d+,\s?\d+,\s?\d+)\] Assertion `(?P<expression>.*)` failed\.?\s*$"
+            r"^\s*(?P<file>.+?):(?P<line>\d+): (?P<function>.+?): block: \[(?P<block>\d+,\s?\d+,\s?\d+)\], thread: \[(?P<thread>\d+,\s?\d+,\s?\d+)\] Assertion `(?P<expression>.*)`(?: failed\.?)?\s*$"
         ),
         text,
     )?;

@@ -49,6 +49,7 @@ pub const RENDEZVOUS_RULE: Rule = Rule {
         "recvVector failed on",
         "sendBytes failed on",
         "wait timeout after",
+        "is setting up NCCL communicator",
         "client socket has timed out after",
         "client socket has failed to connect",
         "waiting for clients.",
@@ -274,6 +275,21 @@ fn rendezvous(text: &str) -> Option<Rendezvous> {
             "receive"
         };
         return found(operation, parts.text("peer"), parts.text("reason")?);
+    }
+    // Before its first collective, a rank gets NCCL's id from the one that makes it: `[3] is setting up NCCL communicator
+    // and retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: Socket
+    // Timeout`. Up to torch 1.13 it was "retreiving".
+    if let Some(parts) = Parts::of(
+        regex!(
+            r"is setting up NCCL communicator and retr(?:ie|ei)ving ncclUniqueId from \[(?P<rank>\d+)\] .*? got error: (?P<reason>.*(?:[Tt]imeout|[Tt]imed out).*)"
+        ),
+        text,
+    ) {
+        return found(
+            "wait",
+            parts.text("rank").map(|rank| format!("rank {rank}")),
+            parts.text("reason")?,
+        );
     }
     if let Some(parts) = Parts::of(regex!(r"(?P<reason>wait timeout after \d+ms, keys: .*)"), text) {
         return found("wait", None, parts.text("reason")?);
