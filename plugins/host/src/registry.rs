@@ -114,6 +114,19 @@ impl Installed {
         }
     }
 
+    /// The same plugin in another file.
+    fn standing_in(&self, source: &str) -> Self {
+        Self {
+            info: PluginInfo {
+                source: clean::line(source),
+                ..self.info.clone()
+            },
+            plugin: self.plugin.clone(),
+            pages: self.pages.clone(),
+            health: Arc::clone(&self.health),
+        }
+    }
+
     /// Why it is not run, if it keeps failing.
     pub(crate) fn set_aside(&self, limits: &PluginLimits) -> Option<String> {
         (!self.is_built_in())
@@ -238,7 +251,7 @@ impl Registry {
     /// Looks through the folders, and puts what is there, and what is documented now, in place of what was.
     pub(crate) fn load(&self, loader: Option<&Loader>, documented: Arc<Documented>) {
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = self.now().plugins;
+        let known = self.now();
         let built_in = self.built_in.iter().map(|plugin| Arc::new(plugin.knowing(&documented)));
         let mut plugins: Vec<_> = built_in.collect();
         if let Some(loader) = loader {
@@ -259,12 +272,7 @@ impl Registry {
 
 impl Loader {
     /// The plugins of all folders. The first that takes a name has it; nobody takes that of a built-in one.
-    fn load(
-        &self,
-        built_in: &[Arc<Installed>],
-        known: &[Arc<Installed>],
-        documented: &Documented,
-    ) -> Vec<Arc<Installed>> {
+    fn load(&self, built_in: &[Arc<Installed>], known: &Known, documented: &Documented) -> Vec<Arc<Installed>> {
         let mut plugins: Vec<Arc<Installed>> = Vec::new();
         for folder in &self.folders {
             let files = files::components(folder).unwrap_or_else(|error| {
@@ -301,7 +309,9 @@ impl Loader {
         plugins
     }
 
-    fn load_file(&self, file: &Path, pins: &Pins, known: &[Arc<Installed>], documented: &Documented) -> Installed {
+    /// The plugin in a file. One that is known by its bytes, where the same is documented, is neither compiled nor asked
+    /// again.
+    fn load_file(&self, file: &Path, pins: &Pins, known: &Known, documented: &Documented) -> Installed {
         let (name, source) = (file_name(file), file.display().to_string());
         // A package has its pages besides.
         let most = self.limits.component_bytes.saturating_mul(2);
@@ -314,7 +324,11 @@ impl Loader {
                 if let Err(reason) = pins.check(file, &sha256) {
                     return unusable(&name, &source, sha256, &PluginError::Refused(reason));
                 }
-                let before = known.iter().find(|known| known.info.sha256 == sha256);
+                let before = known.plugins.iter().find(|known| known.info.sha256 == sha256);
+                let is_as_before = known.documented.version == documented.version;
+                if let Some(before) = before.filter(|before| is_as_before && before.plugin.is_some()) {
+                    return before.standing_in(&source);
+                }
                 let earlier = || {
                     Arc::new(Health::after(
                         self.runs_before.get(&sha256).cloned().unwrap_or_default(),
