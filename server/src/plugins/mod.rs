@@ -177,13 +177,12 @@ impl Published {
     /// Has it stand under its name and take part; where it can not, what stood there before stays.
     fn stand(&self, offered: &Offered) -> Result<(), PublishError> {
         let (shelf, name) = (self.shelf(offered.extension), &offered.info.name);
-        let before = shelf.get(name)?;
+        let (before, others) = (shelf.get(name)?, self.diagnoser.plugins());
         shelf.put(name, offered.extension, &offered.bytes)?;
         self.diagnoser.reload();
-        let Some(problem) = self.problem(offered) else {
+        let Some(problem) = self.problem(offered, &others) else {
             return Ok(());
         };
-        // Another folder has a plugin of this name.
         shelf.put_back(name, before.as_ref())?;
         self.diagnoser.reload();
         Err(PublishError::Refused(problem))
@@ -250,9 +249,10 @@ impl Published {
             if !known.iter().any(|version| version.sha256 == offered.info.sha256) {
                 self.remember(&offered)?;
             }
+            let others = self.diagnoser.plugins();
             disabled.hand_over(name, plugins)?;
             self.diagnoser.reload();
-            if let Some(problem) = self.problem(&offered) {
+            if let Some(problem) = self.problem(&offered, &others) {
                 plugins.hand_over(name, disabled)?;
                 self.diagnoser.reload();
                 return Err(PublishError::Refused(problem));
@@ -315,11 +315,23 @@ impl Published {
         }
     }
 
-    /// Why it does not take part although it is kept.
-    fn problem(&self, offered: &Offered) -> Option<String> {
-        let plugins = self.diagnoser.plugins().into_iter();
-        let mut of_these_bytes = plugins.filter(|plugin| plugin.sha256 == offered.info.sha256);
-        of_these_bytes.find_map(|plugin| plugin.problem)
+    /// Why it does not take part although it is kept, such as for a name that another folder has; or which of the others
+    /// does not any more, now that it does.
+    fn problem(&self, offered: &Offered, others: &[PluginInfo]) -> Option<String> {
+        let now = self.diagnoser.plugins();
+        let problem = |sha256: &str| {
+            let mut of_these_bytes = now.iter().filter(|plugin| plugin.sha256 == sha256);
+            of_these_bytes.find_map(|plugin| plugin.problem.clone())
+        };
+        let mut others = others.iter().filter(|other| other.problem.is_none());
+        let keeps_out = |other: &PluginInfo| {
+            let problem = problem(&other.sha256).filter(|_| other.name != offered.info.name)?;
+            Some(format!(
+                "it keeps the plugin {} from taking part: {problem}",
+                other.name
+            ))
+        };
+        problem(&offered.info.sha256).or_else(|| others.find_map(keeps_out))
     }
 }
 

@@ -58,12 +58,17 @@ pub fn page(id: &str, title: &str, more: &str) -> String {
     )
 }
 
-/// A package of a component and a page.
+/// A package of a component called `team` and a page.
 pub fn package(wasm: &[u8], id: &str, page: &str) -> Vec<u8> {
+    package_of("team", wasm, id, page)
+}
+
+/// A package of a component of this name and a page.
+fn package_of(plugin: &str, wasm: &[u8], id: &str, page: &str) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let name = format!("causes/{id}.md");
     for (name, bytes) in [
-        ("plugin.toml", b"name = \"team\"".as_slice()),
+        ("plugin.toml", format!("name = {plugin:?}").as_bytes()),
         ("plugin.wasm", wasm),
         (&name, page.as_bytes()),
     ] {
@@ -316,7 +321,7 @@ async fn what_a_kill_cut_off_is_ended_at_the_next_start() {
     assert!(team[0]["notice"].is_string(), "{team:?}");
     ok(server.post("/api/v1/plugins/team/enable").send().await.unwrap()).await;
     // A component took the place of a package, which was not gone yet.
-    publish(&server, plugin_of_ours("1.2.0")).await;
+    publish(&server, naming("team", "1.2.0", "oom-exhaustion")).await;
     let package = licences("1.1.0", "No licence");
     let server = server
         .restart(|data| {
@@ -338,18 +343,50 @@ async fn what_a_kill_cut_off_is_ended_at_the_next_start() {
     assert_eq!(numbers(&listed(&server).await), ["1.0.0"]);
 }
 
-/// A component that names a cause of ours.
-fn plugin_of_ours(version: &str) -> Vec<u8> {
+/// A component that names one cause.
+fn naming(name: &str, version: &str, cause: &str) -> Vec<u8> {
     let case = Case {
         info: Info {
-            name: "team".to_owned(),
+            name: name.to_owned(),
             version: version.to_owned(),
-            causes: vec!["oom-exhaustion".to_owned()],
+            causes: vec![cause.to_owned()],
             ..Info::default()
         },
         ..Case::default()
     };
     component(&case).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_plugin_keeps_another_from_taking_part() {
+    let server = Server::start().await;
+    // Of both names the id is a cause of their own.
+    let own = page("team-x-seats", "No licence", "");
+    let team = package(&naming("team", "1.0.0", "team-x-seats"), "team-x-seats", &own);
+    publish(&server, team).await;
+    let stranger = naming("team-x", "1.0.0", "team-x-seats");
+    let stranger = package_of("team-x", &stranger, "team-x-seats", &own);
+    let refused = server.post("/api/v1/plugins").body(stranger).send().await.unwrap();
+    let refused = problem(refused, 422, "plugin-refused").await;
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("it keeps the plugin team from taking part: it brings a page for team-x-seats"),
+        "{detail}"
+    );
+    let team = listed(&server).await;
+    assert_eq!(
+        (&team["problem"], &team["version"]),
+        (&Value::Null, &json!("1.0.0")),
+        "{team}"
+    );
+    let plugins = server.json("/api/v1/plugins").await["plugins"].clone();
+    assert!(
+        plugins
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|plugin| plugin["name"] != "team-x")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -552,6 +589,35 @@ async fn only_what_a_trusted_key_signed_is_taken_where_that_is_asked_for() {
     let changed = String::from_utf8_lossy(&unpacked(&signed, "signature.toml")).into_owned();
     let forged = with_file(&licences("1.0.1", "No licence"), "signature.toml", changed.as_bytes());
     assert!(refused(forged).await.contains("was changed after it was signed"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_key_signed_that_is_trusted_no_more_does_not_run() {
+    let (ours, _) = SigningKey::generate().unwrap();
+    let server = Server::start().await;
+    for version in ["1.0.0", "1.1.0"] {
+        publish(&server, ours.sign(licences(version, "No licence")).unwrap()).await;
+    }
+    let server = server
+        .restart_with(|_| {}, |config| config.plugin_trust.require_signature = true)
+        .await;
+    let plugin = listed(&server).await;
+    assert!(
+        plugin["problem"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("which is no trusted key"),
+        "{plugin}"
+    );
+    let post = async |action: &str| {
+        let path = format!("/api/v1/plugins/team/{action}");
+        server.post(&path).send().await.unwrap()
+    };
+    problem(post("rollback").await, 422, "plugin-refused").await;
+    ok(post("disable").await).await;
+    problem(post("enable").await, 422, "plugin-refused").await;
+    let gone = server.request(Method::DELETE, "/api/v1/plugins/team").send().await;
+    ok(gone.unwrap()).await;
 }
 
 fn unpacked(package: &[u8], name: &str) -> Vec<u8> {
