@@ -1,9 +1,10 @@
 //! The installed plugins: those built in, and those of the plugin folders.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -203,16 +204,7 @@ impl Registry {
         documented: Arc<Documented>,
         loader: Option<&Arc<Loader>>,
     ) -> std::io::Result<Arc<Self>> {
-        let load = |builtin: &Builtin| {
-            let (wasm, code) = (builtin.component()?, builtin.code()?);
-            let (sha256, package) = (hex::encode(Sha256::digest(&wasm)), Package::default());
-            let loaded = match sandbox.load_compiled(&wasm, &code, &documented.told) {
-                Ok(plugin) => usable(BUILT_IN, sha256, (plugin, package, None), Arc::default()),
-                Err(error) => unusable(BUILT_IN, BUILT_IN, sha256, &error),
-            };
-            Ok(Arc::new(loaded))
-        };
-        let mut built_in = BUILTIN.iter().map(load).collect::<std::io::Result<Vec<_>>>()?;
+        let mut built_in = load_built_in(sandbox, &documented)?;
         built_in.sort_by(|a, b| a.info.name.cmp(&b.info.name));
         let registry = Arc::new(Self {
             folders: Mutex::new(Folders {
@@ -225,7 +217,7 @@ impl Registry {
         });
         if let Some(loader) = loader.cloned() {
             let target = Arc::clone(&registry);
-            std::thread::Builder::new()
+            thread::Builder::new()
                 .name("plugin-loader".to_owned())
                 .spawn(move || target.load(Some(loader.as_ref()), documented))?;
         }
@@ -268,6 +260,35 @@ impl Registry {
     fn folders(&self) -> MutexGuard<'_, Folders> {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The built-in plugins, side by side: somebody waits for them at every start of the command line.
+fn load_built_in(sandbox: &Sandbox, documented: &Documented) -> std::io::Result<Vec<Arc<Installed>>> {
+    let load = |builtin: &Builtin| {
+        let (wasm, code) = (builtin.component()?, builtin.code()?);
+        let (sha256, package) = (hex::encode(Sha256::digest(&wasm)), Package::default());
+        let loaded = match sandbox.load_compiled(&wasm, &code, &documented.told) {
+            Ok(plugin) => usable(BUILT_IN, sha256, (plugin, package, None), Arc::default()),
+            Err(error) => unusable(BUILT_IN, BUILT_IN, sha256, &error),
+        };
+        Ok(Arc::new(loaded))
+    };
+    let load = &load;
+    thread::scope(|scope| {
+        // Where there may be no more threads this one does it all, in its turn.
+        let begin = |builtin| {
+            (
+                builtin,
+                thread::Builder::new().spawn_scoped(scope, move || load(builtin)).ok(),
+            )
+        };
+        let begun: Vec<_> = BUILTIN.iter().map(begin).collect();
+        let end = |(builtin, thread): (_, Option<ScopedJoinHandle<'_, _>>)| match thread {
+            Some(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            None => load(builtin),
+        };
+        begun.into_iter().map(end).collect()
+    })
 }
 
 impl Loader {
@@ -395,7 +416,7 @@ impl Loader {
                 Err(PluginError::Host(reason)) => tracing::warn!(reason, "a plugin could not be loaded; trying again"),
                 settled => return settled,
             }
-            std::thread::sleep(PAUSE);
+            thread::sleep(PAUSE);
         }
         self.sandbox.load(wasm, &documented.told, own)
     }
