@@ -119,8 +119,7 @@ problems! {
     PreviewState = 409 "preview-state" "the preview can not do this now",
         "/api/v1/previews/{number} says how far it has come; one that is ready can be applied, and one that was applied undone";
     VersionTaken = 409 "plugin-version-taken" "this version of the plugin was published with other bytes",
-        "give it a higher version where it says what it is (`about`), then build and publish that; the very same bytes may be \
-            sent again";
+        "the very same bytes may be sent again; `whycrash plugin list` shows what is kept";
     PluginChanged = 409 "plugin-changed" "the plugin was changed by somebody else meanwhile",
         "the plugins are listed at /api/v1/plugins; look what is there, then try again";
     PluginRefused = 422 "plugin-refused" "the plugin can not be used",
