@@ -20,7 +20,7 @@ use crate::lines::LineCache;
 use crate::pipeline::indexer::{self, Indexer};
 use crate::pipeline::reopen::Reopener;
 use crate::pipeline::{Diagnose, Pipeline, Stores};
-use crate::plugins::{self, History, Published};
+use crate::plugins::{self, Published, Shelves};
 use crate::previews::Tried;
 use crate::reading::{Children, ReadReports};
 use crate::search::tantivy::TantivySearch;
@@ -121,19 +121,13 @@ impl Services {
         );
         let symbols = data.join(SYMBOLS);
         let symbols = SymbolFolder::open(symbols.clone()).with_context(|| cannot_open(&symbols))?;
-        let shelf = |name: &str, extensions| {
-            let folder = data.join(name);
-            Shelf::open(folder.clone(), extensions).with_context(|| cannot_open(&folder))
-        };
-        let (shelved, pages) = (shelf("plugins", plugins::PLUGINS)?, shelf("knowledge", plugins::PAGES)?);
-        let disabled = shelf("plugins-disabled", plugins::PLUGINS)?;
-        let versions = data.join("plugin-versions");
-        let history = History::open(versions.clone()).with_context(|| cannot_open(&versions))?;
-        let tried = shelf("previews", &["zip", "wasm", "md"])?;
+        let shelves = Shelves::open(&data)?;
+        let tried = data.join("previews");
+        let tried = Shelf::open(tried.clone(), &["zip", "wasm", "md"]).with_context(|| cannot_open(&tried))?;
         let settings = Settings {
             symbols: symbol_sources(&config, &data),
-            plugin_folders: [&config.plugins[..], &[shelved.folder().to_owned()]].concat(),
-            knowledge_folders: [&config.knowledge[..], &[pages.folder().to_owned()]].concat(),
+            plugin_folders: [&config.plugins[..], &[shelves.plugins.folder().to_owned()]].concat(),
+            knowledge_folders: [&config.knowledge[..], &[shelves.pages.folder().to_owned()]].concat(),
             cache: Some(data.join("cache")),
             compiler: config.compiler.clone(),
             plugin_limits: (&config.plugin_limits).into(),
@@ -143,7 +137,7 @@ impl Services {
         };
         let diagnoser: Arc<dyn Diagnose> = Arc::new(Diagnoser::new(settings).context("can not set up the plugins")?);
         Ok(Self {
-            published: Published::new(shelved, disabled, pages, history, Arc::clone(&diagnoser)),
+            published: Published::new(shelves, Arc::clone(&diagnoser)),
             tried: Tried::new(tried),
             stores,
             tokens: Arc::new(database),

@@ -25,7 +25,27 @@ impl Shelf {
     pub fn open(folder: PathBuf, extensions: &'static [&'static str]) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
         clear_unfinished(&folder)?;
-        Ok(Self { folder, extensions })
+        let shelf = Self { folder, extensions };
+        shelf.clear_replaced()?;
+        Ok(shelf)
+    }
+
+    /// Removes what another file of its name took the place of, when an earlier process was killed in between.
+    fn clear_replaced(&self) -> io::Result<()> {
+        for name in self.names()? {
+            let mut files = Vec::new();
+            for extension in self.extensions {
+                let path = self.path(&name, extension);
+                if let Ok(about) = fs::metadata(&path) {
+                    files.push((about.modified()?, path));
+                }
+            }
+            files.sort();
+            // The last one that was written stays.
+            files.pop();
+            files.iter().try_for_each(|(_, path)| remove_file(path).map(drop))?;
+        }
+        Ok(())
     }
 
     /// Where it is.
@@ -68,6 +88,20 @@ impl Shelf {
         }
         self.sync()?;
         Ok(removed)
+    }
+
+    /// Has what stands under this name stand on another shelf, in one step; whether there was something.
+    pub fn hand_over(&self, name: &str, to: &Self) -> io::Result<bool> {
+        let mut extensions = self.extensions.iter().filter(|_| is_name(name));
+        let Some(extension) = extensions.find(|extension| self.path(name, extension).exists()) else {
+            return Ok(false);
+        };
+        // Nothing does there, unless somebody put it there by hand.
+        to.remove(name)?;
+        fs::rename(self.path(name, extension), to.path(name, extension))?;
+        to.sync()?;
+        self.sync()?;
+        Ok(true)
     }
 
     /// Makes this stand under the name: what did before, or nothing.

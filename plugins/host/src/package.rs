@@ -2,33 +2,29 @@
 //!
 //! A package is a zip file with `plugin.toml` (`name = "…"`), `plugin.wasm`, and `causes/ID.md` for each cause that
 //! it brings; it may be signed (`signing.rs`). Nothing of it is ever written to disk: each file is asked for by its
-//! exact name and read up to a bound, so that what else is in there, and under which names, does not matter.
+//! exact name and read up to a bound. Other files, such as a licence, may be in there and have no effect; `archive.rs`
+//! holds all of them to a form in which everybody sees the same files.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 use whycrash_catalog::{Catalog, Cause};
 use whycrash_evidence::printable_lines;
 
-use crate::archive::{self, Archive};
+use crate::archive::{Archive, is_package};
 use crate::sandbox::{PluginError, PluginLimits, clean, cut};
 use crate::signing::{self, PublicKey};
 
-/// How a zip file begins.
-const MAGIC: &[u8] = b"PK\x03\x04";
-/// Entries that a package may have.
-const ENTRIES: usize = 4096;
 /// Pages that a package may bring, and bytes of one.
 const PAGES: usize = 200;
-const PAGE_BYTES: u64 = 256 << 10;
+const PAGE_BYTES: usize = 256 << 10;
 /// The files that every package has, and where its pages are.
 const MANIFEST: &str = "plugin.toml";
 const COMPONENT: &str = "plugin.wasm";
 const FOLDER: &str = "causes/";
 /// Bytes of `plugin.toml`, and of a signature.
-const MANIFEST_BYTES: u64 = 64 << 10;
+const MANIFEST_BYTES: usize = 64 << 10;
 
 /// What a file of a plugin holds.
 #[derive(Debug, Default)]
@@ -50,15 +46,15 @@ struct Manifest {
 impl Package {
     /// What these bytes hold: a package, or else a component and nothing more.
     pub(crate) fn open(bytes: Vec<u8>, catalog: &Catalog, limits: &PluginLimits) -> Result<Self, PluginError> {
-        if !bytes.starts_with(MAGIC) {
+        if !is_package(&bytes) {
             return Ok(Self {
                 component: bytes,
                 ..Self::default()
             });
         }
-        let mut zip = archive::open(bytes).map_err(refused)?;
-        let mut contents = contents_of(&mut zip, limits.component_bytes as u64)?;
-        let signed_by = signer(&mut zip, &contents)?;
+        let archive = Archive::open(bytes).map_err(refused)?;
+        let mut contents = contents_of(&archive, limits.component_bytes)?;
+        let signed_by = signer(&archive, &contents)?;
         let manifest = text(MANIFEST, contents.remove(MANIFEST).unwrap_or_default())?;
         let Manifest { name } =
             toml::from_str(&manifest).map_err(|error| refused(format!("its plugin.toml does not parse: {error}")))?;
@@ -77,49 +73,34 @@ impl Package {
 type Contents = BTreeMap<String, Vec<u8>>;
 
 /// The files of a package that are used, whatever they hold.
-pub(crate) fn contents(zip: &mut Archive) -> Result<Contents, PluginError> {
-    contents_of(zip, PluginLimits::default().component_bytes as u64)
+pub(crate) fn contents(archive: &Archive) -> Result<Contents, PluginError> {
+    contents_of(archive, PluginLimits::default().component_bytes)
 }
 
-fn contents_of(zip: &mut Archive, component_bytes: u64) -> Result<Contents, PluginError> {
-    if zip.len() > ENTRIES {
-        return Err(refused(format!(
-            "it has {} files, more than the {ENTRIES} that are allowed",
-            zip.len()
-        )));
-    }
-    let pages: BTreeSet<String> = zip
-        .file_names()
-        .filter(|path| is_page(path))
-        .map(str::to_owned)
-        .collect();
+fn contents_of(archive: &Archive, component_bytes: usize) -> Result<Contents, PluginError> {
+    let pages: Vec<&str> = archive.names().filter(|path| is_page(path)).collect();
     if pages.len() > PAGES {
         return Err(refused(format!(
             "it brings {} pages, more than the {PAGES} that are allowed",
             pages.len()
         )));
     }
-    let fixed = [
-        (MANIFEST.to_owned(), MANIFEST_BYTES),
-        (COMPONENT.to_owned(), component_bytes),
-    ];
+    let fixed = [(MANIFEST, MANIFEST_BYTES), (COMPONENT, component_bytes)];
     let wanted = fixed
         .into_iter()
         .chain(pages.into_iter().map(|page| (page, PAGE_BYTES)));
     wanted
-        .map(|(name, most)| {
-            let bytes = entry(zip, &name, most)?;
-            Ok((name, bytes))
-        })
+        .map(|(name, most)| Ok((name.to_owned(), archive.read(name, most).map_err(refused)?)))
         .collect()
 }
 
 /// Which key signed these contents; a signature that does not fit them is worse than none.
-fn signer(zip: &mut Archive, contents: &Contents) -> Result<Option<PublicKey>, PluginError> {
-    if zip.index_for_name(signing::FILE).is_none() {
+fn signer(archive: &Archive, contents: &Contents) -> Result<Option<PublicKey>, PluginError> {
+    if !archive.has(signing::FILE) {
         return Ok(None);
     }
-    let text = text(signing::FILE, entry(zip, signing::FILE, MANIFEST_BYTES)?)?;
+    let signature = archive.read(signing::FILE, MANIFEST_BYTES).map_err(refused)?;
+    let text = text(signing::FILE, signature)?;
     signing::signed_by(&text, contents).map(Some).map_err(refused)
 }
 
@@ -188,29 +169,11 @@ fn is_hiding(page: &Value) -> bool {
 /// Whether this is a page that stands directly in `causes/`.
 fn is_page(path: &str) -> bool {
     let name = path.strip_prefix(FOLDER);
-    name.is_some_and(|name| name.ends_with(".md") && !name.contains(['/', '\\']))
+    name.is_some_and(|name| name.ends_with(".md") && !name.contains('/'))
 }
 
 fn text(name: &str, bytes: Vec<u8>) -> Result<String, PluginError> {
     String::from_utf8(bytes).map_err(|_| refused(format!("its {} is no text", clean::line(name))))
-}
-
-/// One file of a package, however much it claims to hold.
-fn entry(zip: &mut Archive, name: &str, most: u64) -> Result<Vec<u8>, PluginError> {
-    let shown = clean::line(&cut(name, 80));
-    let file = zip
-        .by_name(name)
-        .map_err(|error| refused(format!("its {shown} can not be read: {error}")))?;
-    let mut bytes = Vec::new();
-    file.take(most + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| refused(format!("its {shown} is damaged: {error}")))?;
-    if bytes.len() as u64 > most {
-        return Err(refused(format!(
-            "its {shown} has more than the {most} bytes that are allowed"
-        )));
-    }
-    Ok(bytes)
 }
 
 fn refused(reason: String) -> PluginError {

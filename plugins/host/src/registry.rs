@@ -1,9 +1,10 @@
 //! The installed plugins: those built in, and those of the plugin folders.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -114,6 +115,19 @@ impl Installed {
         }
     }
 
+    /// The same plugin in another file.
+    fn standing_in(&self, source: &str) -> Self {
+        Self {
+            info: PluginInfo {
+                source: clean::line(source),
+                ..self.info.clone()
+            },
+            plugin: self.plugin.clone(),
+            pages: self.pages.clone(),
+            health: Arc::clone(&self.health),
+        }
+    }
+
     /// Why it is not run, if it keeps failing.
     pub(crate) fn set_aside(&self, limits: &PluginLimits) -> Option<String> {
         (!self.is_built_in())
@@ -190,16 +204,7 @@ impl Registry {
         documented: Arc<Documented>,
         loader: Option<&Arc<Loader>>,
     ) -> std::io::Result<Arc<Self>> {
-        let load = |builtin: &Builtin| {
-            let (wasm, code) = (builtin.component()?, builtin.code()?);
-            let (sha256, package) = (hex::encode(Sha256::digest(&wasm)), Package::default());
-            let loaded = match sandbox.load_compiled(&wasm, &code, &documented.told) {
-                Ok(plugin) => usable(BUILT_IN, sha256, (plugin, package, None), Arc::default()),
-                Err(error) => unusable(BUILT_IN, BUILT_IN, sha256, &error),
-            };
-            Ok(Arc::new(loaded))
-        };
-        let mut built_in = BUILTIN.iter().map(load).collect::<std::io::Result<Vec<_>>>()?;
+        let mut built_in = load_built_in(sandbox, &documented)?;
         built_in.sort_by(|a, b| a.info.name.cmp(&b.info.name));
         let registry = Arc::new(Self {
             folders: Mutex::new(Folders {
@@ -212,7 +217,7 @@ impl Registry {
         });
         if let Some(loader) = loader.cloned() {
             let target = Arc::clone(&registry);
-            std::thread::Builder::new()
+            thread::Builder::new()
                 .name("plugin-loader".to_owned())
                 .spawn(move || target.load(Some(loader.as_ref()), documented))?;
         }
@@ -238,7 +243,7 @@ impl Registry {
     /// Looks through the folders, and puts what is there, and what is documented now, in place of what was.
     pub(crate) fn load(&self, loader: Option<&Loader>, documented: Arc<Documented>) {
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = self.now().plugins;
+        let known = self.now();
         let built_in = self.built_in.iter().map(|plugin| Arc::new(plugin.knowing(&documented)));
         let mut plugins: Vec<_> = built_in.collect();
         if let Some(loader) = loader {
@@ -257,14 +262,38 @@ impl Registry {
     }
 }
 
+/// The built-in plugins, side by side: somebody waits for them at every start of the command line.
+fn load_built_in(sandbox: &Sandbox, documented: &Documented) -> std::io::Result<Vec<Arc<Installed>>> {
+    let load = |builtin: &Builtin| {
+        let (wasm, code) = (builtin.component()?, builtin.code()?);
+        let (sha256, package) = (hex::encode(Sha256::digest(&wasm)), Package::default());
+        let loaded = match sandbox.load_compiled(&wasm, &code, &documented.told) {
+            Ok(plugin) => usable(BUILT_IN, sha256, (plugin, package, None), Arc::default()),
+            Err(error) => unusable(BUILT_IN, BUILT_IN, sha256, &error),
+        };
+        Ok(Arc::new(loaded))
+    };
+    let load = &load;
+    thread::scope(|scope| {
+        // Where there may be no more threads this one does it all, in its turn.
+        let begin = |builtin| {
+            (
+                builtin,
+                thread::Builder::new().spawn_scoped(scope, move || load(builtin)).ok(),
+            )
+        };
+        let begun: Vec<_> = BUILTIN.iter().map(begin).collect();
+        let end = |(builtin, thread): (_, Option<ScopedJoinHandle<'_, _>>)| match thread {
+            Some(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            None => load(builtin),
+        };
+        begun.into_iter().map(end).collect()
+    })
+}
+
 impl Loader {
     /// The plugins of all folders. The first that takes a name has it; nobody takes that of a built-in one.
-    fn load(
-        &self,
-        built_in: &[Arc<Installed>],
-        known: &[Arc<Installed>],
-        documented: &Documented,
-    ) -> Vec<Arc<Installed>> {
+    fn load(&self, built_in: &[Arc<Installed>], known: &Known, documented: &Documented) -> Vec<Arc<Installed>> {
         let mut plugins: Vec<Arc<Installed>> = Vec::new();
         for folder in &self.folders {
             let files = files::components(folder).unwrap_or_else(|error| {
@@ -301,7 +330,9 @@ impl Loader {
         plugins
     }
 
-    fn load_file(&self, file: &Path, pins: &Pins, known: &[Arc<Installed>], documented: &Documented) -> Installed {
+    /// The plugin in a file. One that is known by its bytes, where the same is documented, is neither compiled nor asked
+    /// again.
+    fn load_file(&self, file: &Path, pins: &Pins, known: &Known, documented: &Documented) -> Installed {
         let (name, source) = (file_name(file), file.display().to_string());
         // A package has its pages besides.
         let most = self.limits.component_bytes.saturating_mul(2);
@@ -314,7 +345,11 @@ impl Loader {
                 if let Err(reason) = pins.check(file, &sha256) {
                     return unusable(&name, &source, sha256, &PluginError::Refused(reason));
                 }
-                let before = known.iter().find(|known| known.info.sha256 == sha256);
+                let before = known.plugins.iter().find(|known| known.info.sha256 == sha256);
+                let is_as_before = known.documented.version == documented.version;
+                if let Some(before) = before.filter(|before| is_as_before && before.plugin.is_some()) {
+                    return before.standing_in(&source);
+                }
                 let earlier = || {
                     Arc::new(Health::after(
                         self.runs_before.get(&sha256).cloned().unwrap_or_default(),
@@ -381,7 +416,7 @@ impl Loader {
                 Err(PluginError::Host(reason)) => tracing::warn!(reason, "a plugin could not be loaded; trying again"),
                 settled => return settled,
             }
-            std::thread::sleep(PAUSE);
+            thread::sleep(PAUSE);
         }
         self.sandbox.load(wasm, &documented.told, own)
     }

@@ -18,6 +18,8 @@ use sha2::{Digest as _, Sha256};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
+use crate::archive::Archive;
+
 /// The file in a package that has its signature.
 pub(crate) const FILE: &str = "signature.toml";
 /// What is signed begins with this, so that no signature over anything else can be taken for one.
@@ -150,8 +152,8 @@ impl SigningKey {
     /// bytes.
     pub fn sign(&self, package: Vec<u8>) -> Result<Vec<u8>, KeyError> {
         let unreadable = |error: &dyn fmt::Display| KeyError(format!("the package can not be signed: {error}"));
-        let mut from = crate::archive::open(package).map_err(|error| unreadable(&error))?;
-        let contents = crate::package::contents(&mut from).map_err(|error| unreadable(&error))?;
+        let from = Archive::open(package).map_err(|error| unreadable(&error))?;
+        let contents = crate::package::contents(&from).map_err(|error| unreadable(&error))?;
         let signature = Signature {
             key: self.public(),
             signature: STANDARD.encode(self.0.sign(&signed(&contents))),

@@ -1,5 +1,7 @@
 //! Publishing plugins.
 
+use std::sync::Arc;
+
 use actix_web::HttpRequest;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -8,7 +10,7 @@ use whycrash_plugin_host::PluginInfo;
 use super::access::Admin;
 use super::prelude::*;
 use super::symbols;
-use crate::plugins::{PublishError, PublishedVersion};
+use crate::plugins::{PublishError, Published, PublishedVersion};
 use crate::public_text::without_paths;
 
 /// The plugins.
@@ -41,15 +43,18 @@ pub struct Removed {
 #[utoipa::path(get, path = "/api/v1/plugins", tag = "plugins",
     responses((status = 200, body = Plugins), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<Plugins>> {
-    let disabled = services.published.disabled()?.into_iter().map(|name| PluginInfo {
+    let mut disabled = services.published.disabled()?;
+    let mut plugins: Vec<_> = services.diagnoser.plugins().into_iter().map(public).collect();
+    // One that is enabled, or disabled, at this moment may be in both.
+    disabled.retain(|name| !plugins.iter().any(|plugin| plugin.name == *name));
+    plugins.extend(disabled.into_iter().map(|name| PluginInfo {
         notice: Some(format!(
             "it is disabled; `whycrash plugin enable {name}` lets it take part again"
         )),
         name,
         ..PluginInfo::default()
-    });
-    let plugins = services.diagnoser.plugins().into_iter().map(public).chain(disabled);
-    let listed = plugins.map(|plugin| {
+    }));
+    let listed = plugins.into_iter().map(|plugin| {
         let versions = services.published.versions(&plugin.name)?;
         Ok(ListedPlugin { plugin, versions })
     });
@@ -72,8 +77,12 @@ pub async fn publish(
 ) -> ApiResult<Json<PluginInfo>> {
     let limit = (services.published.package_bytes(), "the size of a plugin");
     let staged = symbols::receive(&services, &request, body.into_inner(), limit).await?;
-    let published = blocking(move || services.published.publish(&staged)).await?;
-    Ok(Json(public(published)))
+    let work = async move {
+        let _turn = services.published.turn_to_look().await;
+        let services = Arc::clone(&services);
+        blocking(move || services.published.publish(std::fs::read(&staged)?)).await
+    };
+    Ok(Json(public(to_its_end(work).await?)))
 }
 
 /// What everybody may know of a plugin: its file's name, and not where that lies.
@@ -92,7 +101,7 @@ fn public(plugin: PluginInfo) -> PluginInfo {
 pub async fn remove(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<Removed>> {
     let name = path.into_inner();
     let removed = name.clone();
-    blocking(move || services.published.remove(&removed)).await?;
+    change(services, move |published| published.remove(&removed)).await?;
     Ok(Json(Removed { name }))
 }
 
@@ -102,7 +111,7 @@ pub async fn remove(_: Allowed<Admin>, services: Data<Services>, path: Path<Stri
     responses((status = 200, body = PluginInfo), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn roll_back(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {
     let name = path.into_inner();
-    let before = blocking(move || services.published.step_back(&name)).await?;
+    let before = change(services, move |published| published.step_back(&name)).await?;
     Ok(Json(public(before)))
 }
 
@@ -116,7 +125,7 @@ pub async fn disable(_: Allowed<Admin>, services: Data<Services>, path: Path<Str
         name: name.clone(),
         ..PluginInfo::default()
     };
-    blocking(move || services.published.disable(&name)).await?;
+    change(services, move |published| published.disable(&name)).await?;
     Ok(Json(plugin))
 }
 
@@ -125,8 +134,27 @@ pub async fn disable(_: Allowed<Admin>, services: Data<Services>, path: Path<Str
     responses((status = 200, body = PluginInfo), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn enable(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {
     let name = path.into_inner();
-    let enabled = blocking(move || services.published.enable(&name)).await?;
+    let enabled = change(services, move |published| published.enable(&name)).await?;
     Ok(Json(public(enabled)))
+}
+
+/// Changes what is published.
+async fn change<T: Send + 'static>(
+    services: Data<Services>,
+    work: impl FnOnce(&Published) -> Result<T, PublishError> + Send + 'static,
+) -> ApiResult<T> {
+    to_its_end(async move {
+        let _turn = services.published.turn_to_change().await;
+        let services = Arc::clone(&services);
+        blocking(move || work(&services.published)).await
+    })
+    .await
+}
+
+/// What was begun goes on when the client leaves.
+async fn to_its_end<T: Send + 'static>(work: impl Future<Output = ApiResult<T>> + Send + 'static) -> ApiResult<T> {
+    let done = tokio::spawn(work).await;
+    done.map_err(|error| ApiError::new(Code::Internal, error))?
 }
 
 /// Compiling takes as long as it takes; no other request waits for it.
@@ -135,8 +163,9 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, PublishErr
     let done = done.map_err(|error| ApiError::new(Code::Internal, error))?;
     done.map_err(|error| match error {
         PublishError::Refused(reason) => ApiError::new(Code::PluginRefused, reason),
-        error @ PublishError::First(_) => ApiError::new(Code::NoPlugin, error),
-        PublishError::Unknown(name) => ApiError::new(Code::NoPlugin, format!("no plugin called {name} was published")),
+        PublishError::Unknown(_) | PublishError::First(_) => ApiError::new(Code::NoPlugin, error),
+        PublishError::Taken { .. } => ApiError::new(Code::VersionTaken, error),
+        PublishError::Overtaken(_) => ApiError::new(Code::PluginChanged, error),
         PublishError::Io(error) => error.into(),
     })
 }

@@ -120,8 +120,9 @@ pub async fn begin(
 ) -> ApiResult<CustomizeResponder<Json<Preview>>> {
     let limit = (services.published.package_bytes(), "the size of a plugin");
     let staged = symbols::receive(&services, &request, body.into_inner(), limit).await?;
-    let bytes = tokio::fs::read(&staged).await?;
     let BeginQuery { q, page } = query.into_inner();
+    let _turn = services.published.turn_to_look().await;
+    let bytes = tokio::fs::read(&staged).await?;
     let record = previews::begin(&services, bytes, page, q.filter(|q| !q.trim().is_empty())).await?;
     Ok(Json(Preview::from(record))
         .customize()

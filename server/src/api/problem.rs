@@ -8,6 +8,7 @@ use actix_web::{HttpResponse, ResponseError};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::{ToResponse, ToSchema};
+use whycrash_evidence::printable;
 
 use crate::ingest::{IngestError, Refusal};
 use crate::search::QueryError;
@@ -117,6 +118,10 @@ problems! {
         "send an ELF binary or debug file with a build id, or a Breakpad symbol file, as it is";
     PreviewState = 409 "preview-state" "the preview can not do this now",
         "/api/v1/previews/{number} says how far it has come; one that is ready can be applied, and one that was applied undone";
+    VersionTaken = 409 "plugin-version-taken" "this version of the plugin was published with other bytes",
+        "the very same bytes may be sent again; `whycrash plugin list` shows what is kept";
+    PluginChanged = 409 "plugin-changed" "the plugin was changed by somebody else meanwhile",
+        "the plugins are listed at /api/v1/plugins; look what is there, then try again";
     PluginRefused = 422 "plugin-refused" "the plugin can not be used",
         "`whycrash plugin inspect FILE` says the same before it is published";
     Expired = 410 "artifact-expired" "the artifact's bytes are kept no longer",
@@ -158,6 +163,15 @@ fn shorten(mut detail: String) -> String {
     detail
 }
 
+/// A particular as it may be shown: it quotes what was sent like a detail does.
+fn cleaned(value: Value) -> Value {
+    match value {
+        Value::String(text) => printable(&text).into(),
+        Value::Array(values) => values.into_iter().map(cleaned).collect(),
+        other => other,
+    }
+}
+
 /// What handlers return.
 pub type ApiResult<T> = Result<T, ApiError>;
 
@@ -186,11 +200,12 @@ pub struct ProblemDocument {
 }
 
 impl ApiError {
-    /// An error of this kind with what is wrong this time.
+    /// An error of this kind with what is wrong this time. Details quote names and texts that anybody sent: nothing of
+    /// them acts on a terminal.
     pub fn new(code: Code, detail: impl fmt::Display) -> Self {
         Self {
             code,
-            detail: shorten(detail.to_string()),
+            detail: shorten(printable(&detail.to_string()).into_owned()),
             members: Box::default(),
             headers: Vec::new(),
         }
@@ -199,7 +214,7 @@ impl ApiError {
     /// The same with a particular.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.members.insert(name.to_owned(), value.into());
+        self.members.insert(name.to_owned(), cleaned(value.into()));
         self
     }
 

@@ -1,5 +1,7 @@
 //! Names of artifacts as they come from clients, made safe to show, to store and to put into an address.
 
+use whycrash_evidence::printable;
+
 /// Longest name, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;
 
@@ -21,9 +23,10 @@ pub fn clean(name: &str) -> Option<String> {
     (!clean.is_empty() && clean != "." && clean != "..").then(|| clean.to_owned())
 }
 
-/// Control characters break logs and headers; bidirectional overrides make a name look like another.
+/// Whether the character stays what it is wherever it is shown: then a name in an answer is the name that is kept.
 fn is_plain(c: char) -> bool {
-    !c.is_control() && !matches!(c, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    let text = c.encode_utf8(&mut [0; 4]).to_owned();
+    printable(&text) == text
 }
 
 /// A name that is not among `taken`: the same one, or one with a number before its extension.

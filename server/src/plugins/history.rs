@@ -69,8 +69,7 @@ impl History {
         })
     }
 
-    /// Adds a version as the newest; one that was there before becomes the newest again. The oldest goes when there are
-    /// too many.
+    /// Adds a version as the newest; one that was there before becomes the newest again.
     pub fn add(&self, name: &str, info: &PluginInfo, extension: &str, bytes: &[u8]) -> io::Result<()> {
         let added = PublishedVersion {
             version: info.version.clone(),
@@ -85,14 +84,29 @@ impl History {
         let mut versions = self.of(name)?;
         versions.retain(|earlier| earlier.sha256 != added.sha256);
         versions.push(added);
-        let old = versions
-            .drain(..versions.len().saturating_sub(KEPT))
-            .collect::<Vec<_>>();
-        write(&folder, LIST, &serde_json::to_vec_pretty(&versions)?)?;
-        for version in old {
-            fs::remove_file(folder.join(file(&version)))?;
+        write(&folder, LIST, &serde_json::to_vec_pretty(&versions)?)
+    }
+
+    /// Forgets the oldest versions when there are too many, but never the one that stood there before the present one:
+    /// it may have to come back.
+    pub fn trim(&self, name: &str, before: Option<&Standing>) -> io::Result<()> {
+        let before = before.map(|(_, bytes)| hex::encode(Sha256::digest(bytes)));
+        let mut versions = self.of(name)?;
+        let mut surplus = versions.len().saturating_sub(KEPT);
+        let old: Vec<_> = versions
+            .extract_if(.., |version| {
+                let goes = surplus > 0 && before.as_ref() != Some(&version.sha256);
+                surplus -= usize::from(goes);
+                goes
+            })
+            .collect();
+        if old.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let folder = self.folder(name)?;
+        write(&folder, LIST, &serde_json::to_vec_pretty(&versions)?)?;
+        old.iter()
+            .try_for_each(|version| fs::remove_file(folder.join(file(version))))
     }
 
     /// The version that was published before this one, with its file.
@@ -117,16 +131,13 @@ impl History {
         let folder = self.folder(name)?;
         let added = self.of(name)?.into_iter().filter(|version| !versions.contains(version));
         let added: Vec<_> = added.map(|version| file(&version)).collect();
-        let mut kept = versions;
-        // The oldest went when there were too many.
-        kept.retain(|version| folder.join(file(version)).exists());
-        if kept.is_empty() {
+        if versions.is_empty() {
             return self.remove(name);
         }
-        write(&folder, LIST, &serde_json::to_vec_pretty(&kept)?)?;
+        write(&folder, LIST, &serde_json::to_vec_pretty(&versions)?)?;
         let mut gone = added
             .iter()
-            .filter(|name| !kept.iter().any(|version| file(version) == **name));
+            .filter(|name| !versions.iter().any(|version| file(version) == **name));
         gone.try_for_each(|name| fs::remove_file(folder.join(name)))
     }
 
@@ -138,14 +149,19 @@ impl History {
         }
     }
 
+    /// The plugins of which there are versions.
+    pub fn names(&self) -> io::Result<Vec<String>> {
+        let folders: Vec<_> = fs::read_dir(&self.0)?.collect::<io::Result<_>>()?;
+        let names = folders
+            .iter()
+            .map(|folder| folder.file_name().to_string_lossy().into_owned());
+        Ok(names.filter(|name| is_name(name)).collect())
+    }
+
     /// The files that may stand under the names of plugins, as lines of `sha256sum`.
     pub fn pins(&self) -> io::Result<String> {
         let mut lines = Vec::new();
-        for folder in fs::read_dir(&self.0)? {
-            let name = folder?.file_name().to_string_lossy().into_owned();
-            if !is_name(&name) {
-                continue;
-            }
+        for name in self.names()? {
             let versions = self.of(&name)?.into_iter();
             lines.extend(versions.map(|version| format!("{}  {name}.{}\n", version.sha256, version.extension)));
         }

@@ -69,6 +69,7 @@ impl From<PublishError> for PreviewError {
     fn from(error: PublishError) -> Self {
         match error {
             PublishError::Io(error) => error.into(),
+            PublishError::Taken { .. } | PublishError::Overtaken(_) => Self::Conflict(error.to_string()),
             other => Self::Refused(other.to_string()),
         }
     }
@@ -149,6 +150,11 @@ pub async fn apply(services: &Arc<Services>, number: u64) -> Result<u64> {
     }
     let trial = reopened(services, &record).await?;
     let (name, extension) = (record.of.name.as_str(), record.of.extension.as_str());
+    if services.published.disabled()?.contains(&record.of.name) {
+        return Err(PreviewError::Conflict(format!(
+            "{name} is disabled: enable or remove it, and make a new preview"
+        )));
+    }
     let before = services.published.standing(name, extension)?;
     let replaced = match &before {
         Some((extension, bytes)) => {
@@ -158,15 +164,16 @@ pub async fn apply(services: &Arc<Services>, number: u64) -> Result<u64> {
         }
         None => None,
     };
-    let publisher = Arc::clone(services);
-    blocking(move || Ok(publisher.published.put(&trial.offered)?)).await?;
+    let (publisher, there) = (Arc::clone(services), before.clone());
+    let applied = (trial.offered.extension.to_owned(), trial.offered.bytes.clone());
+    blocking(move || Ok(publisher.published.replace(&trial.offered, there.as_ref())?)).await?;
     match services.stores.previews.apply_preview(number, replaced.as_ref()).await {
         Ok(Some(reports)) => {
             follow_up(services, &record).await?;
             Ok(reports)
         }
         other => {
-            put_back(services, &record, before).await?;
+            put_back(services, &record, Some(applied), before).await?;
             other?;
             Err(is_not(&record, "ready any more"))
         }
@@ -181,8 +188,8 @@ pub async fn undo(services: &Arc<Services>, number: u64) -> Result<u64> {
         return Err(is_not(&record, "applied"));
     }
     let standing = services.published.standing(&record.of.name, &record.of.extension)?;
-    let is_ours = standing.is_some_and(|(_, bytes)| Digest::of(&bytes).to_string() == record.of.sha256);
-    if !is_ours {
+    let is_ours = |(_, bytes): &Standing| Digest::of(bytes).to_string() == record.of.sha256;
+    if !standing.as_ref().is_some_and(is_ours) {
         return Err(PreviewError::Conflict(format!(
             "{} was published again, or removed, since preview {number} was applied",
             record.of.name
@@ -192,7 +199,7 @@ pub async fn undo(services: &Arc<Services>, number: u64) -> Result<u64> {
         Some((digest, _)) => services.tried.files.get(digest)?,
         None => None,
     };
-    put_back(services, &record, before).await?;
+    put_back(services, &record, standing, before).await?;
     let undone = services.stores.previews.undo_preview(number).await?;
     follow_up(services, &record).await?;
     undone.ok_or_else(|| is_not(&record, "applied any more"))
@@ -211,9 +218,19 @@ async fn follow_up(services: &Services, record: &PreviewRecord) -> Result<()> {
     Ok(())
 }
 
-async fn put_back(services: &Arc<Services>, record: &PreviewRecord, before: Option<Standing>) -> Result<()> {
+/// Has what stood there before stand there again, where this does now.
+async fn put_back(
+    services: &Arc<Services>,
+    record: &PreviewRecord,
+    there: Option<Standing>,
+    before: Option<Standing>,
+) -> Result<()> {
     let (publisher, of) = (Arc::clone(services), record.of.clone());
-    blocking(move || Ok(publisher.published.put_back(&of.name, &of.extension, before.as_ref())?)).await
+    blocking(move || {
+        let published = &publisher.published;
+        Ok(published.put_back(&of.name, &of.extension, there.as_ref(), before.as_ref())?)
+    })
+    .await
 }
 
 /// The plugins with what a preview tries, as they were when it began.

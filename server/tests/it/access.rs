@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use jiff::Timestamp;
+use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HOST};
 use serde_json::json;
 use whycrash_server::config::Config;
@@ -24,11 +25,16 @@ const PATHS: [&str; 6] = [
 
 /// Makes a token as `whycrash-server token create` does beside a running server; its secret.
 async fn make_token(server: &Server, name: &str) -> String {
+    make_token_for(server, name, Scope::Admin).await
+}
+
+/// The same for one scope.
+async fn make_token_for(server: &Server, name: &str, scope: Scope) -> String {
     let database = open_database(&config(server.folder.path())).unwrap();
     let token = Token::generate().unwrap();
     let record = TokenRecord {
         name: name.to_owned(),
-        scopes: vec![Scope::Admin],
+        scopes: vec![scope],
         created: Timestamp::now(),
     };
     assert!(database.add_token(&Token::hash(token.secret()), &record).await.unwrap());
@@ -236,4 +242,51 @@ fn the_command_that_makes_the_first_token_names_the_data() {
         config.first_token_command(),
         r"whycrash-server --data '/srv/it'\''s here' token create --scope admin"
     );
+}
+
+#[tokio::test]
+async fn plugins_are_read_by_readers_and_changed_by_administrators_alone() {
+    let server = Server::start().await;
+    let mut tokens = Vec::new();
+    for scope in [Scope::Ingest, Scope::Read, Scope::Write, Scope::Admin] {
+        tokens.push((scope, make_token_for(&server, scope.as_str(), scope).await));
+    }
+    let read = [
+        "/api/v1/plugins",
+        "/api/v1/previews",
+        "/api/v1/previews/1",
+        "/api/v1/previews/1/events",
+        "/api/v1/previews/1/reports",
+        "/api/v1/previews/1/reports/x",
+    ];
+    let changed = [
+        "/api/v1/plugins",
+        "/api/v1/plugins/team/disable",
+        "/api/v1/plugins/team/enable",
+        "/api/v1/plugins/team/rollback",
+        "/api/v1/previews",
+        "/api/v1/previews/1/apply",
+        "/api/v1/previews/1/undo",
+        "/api/v1/previews/1/cancel",
+    ];
+    let routes = read.map(|path| (Method::GET, path)).into_iter();
+    let routes = routes.chain(changed.map(|path| (Method::POST, path)));
+    for (method, path) in routes.chain([(Method::DELETE, "/api/v1/plugins/team")]) {
+        let send = async |token: Option<&str>| {
+            let request = server.request(method.clone(), path).body("no plugin");
+            let request = token.map_or(request.try_clone().unwrap(), |token| request.bearer_auth(token));
+            request.send().await.unwrap().status().as_u16()
+        };
+        assert_eq!(
+            (send(None).await, send(Some("bogus")).await),
+            (401, 401),
+            "{method} {path}"
+        );
+        for (scope, token) in &tokens {
+            let may = *scope == Scope::Admin || (method == Method::GET && *scope != Scope::Ingest);
+            let status = send(Some(token)).await;
+            assert_ne!(status, 401, "{method} {path} {scope:?}");
+            assert_eq!(status == 403, !may, "{method} {path} {scope:?}: {status}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod api;
+mod changes;
 mod children;
 mod conformance;
 mod diagnoses;

@@ -58,12 +58,17 @@ pub fn page(id: &str, title: &str, more: &str) -> String {
     )
 }
 
-/// A package of a component and a page.
+/// A package of a component called `team` and a page.
 pub fn package(wasm: &[u8], id: &str, page: &str) -> Vec<u8> {
+    package_of("team", wasm, id, page)
+}
+
+/// A package of a component of this name and a page.
+fn package_of(plugin: &str, wasm: &[u8], id: &str, page: &str) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let name = format!("causes/{id}.md");
     for (name, bytes) in [
-        ("plugin.toml", b"name = \"team\"".as_slice()),
+        ("plugin.toml", format!("name = {plugin:?}").as_bytes()),
         ("plugin.wasm", wasm),
         (&name, page.as_bytes()),
     ] {
@@ -144,7 +149,7 @@ async fn a_page_that_changed_changes_the_tag_of_documents() {
     let tag = answer.headers()[ETAG].clone();
     let again = server.get(&path).header(IF_NONE_MATCH, &tag).send().await.unwrap();
     assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
-    publish(&server, licences("1.0.0", "All licences are in use")).await;
+    publish(&server, licences("1.0.1", "All licences are in use")).await;
     let changed = server.get(&path).header(IF_NONE_MATCH, &tag).send().await.unwrap();
     assert_eq!(changed.status(), StatusCode::OK);
     let document: Value = changed.json().await.unwrap();
@@ -240,6 +245,201 @@ async fn versions_that_were_published_are_kept_and_one_steps_back_to_them() {
     .await;
     publish(&server, licences("4.0.0", "No licence")).await;
     assert_eq!(numbers(&listed(&server).await), ["4.0.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_is_one_file() {
+    let server = Server::start().await;
+    let first = licences("1.0.0", "No licence");
+    let refused = async |package: Vec<u8>| {
+        let answer = server.post("/api/v1/plugins").body(package).send().await.unwrap();
+        problem(answer, 409, "plugin-version-taken").await["detail"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    for _ in 0..3 {
+        publish(&server, first.clone()).await;
+    }
+    assert_eq!(
+        numbers(&listed(&server).await),
+        ["1.0.0"],
+        "the same bytes are the same version"
+    );
+    let other = licences("1.0.0", "All licences are in use");
+    let detail = refused(other.clone()).await;
+    assert!(
+        detail.starts_with("team 1.0.0 was published on ") && detail.contains("give it a higher version"),
+        "{detail}"
+    );
+    publish(&server, licences("1.1.0", "No licence")).await;
+    refused(other.clone()).await;
+    publish(&server, first).await;
+    assert_eq!(numbers(&listed(&server).await), ["1.1.0", "1.0.0"]);
+    ok(server.post("/api/v1/plugins/team/disable").send().await.unwrap()).await;
+    refused(other.clone()).await;
+    ok(server
+        .request(Method::DELETE, "/api/v1/plugins/team")
+        .send()
+        .await
+        .unwrap())
+    .await;
+    publish(&server, other).await;
+    assert_eq!(
+        numbers(&listed(&server).await),
+        ["1.0.0"],
+        "what was removed holds no number"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_kill_cut_off_is_ended_at_the_next_start() {
+    let server = Server::start().await;
+    publish(&server, licences("1.0.0", "No licence")).await;
+    publish(&server, licences("1.1.0", "No licence")).await;
+    let listings = async |server: &Server| {
+        listed(server).await;
+        let plugins = server.json("/api/v1/plugins").await["plugins"].clone();
+        let team = plugins
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|plugin| plugin["name"] == "team");
+        team.cloned().collect::<Vec<_>>()
+    };
+    // On both shelves: it was disabled by an earlier program, or published while it was disabled.
+    let server = server
+        .restart(|data| {
+            std::fs::copy(data.join("plugins/team.zip"), data.join("plugins-disabled/team.zip")).unwrap();
+        })
+        .await;
+    let team = listings(&server).await;
+    assert_eq!((team.len(), &team[0]["notice"]), (1, &Value::Null), "{team:?}");
+    ok(server.post("/api/v1/plugins/team/disable").send().await.unwrap()).await;
+    let team = listings(&server).await;
+    assert_eq!(team.len(), 1, "{team:?}");
+    assert!(team[0]["notice"].is_string(), "{team:?}");
+    ok(server.post("/api/v1/plugins/team/enable").send().await.unwrap()).await;
+    // A component took the place of a package, which was not gone yet.
+    publish(&server, naming("team", "1.2.0", "oom-exhaustion")).await;
+    let package = licences("1.1.0", "No licence");
+    let server = server
+        .restart(|data| {
+            let old = data.join("plugins/team.zip");
+            std::fs::write(&old, package).unwrap();
+            let before = std::time::SystemTime::now() - Duration::from_secs(60);
+            std::fs::File::open(&old).unwrap().set_modified(before).unwrap();
+        })
+        .await;
+    let team = listings(&server).await;
+    assert_eq!((team.len(), &team[0]["version"]), (1, &json!("1.2.0")), "{team:?}");
+    assert_eq!(team[0]["problem"], Value::Null, "{team:?}");
+    // It was removed, and its versions were not.
+    let server = server
+        .restart(|data| std::fs::remove_file(data.join("plugins/team.wasm")).unwrap())
+        .await;
+    assert_eq!(server.files("plugin-versions"), Vec::<std::path::PathBuf>::new());
+    publish(&server, licences("1.0.0", "All licences are in use")).await;
+    assert_eq!(numbers(&listed(&server).await), ["1.0.0"]);
+}
+
+/// A component that names one cause.
+fn naming(name: &str, version: &str, cause: &str) -> Vec<u8> {
+    let case = Case {
+        info: Info {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            causes: vec![cause.to_owned()],
+            ..Info::default()
+        },
+        ..Case::default()
+    };
+    component(&case).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_plugin_keeps_another_from_taking_part() {
+    let server = Server::start().await;
+    // Of both names the id is a cause of their own.
+    let own = page("team-x-seats", "No licence", "");
+    let team = package(&naming("team", "1.0.0", "team-x-seats"), "team-x-seats", &own);
+    publish(&server, team).await;
+    let stranger = naming("team-x", "1.0.0", "team-x-seats");
+    let stranger = package_of("team-x", &stranger, "team-x-seats", &own);
+    let refused = server.post("/api/v1/plugins").body(stranger).send().await.unwrap();
+    let refused = problem(refused, 422, "plugin-refused").await;
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("it keeps the plugin team from taking part: it brings a page for team-x-seats"),
+        "{detail}"
+    );
+    let team = listed(&server).await;
+    assert_eq!(
+        (&team["problem"], &team["version"]),
+        (&Value::Null, &json!("1.0.0")),
+        "{team}"
+    );
+    let plugins = server.json("/api/v1/plugins").await["plugins"].clone();
+    assert!(
+        plugins
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|plugin| plugin["name"] != "team-x")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_version_that_an_undone_one_replaced_is_kept() {
+    let server = Server::start().await;
+    for patch in 0..10 {
+        publish(&server, licences(&format!("1.0.{patch}"), "No licence")).await;
+    }
+    for _ in 0..9 {
+        ok(server.post("/api/v1/plugins/team/rollback").send().await.unwrap()).await;
+    }
+    let begun = server.post("/api/v1/previews").body(licences("2.0.0", "No licence"));
+    let number = ok(begun.send().await.unwrap()).await["number"].clone();
+    let path = format!("/api/v1/previews/{number}");
+    server.until(&path, |shown| shown["state"] == "ready").await;
+    for action in ["apply", "undo"] {
+        ok(server.post(&format!("{path}/{action}")).send().await.unwrap()).await;
+    }
+    let plugin = listed(&server).await;
+    assert_eq!(
+        (&plugin["version"], &plugin["problem"]),
+        (&json!("1.0.0"), &Value::Null),
+        "{plugin}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_problem_shows_nothing_that_acts() {
+    let server = Server::start().await;
+    // ESC [ 3 1 m, a bidirectional override, and a line end, in names and texts of every kind.
+    let odd = "%1B%5B31m%E2%80%AE%0Aforged";
+    for (method, path) in [
+        (Method::POST, format!("/api/v1/plugins/{odd}/disable")),
+        (Method::POST, format!("/api/v1/plugins/{odd}/enable")),
+        (Method::POST, format!("/api/v1/plugins/{odd}/rollback")),
+        (Method::DELETE, format!("/api/v1/plugins/{odd}")),
+        (Method::GET, format!("/api/v1/causes/{odd}")),
+        (Method::GET, format!("/api/v1/groups/{odd}")),
+        (Method::GET, format!("/api/v1/reports/{odd}")),
+        (Method::GET, format!("/api/v1/symbols/{odd}")),
+        (Method::GET, format!("/api/v1/previews/{odd}")),
+        (Method::GET, format!("/api/v1/search?q={odd}:x")),
+        (Method::GET, format!("/api/v1/reports?limit={odd}")),
+        (Method::GET, format!("/api/v1/{odd}")),
+        (Method::POST, format!("/api/v1/previews?page={odd}.md")),
+    ] {
+        let answer = server.request(method, &path).send().await;
+        let text = answer.unwrap().text().await.unwrap();
+        let told: Value = serde_json::from_str(&text).unwrap();
+        let detail = told["detail"].as_str().unwrap_or_default();
+        assert!(!detail.is_empty(), "{path}: {text}");
+        assert!(!detail.contains(['\u{1b}', '\u{202e}', '\n']), "{path}: {text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -391,6 +591,35 @@ async fn only_what_a_trusted_key_signed_is_taken_where_that_is_asked_for() {
     assert!(refused(forged).await.contains("was changed after it was signed"));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_key_signed_that_is_trusted_no_more_does_not_run() {
+    let (ours, _) = SigningKey::generate().unwrap();
+    let server = Server::start().await;
+    for version in ["1.0.0", "1.1.0"] {
+        publish(&server, ours.sign(licences(version, "No licence")).unwrap()).await;
+    }
+    let server = server
+        .restart_with(|_| {}, |config| config.plugin_trust.require_signature = true)
+        .await;
+    let plugin = listed(&server).await;
+    assert!(
+        plugin["problem"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("which is no trusted key"),
+        "{plugin}"
+    );
+    let post = async |action: &str| {
+        let path = format!("/api/v1/plugins/team/{action}");
+        server.post(&path).send().await.unwrap()
+    };
+    problem(post("rollback").await, 422, "plugin-refused").await;
+    ok(post("disable").await).await;
+    problem(post("enable").await, 422, "plugin-refused").await;
+    let gone = server.request(Method::DELETE, "/api/v1/plugins/team").send().await;
+    ok(gone.unwrap()).await;
+}
+
 fn unpacked(package: &[u8], name: &str) -> Vec<u8> {
     let mut zip = zip::ZipArchive::new(Cursor::new(package)).unwrap();
     let mut bytes = Vec::new();
@@ -398,10 +627,19 @@ fn unpacked(package: &[u8], name: &str) -> Vec<u8> {
     bytes
 }
 
+/// The package with one more file.
 fn with_file(package: &[u8], name: &str, bytes: &[u8]) -> Vec<u8> {
-    let mut zip = ZipWriter::new_append(Cursor::new(package.to_vec())).unwrap();
-    zip.start_file(name, SimpleFileOptions::default()).unwrap();
-    zip.write_all(bytes).unwrap();
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let names = ["plugin.toml", "plugin.wasm", "causes/team-licence.md"];
+    let files = names.map(|name| (name, unpacked(package, name)));
+    for (name, bytes) in files
+        .iter()
+        .map(|(name, bytes)| (*name, bytes.as_slice()))
+        .chain([(name, bytes)])
+    {
+        zip.start_file(name, SimpleFileOptions::default()).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
     zip.finish().unwrap().into_inner()
 }
 

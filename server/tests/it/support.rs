@@ -67,12 +67,19 @@ impl Server {
 
     /// Stops the server, lets `change` have its folder of data, and starts another over it.
     pub async fn restart(self, change: impl FnOnce(&Path)) -> Self {
+        self.restart_with(change, |_| {}).await
+    }
+
+    /// The same with changed settings.
+    pub async fn restart_with(self, change: impl FnOnce(&Path), set: impl Fn(&mut Config)) -> Self {
         self.running.stop().await.unwrap();
         change(&self.folder.path().join("data"));
         let deadline = Instant::now() + PATIENCE;
         // The threads of the old server let go of the folder's lock a moment after it has ended.
         let services = loop {
-            match Services::open(config(self.folder.path())) {
+            let mut config = config(self.folder.path());
+            set(&mut config);
+            match Services::open(config) {
                 Ok(services) => break services,
                 Err(error) => assert!(Instant::now() < deadline, "{error:#}"),
             }

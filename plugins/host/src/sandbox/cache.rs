@@ -20,6 +20,10 @@ use crate::PluginLimits;
 /// at anew.
 const RULES: u32 = 4;
 
+/// How files begin that are being written, as tempfile calls them, and when one is nobody's any more.
+const UNFINISHED: &str = ".tmp";
+const UNFINISHED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How often it is looked whether somebody else has compiled a component.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -86,6 +90,7 @@ impl CodeCache {
             return known;
         }
         fs::create_dir_all(folder).map_err(not_kept)?;
+        clear_unfinished(folder);
         let _turn = place.turn(compiler::patience(wasm.len() as u64));
         // Whoever had the turn before has left what came of it.
         if let Some(known) = place.known(engine) {
@@ -196,6 +201,22 @@ impl Place<'_> {
         io::Write::write_all(&mut file, text)?;
         file.persist(self.path(extension))?;
         Ok(())
+    }
+}
+
+/// Removes what programs were writing that were killed: files of a name that nothing asks for, which nobody has written to
+/// for longer than any compiling takes.
+fn clear_unfinished(folder: &Path) {
+    let old = |file: &fs::DirEntry| {
+        let written = file.metadata().and_then(|about| about.modified()).ok();
+        let is_old = written
+            .and_then(|written| written.elapsed().ok())
+            .is_some_and(|age| age > UNFINISHED_FOR);
+        is_old && file.file_name().to_string_lossy().starts_with(UNFINISHED)
+    };
+    for file in fs::read_dir(folder).into_iter().flatten().flatten().filter(old) {
+        // Another program may have been faster.
+        let _ = fs::remove_file(file.path());
     }
 }
 

@@ -97,5 +97,11 @@ fn compiled_code_that_was_damaged_is_compiled_anew() {
     // Another file: the first may still be mapped.
     std::fs::remove_file(&kept[0]).unwrap();
     std::fs::write(&kept[0], code).unwrap();
+    // What programs were writing that were killed, long ago and just now.
+    let [old, new] = [".tmpOld", ".tmpNew"].map(|name| cache.path().join(name));
+    std::fs::write(&new, "half of it").unwrap();
+    let before = std::time::SystemTime::now() - std::time::Duration::from_secs(48 * 60 * 60);
+    std::fs::File::create(&old).unwrap().set_modified(before).unwrap();
     assert_eq!(load(), first);
+    assert!(!old.exists() && new.exists());
 }

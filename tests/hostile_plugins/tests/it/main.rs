@@ -8,3 +8,4 @@ mod odd_packages;
 mod packages;
 mod server;
 mod support;
+mod two_faced;

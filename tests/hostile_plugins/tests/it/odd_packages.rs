@@ -310,7 +310,12 @@ fn a_server_refuses_odd_packages_and_goes_on() {
         let answer = server.client.post(&address).body(bytes).send();
         let answer = answer.unwrap_or_else(|error| panic!("{what}: {error}"));
         let status = answer.status().as_u16();
-        assert!([200, 422].contains(&status), "{what}: {status}: {:?}", answer.text());
+        // Some of them are usable, and other bytes than the version that was taken before.
+        assert!(
+            [200, 409, 422].contains(&status),
+            "{what}: {status}: {:?}",
+            answer.text()
+        );
         let said = answer.text().expect("text");
         assert!(is_clean(&said) && !said.contains(r"\u001b"), "{what}: {said}");
     }

