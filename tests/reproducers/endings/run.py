@@ -8,7 +8,8 @@ true cause and what was said of it first: both stay, and the log and how it was 
 which it is `{python} train.py`. `{python}` has torch; `{python3.11}` is that version, and a program whose version is
 not on PATH is passed over.
 
-Wants gcc, g++, rustc, java, perl and openssl for some, and root for those that mount a small disk.
+Wants gcc, g++, rustc, java, node, perl, curl and openssl for some, the libraries that a program imports (one without
+fails in another way), and root for those that mount a small disk.
 """
 
 import argparse

@@ -1146,8 +1146,9 @@ export interface KnownFile {
 export interface LastWords {
   /**
    * Who says it: `usage` (a parser of arguments), `shell`, `interpreter`, `container`, `loader` (of binaries),
-   * `threads` and `openmp` (libraries that need them), `driver`, `scheduler`, `build` (of an extension), or `stopped`
-   * (whoever ends the program from outside).
+   * `threads` and `openmp` (libraries that need them), `driver`, `scheduler`, `build` (of an extension), `stopped`
+   * (whoever ends the program from outside), or a command by what it lacked: `network`, `refused`, `archive`, `disk`,
+   * `permission`, `files`, `memory` or `port`.
    */
   family?: string;
   /** The line. */

@@ -545,6 +545,15 @@ fn error_files_are_read_with_their_traceback() {
 }
 
 #[test]
+fn a_line_of_progress_counts_whatever_words_are_in_it() {
+    let line = |step| format!("iteration {step} | lm loss: 1.{step} | number of nan iterations: 0 |\n");
+    let run = format!("iteration 1 | lm loss: nan |\n{}{}{}", line(2), line(3), line(4));
+    let read = evidence(&run);
+    assert_eq!(read.timeline.len(), 1);
+    assert!(read.timeline[0].survived);
+}
+
+#[test]
 fn a_failure_with_progress_after_it_was_survived() {
     let failure = "ERROR:root:could not save checkpoint\nTraceback (most recent call last):\n  File \"x.py\", line 1, in save\n    y()\nOSError: disk full\n";
     let progress: String = (5..9).map(|step| format!("step {step} loss 0.5\n")).collect();

@@ -4,8 +4,7 @@ use whycrash_plugin::facts::Sanitizer;
 
 use crate::Verdict;
 use crate::scene::Scene;
-
-const PAGE: u64 = 4096;
+use crate::segv::NULL_END;
 
 /// The address that the report is about.
 fn address(report: &Sanitizer) -> Option<u64> {
@@ -23,18 +22,19 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
             "seg-oob-read-write"
         }
         "stack-overflow" => "seg-stack-overflow",
-        // A first page is never mapped: the address is a null pointer, or an offset from one.
+        // Nothing is mapped so low: the address is a null pointer, or an offset from one.
         "SEGV"
             if scene
                 .crash
                 .address()
                 .or(address(&report.detail))
-                .is_some_and(|address| address < PAGE) =>
+                .is_some_and(|address| address < NULL_END) =>
         {
             "seg-null-deref"
         }
         "SEGV" => "seg-fault",
         "attempting double-free" | "double-free" | "bad-free" | "alloc-dealloc-mismatch" => "abrt-heap-corruption",
+        error if error.starts_with("attempting free on address") => "abrt-heap-corruption",
         _ => return None,
     };
     let detail = &report.detail;

@@ -44,9 +44,12 @@ impl TextReader<'_> {
         match self.known.step(&path, seen.shape) {
             Step::Last => {
                 path.push(seen.shape, &self.numbers, seen.line.number);
+                let is_plain = self.known.recall(&path).is_some_and(|mut told| told.next().is_none());
                 let is_known = self.recall(&path);
                 self.spare = Some(path);
-                if !is_known {
+                if is_plain {
+                    self.progress.plain_line(seen.line.number, seen.raw, &mut self.sink);
+                } else if !is_known {
                     self.read(seen);
                 }
             }

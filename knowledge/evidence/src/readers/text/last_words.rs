@@ -64,6 +64,7 @@ impl End {
         let has_traceback = sink.events.iter().any(|event| is_traceback_near(event, last));
         let settled = self.lines.iter().rposition(|(_, raw)| progress::is_progress(raw));
         let last_ones = self.lines.len().saturating_sub(EXCEPTIONS);
+        let is_script = self.lines.back().is_some_and(|(_, raw)| raw.starts_with(b"Node.js v"));
         for (place, (number, raw)) in self.lines.iter().enumerate().skip(settled.map_or(0, |line| line + 1)) {
             let cleaned = line::clean(raw);
             let line = Line::new(*number, line::beginning(&cleaned));
@@ -71,7 +72,8 @@ impl End {
                 continue;
             }
             let is_last = place >= last_ones && !has_traceback;
-            let exception = is_last.then(|| exception(line.text)).flatten();
+            let exception = if is_last { exception(line.text) } else { None };
+            let exception = exception.or_else(|| is_script.then(|| script_error(line.text)).flatten().map(bare));
             let words = || command(line.text).filter(|words| !has_traceback || is_of_system(words));
             if let Some(what) = exception.or_else(|| words().map(EventPayload::LastWords)) {
                 sink.event(what, &line.origin, [*number, *number], line.text);
@@ -84,18 +86,26 @@ impl End {
 fn is_well(text: &str) -> bool {
     let has_failures = regex!(r"\b(?:failed|failures?|errors?)\b").is_match(text);
     let passed = regex!(
-        r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$|(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$"
+        r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$|(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$|(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$"
     );
     !has_failures && passed.is_match(text)
 }
 
-/// What the loader, the driver and the system said of the machine holds whatever the program then made of it.
+/// What the loader, the driver and the system said of the machine holds whatever the program then made of it, and so
+/// does that a library found no file and went on without.
 fn is_of_system(words: &LastWords) -> bool {
-    ["loader", "driver", "threads", "openmp"].contains(&words.family.as_str())
+    let went_on = words.family == "files" && words.message.starts_with('[');
+    went_on || ["loader", "driver", "threads", "openmp"].contains(&words.family.as_str())
 }
 
 fn is_traceback_near(event: &Event, last: u64) -> bool {
-    let is_own = matches!(&event.payload, EventPayload::PythonException(raised) if !raised.exception.ends_with("ChildFailedError"));
+    // These two only tell that another program ended, which had its own last words.
+    let is_news = |exception: &str| {
+        ["ChildFailedError", "CalledProcessError"]
+            .iter()
+            .any(|name| exception.ends_with(name))
+    };
+    let is_own = matches!(&event.payload, EventPayload::PythonException(raised) if !is_news(&raised.exception));
     is_own && progress::last_line(event).saturating_add(NEAR) > last
 }
 
@@ -113,22 +123,81 @@ fn exception(text: &str) -> Option<EventPayload> {
     let is_figure = message.trim().parse::<f64>().is_ok();
     let goes_on = regex!(r"(?i)\b(?:retry|retrying|try again|trying again|ignor|skipp|continuing|falling back)")
         .is_match(message);
-    (!is_figure && !goes_on).then(|| {
-        EventPayload::PythonException(PythonException {
-            exception: exception.to_owned(),
-            message: message.to_owned(),
-            ..PythonException::default()
-        })
+    (!is_figure && !goes_on).then(|| bare((exception, message)))
+}
+
+/// An exception of which name and message are all that is known.
+fn bare((exception, message): (&str, &str)) -> EventPayload {
+    EventPayload::PythonException(PythonException {
+        exception: exception.to_owned(),
+        message: message.to_owned(),
+        ..PythonException::default()
     })
+}
+
+/// An error that ended a script in Node.js, which prints its own version last: the class is often plain `Error`, and what
+/// was wrong begins the message.
+fn script_error(text: &str) -> Option<(&str, &str)> {
+    let found = regex!(
+        r"^(?:Uncaught )?(Error)(?: \[\w+\])?: ((?:E[A-Z]{3,}|listen E[A-Z]+|connect E[A-Z]+|getaddrinfo E[A-Z_]+)\b.*|Cannot find (?:module|package) .+)$"
+    )
+    .captures(text.trim_end())?;
+    Some((found.get(1)?.as_str(), found.get(2)?.as_str()))
 }
 
 /// What a shell, an interpreter, a parser of arguments or a container runtime says when it can not run a program.
 fn command(text: &str) -> Option<LastWords> {
-    let forms: [(&str, &Regex); 11] = [
+    let forms: [(&str, &Regex); 19] = [
         (
             "usage",
             regex!(
-                r"^\S+(?: \S+)?: error: (?:argument |unrecognized arguments|the following arguments|ambiguous option|invalid ).+$|^Error: (?:No such option|Missing (?:option|argument)|Invalid value).*$|^Could not override '.+$|^Error merging override .+$|^Cannot find primary config .+$|^In '.+': Could not find .+$"
+                r"^\S+(?: \S+)?: error: (?:argument |unrecognized arguments|the following arguments|ambiguous option|invalid ).+$|^Error: (?:No such option|Missing (?:option|argument)|Invalid value).*$|^Could not override '.+$|^Error merging override .+$|^Cannot find primary config .+$|^In '.+': Could not find .+$|^│ (?:No such option|Missing (?:option|argument)|Invalid value|Got unexpected extra argument).*│$|^ERROR: (?:Could not consume arg|The function received no value).*$|^FATAL Flags parsing error:.*$|^\S+: (?:(?:unrecognized|unrecognised|unknown|illegal|ambiguous|invalid) option|option .+ requires an argument)\b.*$|^Unknown flags? in XLA_FLAGS: .+$"
+            ),
+        ),
+        (
+            "network",
+            regex!(
+                r"^curl: \((?:5|6|7|16|18|28|35|52|55|56|60|92)\) .+$|^curl: \(22\) .*error: (?:408|429|5\d\d)\b.*$|^wget: unable to resolve host address .+$|^fatal: unable to access '.+': (?:Could not|Failed to|Recv|Send|SSL|OpenSSL|GnuTLS|server certificate).+$|^ssh: (?:connect to host|Could not resolve hostname) .+$|^.*\bERROR (?:408|429|5\d\d): .+$"
+            ),
+        ),
+        (
+            "refused",
+            regex!(
+                r"^curl: \(22\) .*error: 40[134]\b.*$|^curl: \((?:9|67|78)\) .+$|^.*\bERROR 40[134]: .+$|^fatal: (?:Authentication failed for|could not read Username for|repository) .+$|^fatal: unable to access '.+': The requested URL returned error: 40[134]$|^\S+@\S+: Permission denied \(.+\)\.$|^Host key verification failed\.$"
+            ),
+        ),
+        (
+            "archive",
+            regex!(
+                r"^(?:\S*/)?(?:tar|bsdtar): (?:Unexpected EOF in archive|This does not look like a tar archive|Skipping to next header|A lone zero block.*|Damaged tar archive.*|Truncated .*|Unrecognized archive format.*)$|^(?:gzip|gunzip|zcat|bzip2|bunzip2|xz|unxz|lz4|zstd|unzip): .*(?:unexpected end of (?:file|input)|not in \w+ format|invalid compressed data.*|[Cc]ompressed data is corrupt|File format not recognized|[Dd]ata (?:integrity )?error|[Cc]orrupt\w*|premature end|unsupported format|crc error)\W*.*$|^\s*End-of-central-directory signature not found\..*$"
+            ),
+        ),
+        (
+            "disk",
+            regex!(r"^[\w./+-]+(?:\[\d+\])?: (?:.*: )?(?:No space left on device|Disk quota exceeded)(?: \(\d+\))?$"),
+        ),
+        (
+            "permission",
+            regex!(
+                r"^(?:\S*/)?(?:cp|mv|ln|mkdir|rmdir|touch|tee|tar|dd|install|rsync|chmod|chown|truncate|mktemp|unzip|cat|head|tail): .*: (?:Permission denied|Operation not permitted|Read-only file system)(?: \(\d+\))?$"
+            ),
+        ),
+        (
+            "files",
+            regex!(
+                r"^(?:\S*/)?(?:cp|mv|ln|cat|head|tail|tar|bsdtar|dd|install|rsync|ls|stat|wc|sort|sed|awk|gawk|mawk|grep|cut|split|shuf|du|find|chmod|touch|unzip|gzip|zcat|xz|zstd): .*: (?:No such file or directory|Not a directory)(?: \(\d+\))?$|^.+: No such file or directory at \S+ line \d+\.$|^(?:gzip|unzip): +cannot find or open .+$|^\[ ?WARN:.*imread_\('.*'\): can't open/read file.*$"
+            ),
+        ),
+        (
+            "memory",
+            regex!(
+                r"^FATAL ERROR: .*JavaScript heap out of memory$|^Could not reserve enough space for .+$|^[\w./+-]+: (?:.*: )?(?:Cannot allocate memory|memory exhausted)$|^(?:virtual memory exhausted|fatal error: runtime: out of memory|runtime: out of memory: .*)$"
+            ),
+        ),
+        (
+            "port",
+            regex!(
+                r"^.*\bcould not bind to port \d+, it was already in use$|^.*\b(?:[Aa]ddress|[Pp]ort \d+|port) (?:is )?already in use\.?$"
             ),
         ),
         (
@@ -140,7 +209,7 @@ fn command(text: &str) -> Option<LastWords> {
         (
             "interpreter",
             regex!(
-                r"^\S*python[\d.]*: (?:can't open file|can't find '__main__'|No module named|Error while finding module) ?.*$"
+                r"^\S*python[\d.]*: (?:can't open file|can't find '__main__'|No module named|Error while finding module) ?.*$|^Error: (?:Unable to access jarfile|Could not find or load main class) .+$|^Error: LinkageError occurred while loading main class .+$|^g?make(?:\[\d+\])?: \*\*\* No rule to make target .+$|^Can't open perl script .+$"
             ),
         ),
         (

@@ -333,12 +333,16 @@ impl<'a> TextReader<'a> {
         if taken.by != 0 || seen.triggered {
             path.push(seen.shape, &self.numbers, line.number);
         }
+        let opened = blocks.len();
         if seen.triggered && !taken.quoted {
             blocks.extend(stream::open(self.rules, rules & !taken.by, line, &mut self.sink));
-        } else if taken.by == 0 && !seen.triggered {
-            self.progress.plain_line(line.number, raw, &mut self.sink);
         }
         let (told_by_now, kept_by_now) = self.sink.tally();
+        // A word that a grammar looks for makes no less of a line that it then does not read.
+        let is_read = taken.by != 0 || taken.quoted || blocks.len() > opened || told_by_now > told;
+        if !is_read {
+            self.progress.plain_line(line.number, raw, &mut self.sink);
+        }
         if told_by_now > told && kept_by_now == kept {
             self.allowance.told_nothing_new();
         }

@@ -244,3 +244,74 @@ fn runtimes_tell_of_a_stack_that_ran_over() {
         check(text, "native-abort", &json!({"family": "stack-overflow"}));
     }
 }
+
+#[test]
+fn commands_say_what_they_lacked() {
+    for (text, family) in [
+        ("cp: cannot stat 'ckpt/last.pt': No such file or directory", "files"),
+        (
+            "cannot open raw/corpus.txt: No such file or directory at clean.pl line 3.",
+            "files",
+        ),
+        ("cp: error writing 'out/last.pt': No space left on device", "disk"),
+        (
+            "mkdir: cannot create directory 'out/run-17': Read-only file system",
+            "permission",
+        ),
+        ("tar: Unexpected EOF in archive", "archive"),
+        ("gzip: stdin: unexpected end of file", "archive"),
+        ("curl: (6) Could not resolve host: weights.invalid", "network"),
+        ("ssh: connect to host node-2 port 22: Connection refused", "network"),
+        ("curl: (22) The requested URL returned error: 503", "network"),
+        ("curl: (22) The requested URL returned error: 403", "refused"),
+        (
+            "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
+            "memory",
+        ),
+        (
+            "ERROR: TensorBoard could not bind to port 6006, it was already in use",
+            "port",
+        ),
+        ("│ Missing option '--data'.                      │", "usage"),
+        ("ERROR: Could not consume arg: --warmpu", "usage"),
+        ("Error: Unable to access jarfile tokenizer-3.1.jar", "interpreter"),
+    ] {
+        check(text, "last-words", &json!({"family": family}));
+        let and_on = format!("{text}\nstep 1 loss 2.0\nstep 2 loss 1.9\n");
+        assert!(events(&and_on).is_empty(), "{text} was survived");
+    }
+}
+
+#[test]
+fn a_subprocess_that_ended_had_its_own_last_words() {
+    let ended = |exception: &str| {
+        events(&format!(
+            "tar: a.tar: Cannot open: No such file or directory\nTraceback (most recent call last):\n  File \"train.py\", \
+             line 2, in <module>\n    unpack()\n{exception}: it ended\n"
+        ))
+    };
+    let is_told = |events: &[serde_json::Value]| events.iter().any(|event| event["kind"] == "last-words");
+    assert!(is_told(&ended("subprocess.CalledProcessError")));
+    assert!(!is_told(&ended("ValueError")));
+}
+
+#[test]
+fn scripts_of_node_end_with_an_error_of_theirs() {
+    for (text, message) in [
+        (
+            "Error: ENOENT: no such file or directory, open 'a.jsonl'\n    at Object.open (node:fs:1:1)\n\nNode.js v20.20.2",
+            "ENOENT: no such file or directory, open 'a.jsonl'",
+        ),
+        (
+            "Error: Cannot find module 'fast-csv'\nRequire stack:\n- /a.js\n\nNode.js v20.20.2",
+            "Cannot find module 'fast-csv'",
+        ),
+    ] {
+        check(
+            text,
+            "python-exception",
+            &json!({"exception": "Error", "message": message}),
+        );
+    }
+    assert!(events("Error: ENOENT: no such file or directory, open 'a.jsonl'").is_empty());
+}

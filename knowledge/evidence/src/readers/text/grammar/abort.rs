@@ -74,11 +74,12 @@ fn glibc(text: &str) -> Option<NativeAbort> {
     Some(of("glibc", parts.text("message")?))
 }
 
-/// assert(3): program, file, line, function, and the expression in quotes.
+/// assert(3): program, file, line, function, and the expression in quotes. That of libstdc++ (`_GLIBCXX_ASSERTIONS`)
+/// names no program and has other quotes.
 fn assertion(text: &str) -> Option<NativeAbort> {
     let parts = Parts::of(
         regex!(
-            r"^(?:(?P<program>\S+): )?(?P<file>[^\s:][^:]*):(?P<line>\d+): (?P<function>.+?): Assertion `(?P<expression>.*)' failed\.\s*$"
+            r"^(?:(?P<program>\S+): )?(?P<file>[^\s:][^:]*):(?P<line>\d+): (?P<function>.+?): Assertion [`'](?P<expression>.*)' failed\.\s*$"
         ),
         text,
     )?;
