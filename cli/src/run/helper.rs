@@ -8,6 +8,7 @@ use nix::unistd::ForkResult;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 /// On which side of a fork we are.
+#[derive(Clone, Copy, Debug)]
 pub enum Forked {
     /// The old one, with the number of the new one.
     Parent(Pid),
