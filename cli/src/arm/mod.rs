@@ -77,6 +77,7 @@ pub struct Armed {
     pub variables: Vec<(OsString, OsString)>,
     /// Why others could not be set.
     pub problems: Vec<Missing>,
+    mark: Option<String>,
     cuda_log: Option<File>,
     scratch: Option<Scratch>,
 }
@@ -88,6 +89,8 @@ pub struct Yield {
     pub switches: Vec<Switch>,
     /// Why others could not be set.
     pub problems: Vec<Missing>,
+    /// A variable (`NAME=value`) that is in the environment of the job and of what it starts, and in no other.
+    pub mark: Option<String>,
     /// Memory that the driver writes to.
     cuda_log: Option<File>,
     /// Where files are written.
@@ -117,6 +120,7 @@ impl Armed {
         Yield {
             switches: self.switches,
             problems: self.problems,
+            mark: self.mark,
             cuda_log: self.cuda_log,
             scratch: self.scratch,
         }
@@ -134,6 +138,8 @@ impl Armed {
                 // Nothing is left on any disk, whatever happens to us.
                 let path = format!("/proc/{}/fd/{}", std::process::id(), log.as_raw_fd());
                 self.cuda_log = Some(log);
+                // It has our number: no other run's has that while we live.
+                self.mark = Some(format!("CUDA_LOG_FILE={path}"));
                 Ok(self.set_unless(&[], "CUDA_LOG_FILE", path))
             }
             Switch::FlightRecorder => {

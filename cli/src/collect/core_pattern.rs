@@ -46,6 +46,15 @@ impl Destination {
         Some(Self::parse(&pattern, uses_pid))
     }
 
+    /// Whether the kernel would remove what is there already, such as an earlier core dump, to dump a process that works
+    /// here.
+    pub fn is_taken(&self) -> bool {
+        match self {
+            Self::File(pattern) => !pattern.contains('%') && Path::new(pattern).symlink_metadata().is_ok(),
+            Self::Program(_) => false,
+        }
+    }
+
     fn parse(pattern: &str, uses_pid: bool) -> Self {
         match pattern.strip_prefix('|') {
             Some(command) => Self::Program(Handler::parse(command)),

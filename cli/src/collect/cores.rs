@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::core_owner::Owner;
+use super::core_owner::{Owner, was_started_with};
 use super::core_pattern::{self, Destination, Handler};
 use super::left_behind::{is_dumped, is_dying, wait_while};
 use super::{Missing, host};
@@ -32,8 +32,8 @@ pub struct Search {
     pub left: BTreeSet<u32>,
     /// Where they were working.
     pub folders: BTreeSet<PathBuf>,
-    /// The process group of the run, where there is one to see.
-    pub group: Option<u32>,
+    /// A variable of its environment that no other process has but those that descend from it, where there is one.
+    pub mark: Option<String>,
     /// Whether the kernel said that it dumped the job.
     pub dumped: bool,
     /// Whether the job died of a signal whose default is to dump core.
@@ -92,8 +92,12 @@ impl Search {
         let mut found = self.by_pattern(pattern, &self.folders);
         let has_own = found.iter().any(|core| core.pid == Some(self.job));
         if !has_own && (self.dumped || self.ours) {
-            let below = self.folders.iter().flat_map(|folder| folders_below(folder)).collect();
-            found.extend(self.by_pattern(pattern, &below));
+            let below = self.folders.iter().flat_map(|folder| folders_below(folder));
+            let above = self
+                .folders
+                .iter()
+                .flat_map(|folder| folder.ancestors().skip(1).map(Path::to_owned));
+            found.extend(self.by_pattern(pattern, &below.chain(above).collect()));
         }
         found.sort_by_key(|core| (core.pid != Some(self.job), core.path.clone()));
         found.dedup();
@@ -127,8 +131,8 @@ impl Search {
             .map(|entry| entry.path())
             .filter(|path| recent(path))
             .filter_map(|path| {
-                let owner = Owner::when_written(&path)?;
-                self.owns(&owner).then_some(Found {
+                let owner = Owner::of(&path)?;
+                self.owns(&owner, &path).then_some(Found {
                     path,
                     pid: Some(owner.pid),
                 })
@@ -136,9 +140,11 @@ impl Search {
             .collect()
     }
 
-    /// Workers that came and went unseen are known by the process group they share with us.
-    fn owns(&self, owner: &Owner) -> bool {
-        self.knows(owner.pid) || self.knows(owner.parent) || self.group == Some(owner.group)
+    /// Workers that came and went unseen are known by their parent, or by what they were started with. That they share
+    /// a process group with us says nothing: a script starts several jobs in one.
+    fn owns(&self, owner: &Owner, core: &Path) -> bool {
+        let is_marked = |mark: &String| was_started_with(mark, core);
+        self.knows(owner.pid) || self.knows(owner.parent) || self.mark.as_ref().is_some_and(is_marked)
     }
 
     fn knows(&self, pid: u32) -> bool {
@@ -151,6 +157,16 @@ impl Search {
         if hard_limit == Some(0) {
             let mend = "raise it: `ulimit -Hc unlimited` as root, LimitCORE=infinity in a unit, --ulimit core=-1 for a container";
             return Missing::new(WHAT, "the hard limit on core dumps is 0", mend);
+        }
+        let soft_limit = rustix::process::getrlimit(rustix::process::Resource::Core).current;
+        if soft_limit == Some(0) && !self.ours {
+            let why = "the soft limit on core dumps is 0, and is left so where --no-core says it, or where a file would \
+                       be written over";
+            return Missing::new(
+                WHAT,
+                why,
+                format!("`ulimit -c unlimited`; move away the file {pattern:?} that is there"),
+            );
         }
         if self.dumped {
             let why =

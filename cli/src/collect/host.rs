@@ -21,15 +21,6 @@ pub fn kernel() -> Option<String> {
     read("/proc/sys/kernel/osrelease")
 }
 
-/// The process group of this process; none where its leader is outside of the container that this process is in, which
-/// the kernel tells by 0 (pid_namespaces(7)).
-pub fn process_group() -> Option<u32> {
-    // Rustix takes for granted that there is one.
-    u32::try_from(nix::unistd::getpgrp().as_raw())
-        .ok()
-        .filter(|group| *group != 0)
-}
-
 /// Name of the operating system, as os-release(5) has it for people.
 pub fn system() -> Option<String> {
     let text = read("/etc/os-release").or_else(|| read("/usr/lib/os-release"))?;

@@ -1,17 +1,15 @@
 //! Processes that go on when the job has ended. Where it could dump core only because of us, so can they, now or in a
 //! week, and nobody would take that away: they get back the limit that they would have had.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::{host, tree};
+use super::{environment, host, tree};
 use crate::run::Signal;
 
 /// How often those that are at it are looked at.
 const PAUSE: Duration = Duration::from_millis(5);
-/// No line of descent is longer; a number that came back while we looked could make one go round.
-const GENERATIONS: usize = 64;
 
 /// Which they are.
 #[derive(Clone, Debug, Default)]
@@ -20,19 +18,16 @@ pub struct LeftBehind {
 }
 
 impl LeftBehind {
-    /// Those that are known, and those that nobody has seen: what has started since we did in our process group, and has
-    /// lost its parents up to where orphans go. Others of the group are somebody else's, as is what our own parent started.
-    pub fn of(known: impl IntoIterator<Item = u32>) -> Self {
+    /// Those that are known, and those that nobody has seen: what has started since we did with a variable (`NAME=value`)
+    /// that only the job and what it starts have.
+    pub fn of(known: impl IntoIterator<Item = u32>, mark: Option<&str>) -> Self {
         let mut pids: BTreeSet<u32> = known.into_iter().collect();
-        if let (Some(group), Some(since)) = (host::process_group(), started(std::process::id())) {
-            let members = tree::all_processes().filter_map(|pid| Some((pid, parent_in_group(pid, group, since)?)));
-            let members: HashMap<u32, u32> = members.collect();
-            let reapers = ancestors_of_our_parent();
-            let is_orphan = |pid: &u32| {
-                let line = std::iter::successors(members.get(pid), |parent| members.get(parent));
-                line.take(GENERATIONS).last().is_some_and(|top| reapers.contains(top))
-            };
-            pids.extend(members.keys().filter(|pid| is_orphan(pid)));
+        if let (Some((name, value)), Some(since)) =
+            (mark.and_then(|mark| mark.split_once('=')), started(std::process::id()))
+        {
+            let is_marked = |pid: &u32| environment::of_process(*pid).get(name).is_some_and(|has| has == value);
+            let new = tree::all_processes().filter(|pid| started(*pid).is_some_and(|at| at >= since));
+            pids.extend(new.filter(is_marked));
         }
         Self { pids }
     }
@@ -117,21 +112,6 @@ fn field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
 /// When a process started, in ticks of the machine's clock.
 fn started(pid: u32) -> Option<u64> {
     tree::stat_field(pid, 22)?.parse().ok()
-}
-
-/// The parent of a process that is of a group, and no older than that.
-fn parent_in_group(pid: u32, group: u32, since: u64) -> Option<u32> {
-    let stat = tree::stat(pid)?;
-    let number = |field: usize| stat.get(field - 3)?.parse::<u64>().ok();
-    let is_member = number(5)? == u64::from(group) && number(22)? >= since;
-    number(4)?.try_into().ok().filter(|_| is_member)
-}
-
-/// Whom orphans of ours may be given to. Where our own parent is one, what it started itself looks the same.
-fn ancestors_of_our_parent() -> BTreeSet<u32> {
-    let parent = tree::parent_of(std::process::id());
-    let line = std::iter::successors(parent, |pid| tree::parent_of(*pid));
-    line.skip(1).take(GENERATIONS).collect()
 }
 
 /// Puts the soft limit on core dumps back to 0, unless the process has set another than what we gave to the job.

@@ -181,7 +181,10 @@ impl Watch {
         self.tree.attend();
         self.tree.look();
         let living = self.tree.living();
-        LeftBehind::of(living.into_iter().filter(|pid| *pid != self.pid))
+        LeftBehind::of(
+            living.into_iter().filter(|pid| *pid != self.pid),
+            self.armed.mark.as_deref(),
+        )
     }
 
     /// How to find core dumps that the job would not have left without us.
@@ -199,7 +202,7 @@ impl Watch {
             processes,
             left: left.pids().collect(),
             folders,
-            group: host::process_group(),
+            mark: self.armed.mark.clone(),
             dumped: matches!(ending, Ending::Killed { core: true, .. }),
             expected: ending.dumps_core(),
             ours: self.core_is_ours,

@@ -349,8 +349,9 @@ pub fn all_processes() -> impl Iterator<Item = u32> {
 
 /// The parent of a process that has not ended.
 pub fn parent_of(pid: u32) -> Option<u32> {
-    let lives = stat_field(pid, 3)? != "Z";
-    stat_field(pid, 4)?.parse().ok().filter(|_| lives)
+    let stat = stat(pid)?;
+    let lives = !has_ended(stat.first()?);
+    stat.get(4 - 3)?.parse().ok().filter(|_| lives)
 }
 
 /// A field of `/proc/PID/stat` by its number in proc(5), from the third on.
@@ -365,14 +366,21 @@ pub fn stat(pid: u32) -> Option<Vec<String>> {
     Some(after_name.split_whitespace().map(str::to_owned).collect())
 }
 
-/// How a process ended, while its parent has not asked yet or after that.
+/// Whether a process of this state (proc_pid_stat(5)) has ended: its parent has not asked yet, or is just asking. The
+/// latter is short, but on a busy machine whoever asks may be held up in it.
+fn has_ended(state: &str) -> bool {
+    ["Z", "X", "x"].contains(&state)
+}
+
+/// How a process ended: from its number until its parent has asked, and from the descriptor after that.
 fn ending_of(pid: u32, held: &OwnedFd) -> Option<Ending> {
-    let zombie = || {
-        let is_zombie = stat_field(pid, 3)? == "Z";
-        let status = stat_field(pid, 52)?.parse().ok()?;
-        is_zombie.then(|| Ending::of_raw(status)).flatten()
+    let waiting = || {
+        let stat = stat(pid)?;
+        let has_ended = has_ended(stat.first()?);
+        let status = stat.get(52 - 3)?.parse().ok()?;
+        has_ended.then(|| Ending::of_raw(status)).flatten()
     };
-    reaped(held).or_else(zombie).or_else(|| reaped(held))
+    reaped(held).or_else(waiting).or_else(|| reaped(held))
 }
 
 /// `struct pidfd_info` of linux/pidfd.h, as far as it goes back.
@@ -399,4 +407,15 @@ fn reaped(held: &OwnedFd) -> Option<Ending> {
     (asked == 0 && info.mask & EXIT != 0)
         .then(|| Ending::of_raw(info.exit_code))
         .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_ended;
+
+    #[test]
+    fn who_is_being_asked_after_has_ended() {
+        assert!(["Z", "X", "x"].into_iter().all(has_ended));
+        assert!(!["R", "S", "D", "T", "t", "I", ""].into_iter().any(has_ended));
+    }
 }

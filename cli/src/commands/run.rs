@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use crate::arm::{self, Armed, Choice, Switch};
-use crate::collect::{Looks, Marks, Watch};
+use crate::collect::{Destination, Looks, Marks, Watch};
 use crate::config::Config;
 use crate::inputs::Knowledge;
 use crate::output;
@@ -102,7 +102,10 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     let server_wait = setting(args.server_wait.as_deref(), config.server_wait.as_deref(), "3s")?;
     let arming = Arming {
         output: !args.no_output,
-        core: !args.no_core,
+        core: !args.no_core
+            && !Destination::of_this_machine()
+                .as_ref()
+                .is_some_and(Destination::is_taken),
     };
     let marks = Marks::take();
     let choices = [

@@ -1,5 +1,6 @@
 //! What whoever started this program set up, and Rust's runtime changes before `main`: it opens `/dev/null` in place of
-//! a standard stream that is closed, and ignores `SIGPIPE`. The job gets what was there.
+//! a standard stream that is closed, and ignores `SIGPIPE`; and what a process hands on to the program that it becomes,
+//! but not to a child: that it adopts the orphans below it. The job gets what was there.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,6 +10,8 @@ use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 /// Whether `SIGPIPE` was ignored.
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+/// Whether the orphans below this process were to be given to it.
+static ADOPTS: AtomicBool = AtomicBool::new(false);
 
 /// The loader calls what is in this section before `main`, and so before Rust's runtime.
 #[used]
@@ -25,6 +28,10 @@ extern "C" fn look() {
     // SAFETY: nothing is changed, and the record outlives the call.
     let asked = unsafe { libc::sigaction(libc::SIGPIPE, std::ptr::null(), &raw mut action) };
     PIPE_IGNORED.store(asked == 0 && action.sa_sigaction == libc::SIG_IGN, Ordering::Relaxed);
+    let mut adopts: libc::c_int = 0;
+    // SAFETY: the kernel fills the number, which outlives the call.
+    unsafe { libc::prctl(libc::PR_GET_CHILD_SUBREAPER, &raw mut adopts) };
+    ADOPTS.store(adopts != 0, Ordering::Relaxed);
 }
 
 /// Whether a standard stream (0, 1 or 2) was closed.
@@ -44,6 +51,10 @@ pub fn restore() {
     };
     // SAFETY: neither action runs code of ours.
     unsafe { libc::signal(libc::SIGPIPE, action) };
+    if ADOPTS.load(Ordering::Relaxed) {
+        // SAFETY: this takes a number.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+    }
 }
 
 /// Has the kernel kill this process when `parent` dies without having ended it, as a killed program is gone. To be

@@ -18,6 +18,7 @@ use super::recorder::Recorder;
 use super::signal::Signal;
 use super::signals::{Original, Received, Signals};
 use super::streams::{Direct, Output, Streams};
+use super::witness::Witness;
 
 /// What a job gets that it would not have without us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,7 @@ pub struct Job {
     /// Whether the job dumps core only because of us.
     pub core_is_ours: bool,
     signals: Signals,
+    witness: Option<Witness>,
     recorder: Option<Recorder>,
     direct: Vec<Direct>,
 }
@@ -106,6 +108,10 @@ impl Job {
     /// before files are opened that the job would inherit. Where the machine has no room for both the job and us, we
     /// become the job.
     pub fn start(command: &[OsString], variables: &[(OsString, OsString)], arming: Arming) -> anyhow::Result<Self> {
+        if super::children_are_elsewhere() {
+            tracing::debug!("what is started here is in another PID namespace, so the job runs without us");
+            return Err(become_it(command, None).into());
+        }
         let job_only = super::meant_for_the_job();
         let signals = match Signals::hold_back() {
             Ok(signals) => signals,
@@ -128,7 +134,16 @@ impl Job {
             .map(AsRawFd::as_raw_fd);
         let not_its_own: Vec<_> = job_only.iter().copied().chain(ends).collect();
         let relays = std::mem::take(&mut streams.relays);
-        let recorder = Recorder::start(relays, &signals, &not_its_own)
+        let ends = relays.iter().map(|relay| relay.source.as_raw_fd());
+        let not_the_witness: Vec<_> = not_its_own.iter().copied().chain(ends).collect();
+        let witness = Witness::start(&signals, &not_the_witness)
+            .inspect_err(|error| tracing::debug!("signals to all count as sent to us: {error:#}"))
+            .ok();
+        let not_the_recorder: Vec<_> = not_its_own
+            .into_iter()
+            .chain(witness.as_ref().map(Witness::link))
+            .collect();
+        let recorder = Recorder::start(relays, &not_the_recorder)
             .inspect_err(|error| tracing::warn!("the job's output is not recorded: {error:#}"))
             .ok();
         if recorder.is_none() {
@@ -158,6 +173,7 @@ impl Job {
                 tracing::debug!("the job can not be started beside us: {error}");
                 drop(spawn);
                 recorder.into_iter().for_each(Recorder::end);
+                witness.into_iter().for_each(Witness::end);
                 return Err(become_it(command, Some(&signals)).into());
             }
         };
@@ -172,6 +188,7 @@ impl Job {
             process,
             core_is_ours,
             signals,
+            witness,
             recorder,
             direct: streams.direct,
         })
@@ -223,8 +240,11 @@ impl Job {
             !received.is_our_own() && !of_an_end
         });
         let signals: Vec<Signal> = waiting.iter().map(|received| received.signal).collect();
-        let recorder = self.recorder.as_mut();
-        let to_all = recorder.map_or_else(Vec::new, |recorder| recorder.witnessed(&signals));
+        if signals.contains(&Signal::WINCH) {
+            self.recorder.iter_mut().for_each(Recorder::resized);
+        }
+        let witness = self.witness.as_mut();
+        let to_all = witness.map_or_else(Vec::new, |witness| witness.witnessed(&signals));
         for (index, received) in waiting.iter().enumerate() {
             if !to_all.get(index).is_some_and(|to_all| *to_all) {
                 received.pass_on(self.meant(received.sender));

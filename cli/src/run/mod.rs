@@ -3,6 +3,7 @@
 mod ending;
 mod environment;
 mod flood;
+mod helper;
 mod inherited;
 mod job;
 mod recorder;
@@ -11,6 +12,7 @@ mod signal;
 mod signals;
 mod streams;
 mod transcript;
+mod witness;
 
 use std::os::fd::{BorrowedFd, RawFd};
 
@@ -42,6 +44,15 @@ fn is_inherited(descriptor: RawFd) -> bool {
     // is an error.
     let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
     rustix::io::fcntl_getfd(borrowed).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
+}
+
+/// Whether processes that are started here come into another PID namespace, as unshare(1) without `--fork` has it: the
+/// first of them would be its init, whose end is that of all, and none of them the job, which belongs into ours.
+fn children_are_elsewhere() -> bool {
+    let [here, there] = ["/proc/self/ns/pid", "/proc/self/ns/pid_for_children"].map(std::path::Path::new);
+    let link = |path: &std::path::Path| path.read_link().ok();
+    // Where there is none yet, the second one can be seen but leads nowhere.
+    there.symlink_metadata().is_ok() && link(here).is_some() && link(here) != link(there)
 }
 
 /// Closes descriptors that are the job's alone: whoever waits for their end waits for the job, not for us.

@@ -1,8 +1,8 @@
 //! The recorder: a process of its own that passes the job's output on and remembers it.
 //!
-//! It is a process and not a thread for two reasons. Output keeps flowing when this program is killed, or has ended
-//! while processes that the job left behind still write. And it is the witness of [`super::signals`]: a member of the
-//! process group that acts on no signal and tells which ones it got.
+//! It is a process and not a thread so that output keeps flowing when this program is killed, or has ended while
+//! processes that the job left behind still write. For the same reason it is in a session of its own: what is sent to
+//! the job's process group, such as `SIGKILL` and `SIGSTOP`, is not for what the job has printed already.
 
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, RawFd};
@@ -12,25 +12,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::unistd::{ForkResult, fork};
-use rustix::process::{Pid, WaitOptions, getppid, waitpid};
+use rustix::process::{Pid, getppid};
 
+use super::helper::{self, Forked};
 use super::relay::{Channel, Shared, lock};
-use super::signal::Signal;
-use super::signals::Signals;
 use super::streams::{Output, Relay};
 use super::transcript::Transcript;
 
-/// How long a signal's witness may take. A signal to a group reaches all its members in one system call. What a witness
-/// that sleeps again has told is there already.
-const WITNESS: Duration = Duration::from_millis(20);
-const TOLD: Duration = Duration::from_millis(1);
-/// A note this old belongs to another signal of the same number.
-const STALE: Duration = Duration::from_millis(200);
 /// How long output may take to be passed on after the job's end. A reader that has stopped reading, or a process
 /// left behind that prints without end, must not hold us up.
 const DRAIN: Duration = Duration::from_secs(2);
-/// How long the recorder may take to be ready, and to say what it witnessed.
+/// How long the recorder may take to be ready.
 const START: Duration = Duration::from_secs(5);
 /// How often the recorder looks whether the job goes on while we are stopped.
 const STOPPED: Duration = Duration::from_millis(50);
@@ -41,7 +33,8 @@ const ASK_TRANSCRIPT: u8 = b't';
 const ASK_COPY: u8 = b'c';
 const TELL_STOP: u8 = b's';
 const TELL_GO_ON: u8 = b'g';
-/// Messages from it. Numbers below are signals.
+const TELL_RESIZED: u8 = b'r';
+/// Messages from it.
 const DRAINED: u8 = 0x80;
 const TRANSCRIPT: u8 = 0x81;
 const READY: u8 = 0x82;
@@ -51,24 +44,17 @@ const READY: u8 = 0x82;
 pub struct Recorder {
     process: Pid,
     link: UnixStream,
-    notes: Vec<(Signal, Instant)>,
 }
 
 impl Recorder {
     /// Starts the recorder. To be called while there is no other thread. It lets go of `not_its_own`, the
     /// descriptors that are for the job alone. Fails where the machine has no room for it.
-    pub fn start(relays: Vec<Relay>, signals: &Signals, not_its_own: &[RawFd]) -> anyhow::Result<Self> {
+    pub fn start(relays: Vec<Relay>, not_its_own: &[RawFd]) -> anyhow::Result<Self> {
         let (ours, theirs) = UnixStream::pair().context("can not make a link to the recorder")?;
-        // SAFETY: no other thread exists, so the new process may go on like any.
-        match unsafe { fork() }.context("can not start the recorder")? {
-            ForkResult::Parent { child } => {
+        match helper::fork().context("can not start the recorder")? {
+            Forked::Parent(process) => {
                 drop((theirs, relays));
-                let process = Pid::from_raw(child.as_raw()).context("the recorder has no number")?;
-                let mut recorder = Self {
-                    process,
-                    link: ours,
-                    notes: Vec::new(),
-                };
+                let mut recorder = Self { process, link: ours };
                 match recorder.wait_for(READY, START) {
                     Ok(()) => Ok(recorder),
                     Err(error) => {
@@ -77,12 +63,11 @@ impl Recorder {
                     }
                 }
             }
-            ForkResult::Child => {
+            Forked::Child => {
                 drop(ours);
                 super::let_go(not_its_own);
-                serve(theirs, relays, signals);
-                // SAFETY: this ends the process; what would be run on the way out is our parent's to run.
-                unsafe { libc::_exit(0) }
+                serve(theirs, relays);
+                helper::end_here()
             }
         }
     }
@@ -90,68 +75,7 @@ impl Recorder {
     /// Has it end, and waits for that: as if it had not been.
     pub fn end(self) {
         drop(self.link);
-        while let Err(rustix::io::Errno::INTR) = waitpid(Some(self.process), WaitOptions::empty()) {}
-    }
-
-    /// For each of the signals that just reached us, whether it reached the whole process group. On a busy machine the
-    /// witness may not have come to its turn: as long as it has something to do, it is waited for. Many signals take no
-    /// longer than one.
-    pub fn witnessed(&mut self, signals: &[Signal]) -> Vec<bool> {
-        let mut witnessed = vec![false; signals.len()];
-        let end = Instant::now() + START;
-        let mut patience = WITNESS;
-        loop {
-            let deadline = Instant::now() + patience;
-            loop {
-                for (signal, witnessed) in signals.iter().zip(&mut witnessed) {
-                    *witnessed = *witnessed || self.has_noted(*signal);
-                }
-                if witnessed.iter().all(|witnessed| *witnessed) {
-                    return witnessed;
-                }
-                let Some(message) = self.message(deadline) else { break };
-                self.note(message);
-            }
-            if patience == TOLD || Instant::now() > end {
-                return witnessed;
-            }
-            if self.is_idle() {
-                patience = TOLD;
-            }
-        }
-    }
-
-    /// Whether a note of the signal is there, which is then used up.
-    fn has_noted(&mut self, signal: Signal) -> bool {
-        self.notes.retain(|(_, at)| at.elapsed() < STALE);
-        let index = self.notes.iter().position(|(noted, _)| *noted == signal);
-        index.map(|index| self.notes.remove(index)).is_some()
-    }
-
-    /// Whether the recorder sleeps, and no signal waits for it.
-    fn is_idle(&self) -> bool {
-        let status = format!("/proc/{}/status", self.process.as_raw_nonzero());
-        let status = std::fs::read_to_string(status).unwrap_or_default();
-        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        let waits = field("ShdPnd:").is_some_and(|mask| mask.bytes().any(|digit| digit != b'0'));
-        !waits && field("State:").is_none_or(|state| !state.starts_with('R'))
-    }
-
-    /// The next message, unless none comes in time.
-    fn message(&mut self, deadline: Instant) -> Option<u8> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        // A timeout of zero would be none at all.
-        if left.is_zero() || self.link.set_read_timeout(Some(left)).is_err() {
-            return None;
-        }
-        let mut byte = [0];
-        self.link.read_exact(&mut byte).is_ok().then_some(byte[0])
-    }
-
-    fn note(&mut self, message: u8) {
-        if message < DRAINED {
-            self.notes.push((Signal::of(i32::from(message)), Instant::now()));
-        }
+        helper::wait_for(self.process);
     }
 
     /// Waits until all output has been passed on.
@@ -213,24 +137,35 @@ impl Recorder {
         self.wait_for(answer, DRAIN * 2)
     }
 
+    /// Has pseudo-terminals follow the size of the real one.
+    pub fn resized(&mut self) {
+        let _ = self.link.write_all(&[TELL_RESIZED]);
+    }
+
     fn wait_for(&mut self, answer: u8, patience: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + patience;
         loop {
-            let message = self
-                .message(deadline)
-                .context("the recorder of the job's output is gone")?;
+            let message =
+                helper::next_byte(&mut self.link, deadline).context("the recorder of the job's output is gone")?;
             if message == answer {
                 return Ok(());
             }
-            self.note(message);
         }
     }
 }
 
 /// The recorder's life: until the job and everything it left behind have closed their output, and we are gone.
-fn serve(mut link: UnixStream, relays: Vec<Relay>, signals: &Signals) {
+fn serve(mut link: UnixStream, relays: Vec<Relay>) {
+    let group = nix::unistd::getpgrp();
+    // Where a sandbox refuses it, it stays in the group.
+    let _ = rustix::process::setsid();
+    // It may outlive the job by much, and must keep no folder from being unmounted.
+    let _ = std::env::set_current_dir("/");
     let transcript: Shared = Arc::new(Mutex::new(Some(Transcript::default())));
-    let channels: Vec<_> = relays.into_iter().map(|relay| Arc::new(Channel::new(relay))).collect();
+    let channels: Vec<_> = relays
+        .into_iter()
+        .map(|relay| Arc::new(Channel::new(relay, group)))
+        .collect();
     let needed = |output: Output| channels.iter().any(|channel| channel.output() == output);
     [Output::Out, Output::Err]
         .into_iter()
@@ -250,8 +185,12 @@ fn serve(mut link: UnixStream, relays: Vec<Relay>, signals: &Signals) {
     if link.write_all(&[READY]).is_err() {
         return;
     }
-    while let Some(question) = next_question(&mut link, &channels, signals) {
-        if answer(question, &mut link, &channels, &transcript).is_err() {
+    let mut question = [0];
+    while link.read_exact(&mut question).is_ok() {
+        let [question] = question;
+        if question == TELL_RESIZED {
+            channels.iter().for_each(|channel| channel.resize());
+        } else if answer(question, &mut link, &channels, &transcript).is_err() {
             break;
         }
     }
@@ -313,32 +252,4 @@ fn watch_over(link: &mut UnixStream) -> std::io::Result<()> {
 fn state(process: i32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
-}
-
-/// Tells of signals until a question comes; none when the asker is gone.
-fn next_question(link: &mut UnixStream, channels: &[Arc<Channel>], signals: &Signals) -> Option<u8> {
-    loop {
-        let mut ready = [
-            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
-            PollFd::new(link.as_fd(), PollFlags::POLLIN),
-        ];
-        match poll(&mut ready, PollTimeout::NONE) {
-            Ok(_) | Err(nix::Error::EINTR) => {}
-            Err(_) => return None,
-        }
-        let [signalled, asked] = ready.map(|fd| fd.any().unwrap_or(false));
-        while let Some(received) = signals.next().filter(|_| signalled) {
-            if received.is_our_own() {
-                continue;
-            }
-            if received.signal == Signal::WINCH {
-                channels.iter().for_each(|channel| channel.resize());
-            }
-            link.write_all(&[received.signal.number() as u8]).ok()?;
-        }
-        if asked {
-            let mut question = [0];
-            return link.read_exact(&mut question).ok().map(|()| question[0]);
-        }
-    }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::Pid;
 
 use super::flood::Flood;
 use super::streams::{Kind, Output, Relay, copy_size};
@@ -21,6 +22,8 @@ pub type Shared = Arc<Mutex<Option<Transcript>>>;
 pub struct Channel {
     to: Output,
     kind: Kind,
+    /// The job's process group.
+    group: Pid,
     /// None once the stream has ended.
     source: Mutex<Option<Arc<OwnedFd>>>,
     /// Locked from before a chunk is read until it has been written: whoever holds this and finds nothing to read
@@ -29,8 +32,9 @@ pub struct Channel {
 }
 
 impl Channel {
-    pub fn new(relay: Relay) -> Self {
+    pub fn new(relay: Relay, group: Pid) -> Self {
         Self {
+            group,
             to: relay.to,
             kind: relay.kind,
             source: Mutex::new(Some(Arc::new(relay.source))),
@@ -74,6 +78,8 @@ impl Channel {
             // A pseudo-terminal that nobody has open any more answers EIO.
             Err(_) => return None,
         };
+        // Whoever draws may have been told of another size where we were not: in a process group of its own.
+        self.resize_source(source);
         let bytes = chunk.get(..length)?;
         if let Some(transcript) = lock(transcript).as_mut() {
             transcript.push(bytes);
@@ -123,12 +129,16 @@ impl Channel {
         }
     }
 
-    /// Follows the real terminal's size. The job may have asked for it before we did: it is told once more.
+    /// Follows the real terminal's size. The job may have asked for it before we did: its group is told once more.
     pub fn resize(&self) {
-        let terminal = self.source().filter(|_| self.kind == Kind::Terminal);
-        let changed = terminal.is_some_and(|source| copy_size(self.to.descriptor(), source.as_fd()));
-        if changed {
-            let _ = nix::sys::signal::killpg(nix::unistd::getpgrp(), nix::sys::signal::Signal::SIGWINCH);
+        if let Some(source) = self.source() {
+            self.resize_source(source.as_fd());
+        }
+    }
+
+    fn resize_source(&self, source: BorrowedFd<'_>) {
+        if self.kind == Kind::Terminal && copy_size(self.to.descriptor(), source) {
+            let _ = nix::sys::signal::killpg(self.group, nix::sys::signal::Signal::SIGWINCH);
         }
     }
 

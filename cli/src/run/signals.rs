@@ -2,7 +2,7 @@
 //!
 //! The job runs in our process group, so that the terminal treats both as one: Ctrl-C, Ctrl-Z and hangup reach it
 //! from the kernel, and must not be passed on a second time. A signal sent to our process alone must be. The
-//! [`super::recorder`] process, which is in the group and blocks everything, is the witness that tells the two apart.
+//! [`super::witness`], a process in the group that blocks everything, tells the two apart.
 
 use std::os::fd::{AsFd, BorrowedFd};
 

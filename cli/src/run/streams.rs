@@ -12,8 +12,9 @@
 //! - A **pipe** is replaced by a pipe, and a **local stream socket** by such a pair. When the far end goes away, ours
 //!   is closed too, so that the job gets its `SIGPIPE`.
 //! - Anything else is the job's own and is not recorded: a stream that is closed, `/dev/null`, `/dev/full`, a
-//!   connection over the network or of messages, a named pipe that can be read as well, what can not be written, and
-//!   what there are no means to replace.
+//!   connection over the network or of messages, a socket that is standard input as well, which may be written and shut
+//!   down through that, a named pipe that can be read as well, what can not be written, and what there are no means to
+//!   replace.
 //!
 //! Two streams that are one and the same (`2>&1`) get one replacement, which keeps their order. Standard input is
 //! always inherited.
@@ -150,7 +151,7 @@ impl Streams {
             }
             FileType::CharacterDevice if is_terminal(stream) => Kind::Terminal,
             FileType::Fifo if !is_readable(stream) => Kind::Pipe,
-            FileType::Socket if is_local(stream) => Kind::Socket,
+            FileType::Socket if is_local(stream) && !is_input(stream) => Kind::Socket,
             _ => return None,
         };
         match kind.ends(stream) {
@@ -223,7 +224,21 @@ fn is_shared() -> bool {
         return false;
     }
     let [out, err] = [Output::Out, Output::Err].map(|stream| identity(stream.descriptor()));
-    out.is_some() && out == err
+    let [out_terminal, err_terminal] = [Output::Out, Output::Err].map(terminal);
+    (out.is_some() && out == err) || (out_terminal.is_some() && out_terminal == err_terminal)
+}
+
+/// The device that a terminal is, whichever name it was opened by: `/dev/tty` is another one's.
+fn terminal(stream: Output) -> Option<libc::c_uint> {
+    let mut device: libc::c_uint = 0;
+    // SAFETY: the kernel fills the number, which outlives the call.
+    let asked = unsafe { libc::ioctl(stream as i32, libc::TIOCGDEV as _, &raw mut device) };
+    (asked == 0).then_some(device)
+}
+
+/// Whether it is what standard input is.
+fn is_input(stream: Output) -> bool {
+    !super::inherited::is_closed(0) && identity(std::io::stdin().as_fd()) == identity(stream.descriptor())
 }
 
 fn is_terminal(stream: Output) -> bool {

@@ -42,7 +42,13 @@ sys.exit(1)
     ));
     let term = |rank: u32| (json!(rank), json!("SIGTERM"), Value::Null);
     let expected = [(json!(2), json!("SIGSEGV"), Value::Null), term(0), term(1), term(3)];
-    assert_eq!(failures(&home), expected);
+    // An interpreter may be a script whose helpers fail before it is one; on a busy machine they live long enough to be
+    // seen.
+    let of_ranks: Vec<_> = failures(&home)
+        .into_iter()
+        .filter(|(rank, ..)| !rank.is_null())
+        .collect();
+    assert_eq!(of_ranks, expected);
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod streams;
 mod surroundings;
 mod terminals;
 mod trees;
+mod writers;
 
 use std::collections::BTreeMap;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};

@@ -41,6 +41,39 @@ fn timers_and_signals_that_wait_are_the_jobs() {
     ]);
 }
 
+/// Who was told to adopt orphans is the job, whose children they are below.
+#[test]
+fn orphans_are_given_to_whom_they_would_be() {
+    const BECOME: &str =
+        "import ctypes, os, sys; ctypes.CDLL(None).prctl(36, 1, 0, 0, 0); os.execvp(sys.argv[1], sys.argv[1:])";
+    const WAIT: &str = "import os, sys, time
+if os.fork() == 0:
+    if os.fork() == 0:
+        time.sleep(0.2)
+        os._exit(9)
+    os._exit(0)
+os.wait()
+print(os.wait()[1])
+sys.exit(3)";
+    compare_all(&[
+        way(format!("exec python3 -c '{BECOME}' $RUN python3 -c '{WAIT}'").leak()),
+        way(format!("exec $RUN python3 -c '{BECOME}' python3 -c '{WAIT}'").leak()),
+    ]);
+}
+
+/// What is started is the init of another namespace; the job is not. Nobody can stand beside it.
+#[test]
+fn a_job_whose_children_are_elsewhere_ends_the_same() {
+    compare_all(&[
+        reported("$OWN_MOUNTS -p $RUN sh -c 'exit 3'; echo $?", Report::None),
+        reported(
+            "{ $OWN_MOUNTS -p $RUN sh -c 'echo out; kill -SEGV $$'; } 2>/dev/null; echo $?",
+            Report::None,
+        ),
+        way("exec $OWN_MOUNTS -pf $RUN sh -c 'echo $$ >/dev/null; exit 3'"),
+    ]);
+}
+
 /// Sandboxes refuse calls that we would make; then we do without, and the job runs.
 #[test]
 fn calls_that_a_sandbox_refuses_cost_nothing() {

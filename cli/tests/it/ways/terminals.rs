@@ -113,6 +113,12 @@ fn a_job_at_a_terminal_ends_the_same() {
             Report::Code(3),
         ),
         at_a_terminal("None", "sh -c \"echo direct > /dev/tty; exit 3\"", Report::Code(3)),
+        // The same terminal by another name: what comes from both keeps its order.
+        typed_at_a_terminal(
+            "None",
+            "sh -c \"exec $RUN sh -c \\\"for i in 1 2 3 4 5 6 7 8; do echo \\\\\\$i; echo e\\\\\\$i >&2; done; exit 3\\\" 2>/dev/tty\"",
+            Report::Code(3),
+        ),
         at_a_terminal("None", "bash -c \"seq 20000 | tail -1; exit 3\"", Report::Code(3)),
         at_a_terminal(
             "None",

@@ -1,6 +1,8 @@
 //! Jobs of many processes, and those that crash for real.
 
 use super::{Report, compare_all, reported, way};
+use crate::crash::kernel_writes_files;
+use crate::support::Home;
 
 #[test]
 fn jobs_of_many_processes_end_the_same() {
@@ -136,5 +138,55 @@ fn who_outlives_a_job_leaves_no_core_that_it_would_not_leave() {
         ),
         // Gone before anybody saw where it went.
         way("ulimit -S -c 0; mkdir -p a/b; exec $RUN sh -c 'cd a/b; kill -SEGV $$'"),
+        way("ulimit -S -c 0; mkdir d; cd d; exec $RUN sh -c 'rmdir ../d; cd ..; kill -SEGV $$'"),
     ]);
+}
+
+/// What others of the process group leave is theirs: a script starts several programs in one.
+#[test]
+fn cores_of_others_stay_where_they_are() {
+    const OTHER: &str = "exec 2>/dev/null; ulimit -S -c 0; mkdir d; (ulimit -S -c unlimited; cd d; sleep 0.3; sh -c \"kill -SEGV \\$\\$\") &";
+    let jobs = [
+        ("cd d; sleep 0.8; exit 0", Report::None),
+        ("cd d; sleep 0.8; exit 3", Report::Code(3)),
+        ("cd d; (sleep 0.8; echo late) & exit 0", Report::None),
+    ];
+    let beside =
+        jobs.map(|(job, report)| reported(format!("{OTHER} $RUN sh -c '{job}' | cat; wait; ls d").leak(), report));
+    compare_all(&beside);
+}
+
+/// The kernel would remove what is called like a core dump.
+#[test]
+fn what_is_called_like_a_core_dump_stays() {
+    compare_all(&["echo data > core; chmod 600 core", "echo data > t; ln -s t core", "mkdir core"].map(|made| {
+        let script = format!("ulimit -S -c 0; {made}; {{ $RUN sh -c 'kill -SEGV $$'; }} 2>/dev/null; ls -l core | cut -c1-10; cat core");
+        reported(script.leak(), Report::Signal("SIGSEGV"))
+    }));
+}
+
+#[test]
+fn two_runs_in_one_process_group_leave_each_other_alone() {
+    let home = Home::new();
+    // The first ends well while the second runs, which crashes after that. It is one level deeper, so that the second
+    // could be taken for one of its orphans.
+    let script = "ulimit -S -c 0; ulimit -H -c > hard
+        bash -c '$RUN --output first -- sh -c \"echo > one; until [ -e two ]; do sleep 0.02; done\"; :' &
+        first=$!
+        until [ -e one ]; do sleep 0.02; done
+        $RUN --output second -- sh -c 'echo > two; until [ -e over ]; do sleep 0.02; done; ulimit -S -c > soft; kill -SEGV $$' &
+        wait $first; echo > over; wait; ls";
+    let mut bash = home.isolated("bash");
+    bash.args(["--norc", "-c", script]);
+    bash.env(
+        "RUN",
+        format!("{} run --quiet --no-diagnosis", env!("CARGO_BIN_EXE_whycrash")),
+    );
+    let output = bash.output().expect("bash runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, "hard\none\nover\nsecond\nsoft\ntwo\n", "{output:?}");
+    let [hard, soft] = ["hard", "soft"].map(|name| std::fs::read_to_string(home.work().join(name)).expect("a limit"));
+    assert_eq!(soft, hard);
+    let has_core = home.work().join("second/core").is_file();
+    assert_eq!(has_core, kernel_writes_files() && hard != "0\n");
 }
