@@ -147,57 +147,20 @@ fn script_error(text: &str) -> Option<(&str, &str)> {
 
 /// What a shell, an interpreter, a parser of arguments or a container runtime says when it can not run a program.
 fn command(text: &str) -> Option<LastWords> {
-    let forms: [(&str, &Regex); 19] = [
+    let family = lacking(text).or_else(|| not_started(text))?;
+    Some(LastWords {
+        family: family.to_owned(),
+        message: text.trim().to_owned(),
+    })
+}
+
+/// Why a program could not be run, by who says it.
+fn not_started(text: &str) -> Option<&'static str> {
+    let forms: [(&'static str, &Regex); 11] = [
         (
             "usage",
             regex!(
                 r"^\S+(?: \S+)?: error: (?:argument |unrecognized arguments|the following arguments|ambiguous option|invalid ).+$|^Error: (?:No such option|Missing (?:option|argument)|Invalid value).*$|^Could not override '.+$|^Error merging override .+$|^Cannot find primary config .+$|^In '.+': Could not find .+$|^│ (?:No such option|Missing (?:option|argument)|Invalid value|Got unexpected extra argument).*│$|^ERROR: (?:Could not consume arg|The function received no value).*$|^FATAL Flags parsing error:.*$|^\S+: (?:(?:unrecognized|unrecognised|unknown|illegal|ambiguous|invalid) option|option .+ requires an argument)\b.*$|^Unknown flags? in XLA_FLAGS: .+$"
-            ),
-        ),
-        (
-            "network",
-            regex!(
-                r"^curl: \((?:5|6|7|16|18|28|35|52|55|56|60|92)\) .+$|^curl: \(22\) .*error: (?:408|429|5\d\d)\b.*$|^wget: unable to resolve host address .+$|^fatal: unable to access '.+': (?:Could not|Failed to|Recv|Send|SSL|OpenSSL|GnuTLS|server certificate).+$|^ssh: (?:connect to host|Could not resolve hostname) .+$|^.*\bERROR (?:408|429|5\d\d): .+$"
-            ),
-        ),
-        (
-            "refused",
-            regex!(
-                r"^curl: \(22\) .*error: 40[134]\b.*$|^curl: \((?:9|67|78)\) .+$|^.*\bERROR 40[134]: .+$|^fatal: (?:Authentication failed for|could not read Username for|repository) .+$|^fatal: unable to access '.+': The requested URL returned error: 40[134]$|^\S+@\S+: Permission denied \(.+\)\.$|^Host key verification failed\.$"
-            ),
-        ),
-        (
-            "archive",
-            regex!(
-                r"^(?:\S*/)?(?:tar|bsdtar): (?:Unexpected EOF in archive|This does not look like a tar archive|Skipping to next header|A lone zero block.*|Damaged tar archive.*|Truncated .*|Unrecognized archive format.*)$|^(?:gzip|gunzip|zcat|bzip2|bunzip2|xz|unxz|lz4|zstd|unzip): .*(?:unexpected end of (?:file|input)|not in \w+ format|invalid compressed data.*|[Cc]ompressed data is corrupt|File format not recognized|[Dd]ata (?:integrity )?error|[Cc]orrupt\w*|premature end|unsupported format|crc error)\W*.*$|^\s*End-of-central-directory signature not found\..*$"
-            ),
-        ),
-        (
-            "disk",
-            regex!(r"^[\w./+-]+(?:\[\d+\])?: (?:.*: )?(?:No space left on device|Disk quota exceeded)(?: \(\d+\))?$"),
-        ),
-        (
-            "permission",
-            regex!(
-                r"^(?:\S*/)?(?:cp|mv|ln|mkdir|rmdir|touch|tee|tar|dd|install|rsync|chmod|chown|truncate|mktemp|unzip|cat|head|tail): .*: (?:Permission denied|Operation not permitted|Read-only file system)(?: \(\d+\))?$"
-            ),
-        ),
-        (
-            "files",
-            regex!(
-                r"^(?:\S*/)?(?:cp|mv|ln|cat|head|tail|tar|bsdtar|dd|install|rsync|ls|stat|wc|sort|sed|awk|gawk|mawk|grep|cut|split|shuf|du|find|chmod|touch|unzip|gzip|zcat|xz|zstd): .*: (?:No such file or directory|Not a directory)(?: \(\d+\))?$|^.+: No such file or directory at \S+ line \d+\.$|^(?:gzip|unzip): +cannot find or open .+$|^\[ ?WARN:.*imread_\('.*'\): can't open/read file.*$"
-            ),
-        ),
-        (
-            "memory",
-            regex!(
-                r"^FATAL ERROR: .*JavaScript heap out of memory$|^Could not reserve enough space for .+$|^[\w./+-]+: (?:.*: )?(?:Cannot allocate memory|memory exhausted)$|^(?:virtual memory exhausted|fatal error: runtime: out of memory|runtime: out of memory: .*)$"
-            ),
-        ),
-        (
-            "port",
-            regex!(
-                r"^.*\bcould not bind to port \d+, it was already in use$|^.*\b(?:[Aa]ddress|[Pp]ort \d+|port) (?:is )?already in use\.?$"
             ),
         ),
         (
@@ -254,9 +217,63 @@ fn command(text: &str) -> Option<LastWords> {
             ),
         ),
     ];
-    let (family, _) = forms.iter().find(|(_, form)| form.is_match(text))?;
-    Some(LastWords {
-        family: (*family).to_owned(),
-        message: text.trim().to_owned(),
-    })
+    family(&forms, text)
+}
+
+/// What a command that was run found missing.
+fn lacking(text: &str) -> Option<&'static str> {
+    let forms: [(&'static str, &Regex); 8] = [
+        (
+            "network",
+            regex!(
+                r"^curl: \((?:5|6|7|16|18|28|35|52|55|56|60|92)\) .+$|^curl: \(22\) .*error: (?:408|429|5\d\d)\b.*$|^wget: unable to resolve host address .+$|^fatal: unable to access '.+': (?:Could not|Failed to|Recv|Send|SSL|OpenSSL|GnuTLS|server certificate).+$|^ssh: (?:connect to host|Could not resolve hostname) .+$|^.*\bERROR (?:408|429|5\d\d): .+$"
+            ),
+        ),
+        (
+            "refused",
+            regex!(
+                r"^curl: \(22\) .*error: 40[134]\b.*$|^curl: \((?:9|67|78)\) .+$|^.*\bERROR 40[134]: .+$|^fatal: (?:Authentication failed for|could not read Username for|repository) .+$|^fatal: unable to access '.+': The requested URL returned error: 40[134]$|^\S+@\S+: Permission denied \(.+\)\.$|^Host key verification failed\.$"
+            ),
+        ),
+        (
+            "archive",
+            regex!(
+                r"^(?:\S*/)?(?:tar|bsdtar): (?:Unexpected EOF in archive|This does not look like a tar archive|Skipping to next header|A lone zero block.*|Damaged tar archive.*|Truncated .*|Unrecognized archive format.*)$|^(?:gzip|gunzip|zcat|bzip2|bunzip2|xz|unxz|lz4|zstd|unzip): .*(?:unexpected end of (?:file|input)|not in \w+ format|invalid compressed data.*|[Cc]ompressed data is corrupt|File format not recognized|[Dd]ata (?:integrity )?error|[Cc]orrupt\w*|premature end|unsupported format|crc error)\W*.*$|^\s*End-of-central-directory signature not found\..*$"
+            ),
+        ),
+        (
+            "disk",
+            regex!(r"^[\w./+-]+(?:\[\d+\])?: (?:.*: )?(?:No space left on device|Disk quota exceeded)(?: \(\d+\))?$"),
+        ),
+        (
+            "permission",
+            regex!(
+                r"^(?:\S*/)?(?:cp|mv|ln|mkdir|rmdir|touch|tee|tar|dd|install|rsync|chmod|chown|truncate|mktemp|unzip|cat|head|tail): .*: (?:Permission denied|Operation not permitted|Read-only file system)(?: \(\d+\))?$"
+            ),
+        ),
+        (
+            "files",
+            regex!(
+                r"^(?:\S*/)?(?:cp|mv|ln|cat|head|tail|tar|bsdtar|dd|install|rsync|ls|stat|wc|sort|sed|awk|gawk|mawk|grep|cut|split|shuf|du|find|chmod|touch|unzip|gzip|zcat|xz|zstd): .*: (?:No such file or directory|Not a directory)(?: \(\d+\))?$|^.+: No such file or directory at \S+ line \d+\.$|^(?:gzip|unzip): +cannot find or open .+$|^\[ ?WARN:.*imread_\('.*'\): can't open/read file.*$"
+            ),
+        ),
+        (
+            "memory",
+            regex!(
+                r"^FATAL ERROR: .*JavaScript heap out of memory$|^Could not reserve enough space for .+$|^[\w./+-]+: (?:.*: )?(?:Cannot allocate memory|memory exhausted)$|^(?:virtual memory exhausted|fatal error: runtime: out of memory|runtime: out of memory: .*)$"
+            ),
+        ),
+        (
+            "port",
+            regex!(
+                r"^.*\bcould not bind to port \d+, it was already in use$|^.*\b(?:[Aa]ddress|[Pp]ort \d+|port) (?:is )?already in use\.?$"
+            ),
+        ),
+    ];
+    family(&forms, text)
+}
+
+fn family(forms: &[(&'static str, &Regex)], text: &str) -> Option<&'static str> {
+    let found = forms.iter().find(|(_, form)| form.is_match(text));
+    found.map(|(family, _)| *family)
 }
