@@ -12,11 +12,8 @@ pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Th
     let first = First::of(timeline);
     let may_be_it = |crash: &Crash| first.as_ref().is_none_or(|first| first.may_be(crash));
     let best = cores.into_iter().find(may_be_it);
-    let told = || {
-        timeline
-            .iter()
-            .filter(|event| event.primary || matches!(event.payload, EventPayload::FatalPythonError(_)))
-    };
+    let is_dump = |event: &Event| matches!(event.payload, EventPayload::FatalPythonError(_)) && !event.survived;
+    let told = || timeline.iter().filter(|event| event.primary || is_dump(event));
     // An abort that only carries out what a watchdog decided is still how the process ended.
     let consequences = || {
         timeline

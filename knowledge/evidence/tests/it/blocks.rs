@@ -599,3 +599,18 @@ fn each_failure_is_judged_by_the_progress_after_itself() {
     assert_eq!(survived(2), [true, false]);
     assert_eq!(survived(3), [true, true]);
 }
+
+/// Scripts say so whatever the program did: not of what stands right before it.
+#[test]
+fn what_a_program_says_at_its_end_settles_what_was_long_before() {
+    let dump = "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f7965768b80 (most recent call first):\n  \
+                File \"/job/probe.py\", line 3 in poke\n";
+    let raised = "Traceback (most recent call last):\n  File \"/job/train.py\", line 3, in <module>\nKeyError: 'x'\n";
+    let others = "checked\nloaded\nwritten\nclosed\nsent\n";
+    for failure in [dump, raised] {
+        let settled = evidence(&format!("{failure}{others}Training finished\n"));
+        assert!(settled.timeline[0].survived && !settled.threads[0].crashed, "{failure}");
+        let ended = evidence(&format!("{failure}Training finished\n"));
+        assert!(!ended.timeline[0].survived && ended.threads[0].crashed, "{failure}");
+    }
+}

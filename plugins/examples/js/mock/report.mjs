@@ -41,7 +41,8 @@ export function reportOf(folder) {
     context,
     lines: (artifact, first, count) => lines(artifact).filter((line) => line.number >= first).slice(0, count),
     search: (artifact, pattern, limit) => {
-      const compiled = new RegExp(pattern, 'u');
+      // As the host has it, a dot is anything within a line, also the carriage return of a line that is drawn over.
+      const compiled = new RegExp(pattern, 'su');
       return lines(artifact).filter((line) => compiled.test(line.text)).slice(0, limit);
     },
     threads: (first, count) =>

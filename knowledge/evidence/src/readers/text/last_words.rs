@@ -23,6 +23,9 @@ const LINE_BYTES: usize = 2 << 10;
 /// Lines at the very end, one of which may say that all went well.
 const CLOSING: usize = 3;
 
+/// Lines behind a failure that launchers, shells and scripts print of it.
+const AFTERMATH: u64 = 4;
+
 /// Lines before the end in which a traceback was read: then it has the last word.
 const NEAR: u64 = 64;
 
@@ -48,14 +51,18 @@ impl End {
         self.lines.push_back((number, kept));
     }
 
-    /// The line, among the very last, by which everything went well: tests that passed, a process that ended with 0.
+    /// The line up to which everything went well, by what stands among the very last lines: tests that passed, a process
+    /// that ended with 0, or that the training is finished. The last is what scripts say as well, whatever became of
+    /// the program that they ran: it tells nothing of a failure that stands right before it.
     pub fn all_is_well(&self) -> Option<u64> {
-        let mut last = self.lines.iter().rev().take(CLOSING);
-        let well = last.find(|(_, raw)| {
+        self.lines.iter().rev().take(CLOSING).find_map(|(number, raw)| {
             let cleaned = line::clean(raw);
-            is_well(Line::new(0, line::beginning(&cleaned)).text.trim_end())
-        });
-        well.map(|(number, _)| *number)
+            let line = Line::new(0, line::beginning(&cleaned));
+            match is_well(line.text.trim_end())? {
+                Well::Counted => Some(*number),
+                Well::Said => Some(number.saturating_sub(AFTERMATH)),
+            }
+        })
     }
 
     /// Puts what the last lines say, and nobody else has read, into the sink.
@@ -82,13 +89,30 @@ impl End {
     }
 }
 
-/// pytest, unittest and doctest where no test failed, and the words of launchers for an exit status of 0.
-fn is_well(text: &str) -> bool {
-    let has_failures = regex!(r"\b(?:failed|failures?|errors?)\b").is_match(text);
-    let passed = regex!(
-        r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$|(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$|(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$"
+/// Who says that all went well.
+enum Well {
+    /// Who counted tests or asked for the exit status.
+    Counted,
+    /// Whoever printed a line.
+    Said,
+}
+
+/// pytest, unittest and doctest where no test failed, the words of launchers for an exit status of 0, and those of
+/// programs that came to their end.
+fn is_well(text: &str) -> Option<Well> {
+    if regex!(r"\b(?:failed|failures?|errors?)\b").is_match(text) {
+        return None;
+    }
+    let counted = regex!(
+        r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$|(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$"
     );
-    !has_failures && passed.is_match(text)
+    let said = regex!(
+        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$"
+    );
+    if counted.is_match(text) {
+        return Some(Well::Counted);
+    }
+    said.is_match(text).then_some(Well::Said)
 }
 
 /// What the loader, the driver and the system said of the machine holds whatever the program then made of it, and so

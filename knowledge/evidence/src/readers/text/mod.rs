@@ -333,13 +333,13 @@ impl<'a> TextReader<'a> {
         if taken.by != 0 || seen.triggered {
             path.push(seen.shape, &self.numbers, line.number);
         }
-        let opened = blocks.len();
+        let (open, told_before) = (blocks.len(), self.sink.tally().0);
         if seen.triggered && !taken.quoted {
             blocks.extend(stream::open(self.rules, rules & !taken.by, line, &mut self.sink));
         }
         let (told_by_now, kept_by_now) = self.sink.tally();
         // A word that a grammar looks for makes no less of a line that it then does not read.
-        let is_read = taken.by != 0 || taken.quoted || blocks.len() > opened || told_by_now > told;
+        let is_read = taken.by != 0 || taken.quoted || blocks.len() > open || told_by_now > told_before;
         if !is_read {
             self.progress.plain_line(line.number, raw, &mut self.sink);
         }
@@ -407,7 +407,10 @@ impl<'a> TextReader<'a> {
         }
         self.close(self.streams.keys().copied().collect());
         match self.end.all_is_well() {
-            Some(line) => self.sink.settled = self.sink.settled.max(line),
+            Some(line) => {
+                self.sink.settled = self.sink.settled.max(line);
+                self.sink.came_to_its_end = line;
+            }
             None => self.end.read(&mut self.sink),
         }
         progress::mark_survivors(&mut self.sink);

@@ -58,13 +58,16 @@ pub fn is_progress(raw: &[u8]) -> bool {
 pub fn mark_survivors(sink: &mut Sink) {
     let settled = sink.settled;
     let (mut survivors, mut failed) = (HashSet::new(), HashSet::new());
+    let end = sink.came_to_its_end;
     for event in &mut sink.events {
-        event.survived = is_survived(event, settled);
+        event.survived = is_survived(event, settled) || is_of_a_child(event, end);
         let stacks = if event.survived { &mut survivors } else { &mut failed };
         stacks.extend(stack(event));
     }
+    // Dumps of signals do not say which threads they are of.
+    let nothing_failed = end > 0 && sink.events.iter().all(|event| event.survived);
     for thread in &mut sink.threads {
-        if survivors.contains(&thread.id) && !failed.contains(&thread.id) {
+        if nothing_failed || survivors.contains(&thread.id) && !failed.contains(&thread.id) {
             thread.crashed = false;
         }
     }
@@ -73,6 +76,15 @@ pub fn mark_survivors(sink: &mut Sink) {
 /// Whether the last time that it happened was followed by progress.
 pub fn is_survived(event: &Event, settled: u64) -> bool {
     last_line(event) < settled && can_be_survived(&event.payload)
+}
+
+/// Whether it ended a process, and not the one that came to its end on that line.
+fn is_of_a_child(event: &Event, end: u64) -> bool {
+    let is_deadly = matches!(
+        event.payload,
+        EventPayload::FatalPythonError(_) | EventPayload::NativeAbort(_)
+    );
+    is_deadly && last_line(event) < end
 }
 
 fn stack(event: &Event) -> Option<ThreadId> {

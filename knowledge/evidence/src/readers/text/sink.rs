@@ -32,6 +32,8 @@ pub struct Sink<'a> {
     pub newest_line: u64,
     /// What ended before this line was followed by progress.
     pub settled: u64,
+    /// What happened before this line did not keep the text's own program from coming to its end; 0 where nothing says so.
+    pub came_to_its_end: u64,
     /// The rank whose answer the text is in, where one text has the answers of several.
     pub section_rank: Option<u32>,
     /// What was told since somebody last looked.
@@ -75,6 +77,7 @@ impl<'a> Sink<'a> {
             threads: Vec::new(),
             newest_line: 0,
             settled: 0,
+            came_to_its_end: 0,
             section_rank: None,
             told: Vec::new(),
             told_ever: 0,
