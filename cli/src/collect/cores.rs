@@ -132,7 +132,7 @@ impl Search {
             .filter(|path| recent(path))
             .filter_map(|path| {
                 let owner = Owner::of(&path)?;
-                self.owns(&owner, &path).then_some(Found {
+                self.owns(owner, &path).then_some(Found {
                     path,
                     pid: Some(owner.pid),
                 })
@@ -142,7 +142,7 @@ impl Search {
 
     /// Workers that came and went unseen are known by their parent, or by what they were started with. That they share
     /// a process group with us says nothing: a script starts several jobs in one.
-    fn owns(&self, owner: &Owner, core: &Path) -> bool {
+    fn owns(&self, owner: Owner, core: &Path) -> bool {
         let is_marked = |mark: &String| was_started_with(mark, core);
         self.knows(owner.pid) || self.knows(owner.parent) || self.mark.as_ref().is_some_and(is_marked)
     }
