@@ -203,7 +203,8 @@ fn waited(rendezvous: &Rendezvous) -> (&'static str, f64, String) {
         return ("dist-rank-missing", 0.7, why);
     }
     if OF_THE_START.iter().any(|word| rendezvous.reason.contains(word)) {
-        let why = "Not all processes came together in time: they waited in the job's store for one that never wrote there.";
+        let why =
+            "Not all processes came together in time: they waited in the job's store for one that never wrote there.";
         return ("dist-rendezvous-timeout", 0.86, why.to_owned());
     }
     let why = "A rank waited in the job's store for what another one puts there, and that one did not come in time.";
@@ -222,7 +223,8 @@ fn rendezvous(report: &Report) -> Option<Diagnosis> {
                 told,
                 "dist-port-in-use",
                 0.94,
-                "The port that the ranks meet at is taken by another process, often a job that was left over.".to_owned(),
+                "The port that the ranks meet at is taken by another process, often a job that was left over."
+                    .to_owned(),
             )),
             "wait" => {
                 let (cause, confidence, why) = waited(&told.detail);

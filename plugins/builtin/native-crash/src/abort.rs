@@ -333,10 +333,7 @@ fn match_message(message: &str) -> Option<(&'static str, String)> {
 
 /// Whether a source file is one of the C library's allocator, whose assertions are checks of the heap.
 fn is_of_allocator(file: &str) -> bool {
-    matches!(
-        file.trim().rsplit('/').next(),
-        Some("malloc.c" | "arena.c")
-    )
+    matches!(file.trim().rsplit('/').next(), Some("malloc.c" | "arena.c"))
 }
 
 fn shorten(text: &str) -> String {
