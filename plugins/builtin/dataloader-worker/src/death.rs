@@ -148,7 +148,7 @@ fn exited(report: &Report, death: &Death, code: i32) -> Diagnosis {
         .into()
 }
 
-/// The loader found it gone, and says no more: torch before 1.9, and where several went at once.
+/// The loader found it gone when no batch came, and says no more.
 fn gone(report: &Report, death: &Death) -> Diagnosis {
     let finding = Finding::new("dl-worker-exitcode", 0.6).because(format!(
         "{} ended, and the loader does not know how: it exited by itself, or it was killed and nobody waited for it.",

@@ -132,7 +132,7 @@ fn old(text: &str) -> Option<CudaError> {
     })
 }
 
-/// Before torch 1.6: `cublas runtime error : resource allocation failed at FILE:LINE`. Each text stood for one status.
+/// As long as torch had THC: `cublas runtime error : resource allocation failed at FILE:LINE`. Each text stood for one status.
 fn old_cublas(text: &str) -> Option<CudaError> {
     const STATUSES: [(&str, &str); 8] = [
         ("library not initialized", "CUBLAS_STATUS_NOT_INITIALIZED"),
@@ -197,7 +197,8 @@ fn other(text: &str) -> Option<CudaError> {
 /// How libraries beside torch word a failed call:
 ///
 /// * flash-attn: `CUDA error (csrc/flash_api.cpp:12): an illegal memory access was encountered`
-/// * `TransformerEngine`: `x.cu:12 in function f: CUDA Error: …`; Paddle: `Check failed: … Cuda Error: …`; Triton: `Triton Error [CUDA]: …`
+/// * `TransformerEngine`: `x.cu:12 in function f: CUDA Error: …`; Triton: `Triton Error [CUDA]: …`; Paddle: `Check
+///   failed: … Cuda Error: …`
 /// * bitsandbytes: `Error invalid device ordinal at line 12 in file /src/x.cu`; `TensorRT`: `Cuda Runtime (…)`
 /// * `CuPy`, DALI, XLA, numba: `cudaErrorIllegalAddress: …`, `CUDA_ERROR_ILLEGAL_ADDRESS: …`
 /// * NVIDIA's samples: `CUDA error at x.cu:12 code=700(cudaErrorIllegalAddress) "f()"`; many a program: `GPUassert: …

@@ -278,7 +278,7 @@ fn rendezvous(text: &str) -> Option<Rendezvous> {
     }
     // Before its first collective, a rank gets NCCL's id from the one that makes it: `[3] is setting up NCCL communicator
     // and retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: Socket
-    // Timeout`. Up to torch 1.13 it was "retreiving".
+    // Timeout`. Older versions have "retreiving".
     if let Some(parts) = Parts::of(
         regex!(
             r"is setting up NCCL communicator and retr(?:ie|ei)ving ncclUniqueId from \[(?P<rank>\d+)\] .*? got error: (?P<reason>.*(?:[Tt]imeout|[Tt]imed out).*)"
