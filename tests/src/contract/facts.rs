@@ -7,17 +7,12 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, bail};
 
-use super::{Definition, Field, Shape, Type};
+use super::rooms::by_room;
+use super::{Definition, Field, Files, Shape, Type, Variant};
 
 const HEAD: &str = "\
-//! The evidence's JSON members as Rust types. Made from the evidence model by `make contract`: mend the type there, and
-//! not here.
-//!
-//! All are read tolerantly: what is absent is the default, what is new is ignored.
+//! Made from the evidence model by `make contract`: mend the type there, and not here.
 
-use serde::Deserialize;
-
-use super::EventDetail;
 ";
 
 /// What plugins read by paths and kinds of events; threads and frames they have as types of the interface.
@@ -32,18 +27,17 @@ const ROOTS: [&str; 6] = [
 /// The kinds of events, each of which has particulars.
 const EVENTS: &str = "EventPayload";
 
-/// The module with the types of what plugins read.
+/// The modules with the types of what plugins read.
 ///
 /// # Errors
 /// When the contract lacks one of them, or one has a form that no Rust is made of yet.
-pub fn facts(definitions: &[Definition]) -> anyhow::Result<String> {
+pub fn facts(definitions: &[Definition]) -> anyhow::Result<Files> {
     let find = |name: &str| definitions.iter().find(|definition| definition.name == name);
     let Some(Shape::Tagged { variants: kinds, .. }) = find(EVENTS).map(|definition| &definition.shape) else {
         bail!("{EVENTS} does not name kinds of events")
     };
     let mut wanted: BTreeSet<String> = ROOTS.map(str::to_owned).into();
     wanted.extend(kinds.iter().flat_map(|kind| names_in(&kind.of)));
-    let mut text = HEAD.to_owned();
     let mut done = BTreeSet::new();
     while let Some(name) = wanted.pop_first() {
         if !done.insert(name.clone()) {
@@ -52,20 +46,49 @@ pub fn facts(definitions: &[Definition]) -> anyhow::Result<String> {
         let definition = find(&name).with_context(|| format!("the contract has no {name}"))?;
         wanted.extend(names_used(&definition.shape));
     }
-    for definition in definitions.iter().filter(|definition| done.contains(&definition.name)) {
+    let mut files = Files::new();
+    for (room, mut definitions) in by_room(definitions) {
+        definitions.retain(|definition| done.contains(&definition.name));
+        if !definitions.is_empty() {
+            files.insert(format!("{room}.rs"), module(&definitions, kinds, &find)?);
+        }
+    }
+    Ok(files)
+}
+
+/// One room's types.
+fn module<'a>(
+    definitions: &[&'a Definition],
+    kinds: &[Variant],
+    find: &impl Fn(&str) -> Option<&'a Definition>,
+) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let mut elsewhere = BTreeSet::new();
+    for definition in definitions {
+        elsewhere.extend(names_used(&definition.shape));
         text.push('\n');
-        text.push_str(&written(definition, &find).with_context(|| definition.name.clone())?);
+        text.push_str(&written(definition, find).with_context(|| definition.name.clone())?);
         for kind in kinds
             .iter()
             .filter(|kind| kind.of == Type::Named(definition.name.clone()))
         {
+            elsewhere.insert("EventDetail".to_owned());
             text.push_str(&format!(
                 "\nimpl EventDetail for {} {{\n    const KIND: &'static str = \"{}\";\n}}\n",
                 definition.name, kind.name
             ));
         }
     }
-    Ok(text)
+    for definition in definitions {
+        elsewhere.remove(&definition.name);
+    }
+    let elsewhere: Vec<String> = elsewhere.into_iter().collect();
+    let imports = match elsewhere.as_slice() {
+        [] => String::new(),
+        [one] => format!("\nuse super::{one};\n"),
+        several => format!("\nuse super::{{{}}};\n", several.join(", ")),
+    };
+    Ok(format!("{HEAD}use serde::Deserialize;\n{imports}{text}"))
 }
 
 fn written<'a>(definition: &'a Definition, find: &impl Fn(&str) -> Option<&'a Definition>) -> anyhow::Result<String> {
@@ -142,6 +165,7 @@ fn type_name(of: &Type) -> String {
     }
 }
 
+/// Less than a type is made of: what may be this or that is plain JSON here.
 fn names_used(shape: &Shape) -> Vec<String> {
     match shape {
         Shape::Object { fields, .. } | Shape::OneMember(fields) => {

@@ -2,19 +2,25 @@
 //!
 //! The Rust model is the contract. From it comes the description of the API (`/api/v1/openapi.json`), whose schemas are
 //! JSON Schema; and from those come the types of the web UI ([`typescript()`]) and of the plugins' SDK ([`facts()`]).
-//! What is made lies in git, because both are built without this program; a test says when it is out of date, and
+//! Each is a folder of files, one a room (`rooms.rs`). What is made lies in git, because both are built without this program; a test says when it is out of date, and
 //! `make contract` makes it anew. [`Contract::faults`] holds real answers against the schemas.
 
 mod check;
 mod definition;
 mod facts;
+mod rooms;
 mod typescript;
+
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
 pub use definition::{Definition, Field, Shape, Type, Variant};
 pub use facts::facts;
 pub use typescript::typescript;
+
+/// The files that are made, by name.
+pub type Files = BTreeMap<String, String>;
 
 /// The schemas of an API, by name.
 #[derive(Clone, Debug)]

@@ -1,10 +1,11 @@
 //! The one contract: what is made of it is up to date, and the server answers as it says.
 
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use serde_json::Value;
 use whycrash_server::api::openapi;
-use whycrash_tests::contract::{Contract, Definition, facts, typescript};
+use whycrash_tests::contract::{Contract, Definition, Files, facts, typescript};
 
 use crate::house::House;
 
@@ -24,30 +25,45 @@ fn definitions() -> Vec<Definition> {
         .expect("every schema has a form that is known")
 }
 
-/// Holds what was made against what would be made now.
-fn is_up_to_date(path: &str, text: &str) {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
-    if std::env::var_os(MAKE).is_some() {
-        std::fs::write(&path, text).expect("the file can be written");
+/// Holds a folder of files that were made, and the hand-written ones beside them, against what would be made now.
+fn is_up_to_date(folder: &str, made: &Files, by_hand: &[&str]) {
+    let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
+    let names = fs::read_dir(&folder).expect("the folder is there");
+    let names = names.map(|file| file.expect("a file").file_name().into_string().expect("text"));
+    let gone: Vec<String> = names
+        .filter(|name| !made.contains_key(name) && !by_hand.contains(&name.as_str()))
+        .collect();
+    if env::var_os(MAKE).is_some() {
+        for (name, text) in made {
+            fs::write(folder.join(name), text).expect("the file can be written");
+        }
+        for name in &gone {
+            fs::remove_file(folder.join(name)).expect("the file can be removed");
+        }
+        return;
     }
-    let there = std::fs::read_to_string(&path).unwrap_or_default();
-    let first = there.lines().zip(text.lines()).find(|(there, made)| there != made);
-    assert!(
-        there == text,
-        "{} is not what the model says now ({first:?}): run `make contract`",
-        path.display()
-    );
+    assert!(gone.is_empty(), "{gone:?} are made no more: run `make contract`");
+    for (name, text) in made {
+        let path = folder.join(name);
+        let there = fs::read_to_string(&path).unwrap_or_default();
+        let first = there.lines().zip(text.lines()).find(|(there, made)| there != made);
+        assert!(
+            there == *text,
+            "{} is not what the model says now ({first:?}): run `make contract`",
+            path.display()
+        );
+    }
 }
 
 #[test]
 fn the_types_of_the_web_ui_are_those_of_the_model() {
-    is_up_to_date("web/src/api/types.ts", &typescript(&definitions()));
+    is_up_to_date("web/src/api/types", &typescript(&definitions()), &[]);
 }
 
 #[test]
 fn the_facts_of_the_sdk_are_those_of_the_model() {
     let facts = facts(&definitions()).expect("all that plugins read is in the contract");
-    is_up_to_date("plugins/sdk/src/facts/model.rs", &facts);
+    is_up_to_date("plugins/sdk/src/facts", &facts, &["mod.rs"]);
 }
 
 #[test]
@@ -83,7 +99,7 @@ fn answer_of(operations: &Value) -> Option<&str> {
 fn the_server_answers_as_the_description_says() {
     let house = House::open("");
     let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/oom-fragmentation-log");
-    let log = std::fs::read_dir(log).expect("a case").filter_map(Result::ok);
+    let log = fs::read_dir(log).expect("a case").filter_map(Result::ok);
     let sent = house
         .whycrash(&["upload", "--format", "json"])
         .args(log.map(|file| file.path()))

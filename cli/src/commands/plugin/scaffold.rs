@@ -37,7 +37,8 @@ const C: Files = files!("plugins/examples/c": "plugin.toml", "requirements.txt",
 pub const WIT: Files = files!("plugins/wit/v1": "plugin.wit", "types.wit", "evidence.wit", "gpu.wit", "knowledge.wit",
     "history.wit", "memory.wit", "ranks.wit");
 const SDK: Files = files!("plugins/sdk/src":
-    "lib.rs", "bindings.rs", "cite.rs", "facts/mod.rs", "facts/model.rs", "finding.rs", "frames.rs", "info.rs", "mock.rs",
+    "lib.rs", "bindings.rs", "cite.rs", "facts/mod.rs", "facts/collectives.rs", "facts/events.rs", "facts/evidence.rs",
+    "facts/gpu.rs", "facts/memory.rs", "facts/shared.rs", "finding.rs", "frames.rs", "info.rs", "mock.rs",
     "mock/fact.rs", "mock/memory.rs", "mock/particulars.rs", "report.rs",
 );
 const FRAMES: Files = files!("knowledge/frames/src": "lib.rs", "native.rs", "python.rs");

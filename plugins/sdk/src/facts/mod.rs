@@ -1,10 +1,23 @@
 //! What the evidence says, as Rust types.
+//!
+//! All are read tolerantly: what is absent is the default, what is new is ignored. The files beside this one are made
+//! from the evidence model.
 
-mod model;
+mod collectives;
+mod events;
+mod evidence;
+mod gpu;
+mod memory;
+mod shared;
 
 use serde::de::DeserializeOwned;
 
-pub use model::*;
+pub use collectives::*;
+pub use events::*;
+pub use evidence::*;
+pub use gpu::*;
+pub use memory::*;
+pub use shared::*;
 
 /// The particulars of a kind of event.
 pub trait EventDetail: DeserializeOwned {

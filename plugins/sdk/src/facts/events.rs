@@ -1,26 +1,8 @@
-//! The evidence's JSON members as Rust types. Made from the evidence model by `make contract`: mend the type there, and
-//! not here.
-//!
-//! All are read tolerantly: what is absent is the default, what is new is ignored.
+//! Made from the evidence model by `make contract`: mend the type there, and not here.
 
 use serde::Deserialize;
 
-use super::EventDetail;
-
-/// Live blocks that one stack allocated.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct AllocationCluster {
-    /// Bytes alive.
-    pub bytes: u64,
-    /// Blocks alive.
-    pub count: u64,
-    /// For memory alive at the end of a trace: how much of it was there when recording began, and after each further
-    /// eighth of the trace's events. A leak climbs steadily; weights and caches are there from the start.
-    pub growth: Vec<u64>,
-    /// The allocating stack, innermost first, uninteresting frames left out, as `function (file:line)`.
-    pub frames: Vec<String>,
-}
+use super::{EventDetail, Hex, ThreadId};
 
 /// What `DistributedDataParallel` or autograd refused.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -55,124 +37,6 @@ pub struct CollectiveMismatch {
 
 impl EventDetail for CollectiveMismatch {
     const KIND: &'static str = "collective-mismatch";
-}
-
-/// One collective that did not match across ranks.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct CollectiveVerdict {
-    /// Process group name.
-    pub group: String,
-    /// What the program calls the group, such as `TENSOR_MODEL_PARALLEL_GROUP`.
-    pub group_description: String,
-    /// Sequence number of the collective in its group; of a send or receive, its number among those of the rank that
-    /// waits, which other ranks do not share.
-    pub sequence: u64,
-    /// Of flight recorders `op-mismatch`, `shape-mismatch`, `dtype-mismatch`, `missing-rank` or `not-completed`. Of
-    /// communicators `dead-rank`, `failed-rank`, `unresponsive-rank`, and `behind-rank` (it did not move while others
-    /// waited).
-    pub kind: String,
-    /// The ranks that differ from the rest, or are missing.
-    pub ranks: Vec<u32>,
-    /// What the ranks did, in words.
-    pub detail: String,
-    /// The operation as most ranks recorded it, such as `nccl:all_reduce`.
-    pub operation: String,
-    /// Ranks that entered the collective, as far as their recorders tell.
-    pub entered: Vec<u32>,
-    /// When the first rank entered it: RFC 3339, by that rank's clock.
-    pub time: Option<String>,
-    /// True for a send or receive: those that entered and those that are missing are the two ends of it.
-    pub point_to_point: bool,
-    /// Where the program called it, innermost first, as `function (file:line)`: a rank that differs if there is one
-    /// that recorded its stack, else one that entered.
-    pub frames: Vec<String>,
-}
-
-/// A communicator as NCCL's RAS, or its Inspector, told of it at one moment. Ranks are those of the communicator.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct Communicator {
-    /// The artifact that says so.
-    pub artifact: String,
-    /// Where in that artifact.
-    pub at: Option<Place>,
-    /// `ras`, which counts what ranks have started, or `inspector`, which counts what they have completed.
-    pub source: String,
-    /// What NCCL tells it by from others, as hex without a prefix.
-    pub hash: String,
-    /// RFC 3339, where the artifact has a time.
-    pub time: Option<String>,
-    /// How many ranks it has, where known.
-    pub size: Option<u32>,
-    /// The ranks that told of themselves; of a summary in words only those that it names.
-    pub ranks: Vec<CommunicatorRank>,
-    /// How far ranks are that a summary counts and does not name, by operation.
-    pub others: std::collections::BTreeMap<String, u64>,
-    /// True when it is being made or torn down: counts then differ by nature.
-    pub in_transition: bool,
-    /// The ranks of which nothing was heard.
-    pub missing: Vec<MissingRank>,
-}
-
-/// One rank of a communicator.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct CommunicatorRank {
-    /// Host, as NCCL names it: mostly an address.
-    pub host: Option<String>,
-    /// Process id.
-    pub pid: Option<u32>,
-    /// CUDA's number of its GPU.
-    pub device: Option<u32>,
-    /// Rank in the communicator.
-    pub rank: u32,
-    /// How many of each operation it has started or completed, such as `AllReduce`.
-    pub counts: std::collections::BTreeMap<String, u64>,
-    /// NCCL's own error of this rank by name, such as `ncclSystemError`.
-    pub error: Option<String>,
-}
-
-/// How a process ended, from the most direct witness in the report.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct Crash {
-    /// Signal name, such as `SIGSEGV`.
-    pub signal: Option<String>,
-    /// Exit code of a process that ended by itself.
-    pub exit_code: Option<i32>,
-    /// The signal's code by name, such as `SEGV_MAPERR` or `SI_TKILL` (signal(7), `siginfo_t`).
-    pub code: Option<String>,
-    /// Address the fault was about, where the kernel gave one.
-    pub address: Option<Hex>,
-    /// What that address tells, such as `null`, `unmapped`, `guard-page`, `read-only`, `non-canonical`, `not-code`.
-    pub address_kind: Option<String>,
-    /// `read`, `write` or `execute`, where known.
-    pub access: Option<String>,
-    /// What the instruction at a SIGFPE could not do: of a division `zero-divisor`, or `quotient-overflow` when the
-    /// result does not fit, as its operands tell (the kernel has one code for both); `floating-point` for an operation
-    /// of which no more is known.
-    pub arithmetic: Option<String>,
-    /// The bytes of code at the faulting instruction as lower-case hex (16 at most), where the core or a binary has
-    /// them.
-    pub instruction: Option<String>,
-    /// The thread the signal was delivered to.
-    pub thread: Option<ThreadId>,
-    /// Process id.
-    pub pid: Option<u32>,
-    /// Rank of the process, where it is one of a distributed job and somebody saw it end or hang.
-    pub rank: Option<u32>,
-    /// Name of the executable.
-    pub process: Option<String>,
-    /// Last words found in memory or in the log, such as glibc's abort message or a C++ `what()`.
-    pub message: Option<String>,
-    /// Where in a dump the message was found, such as `__abort_msg of libc.so.6` or `exception in memory`; absent for
-    /// one from a log.
-    pub message_source: Option<String>,
-    /// The artifact that says so.
-    pub artifact: String,
-    /// Where in that artifact, when it is text.
-    pub at: Option<Place>,
 }
 
 /// A failed call into CUDA, HIP or one of their libraries.
@@ -380,98 +244,6 @@ impl EventDetail for FatalPythonError {
     const KIND: &'static str = "fatal-python-error";
 }
 
-/// An address that the GPU faulted at, looked up in a memory snapshot.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct FaultAddress {
-    /// The address.
-    pub address: Hex,
-    /// Number of the event that tells it.
-    pub event: u64,
-    /// The snapshot.
-    pub artifact: String,
-    /// Device index in the snapshot.
-    pub device: u32,
-    /// What the address belonged to.
-    pub state: MemoryState,
-    /// The range that it lies in; outside of all of them, the nearest one that was in use.
-    pub block: Option<FaultBlock>,
-}
-
-/// A range of device memory at or near a fault.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct FaultBlock {
-    /// Its first address.
-    pub address: Hex,
-    /// Its length.
-    pub bytes: u64,
-    /// Bytes from its first address to the fault; negative where the fault lies before it.
-    pub offset: i64,
-    /// The stream that it was allocated for.
-    pub stream: Hex,
-    /// The stack that allocated it, innermost first, as `function (file:line)`.
-    pub allocated_by: Vec<String>,
-    /// The stack that freed it, likewise.
-    pub freed_by: Vec<String>,
-    /// The trace entry that freed it.
-    pub freed_event: Option<u64>,
-    /// Trace entries that followed that one.
-    pub events_since: Option<u64>,
-    /// When it was freed, in microseconds since the epoch.
-    pub freed_us: Option<u64>,
-}
-
-/// A frame by its thread and its index there, innermost first.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct FramePlace {
-    /// `crate::model::Thread::id` of a thread of the same artifact.
-    pub thread: ThreadId,
-    /// Index into `crate::model::Thread::frames`.
-    pub index: u64,
-}
-
-/// One device of one GPU core dump. The members about a fault are those of the first fault.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct GpuCore {
-    /// The artifact this was read from.
-    pub artifact: String,
-    /// Device index.
-    pub device: u32,
-    /// Exception name without the `CUDBG_EXCEPTION_` prefix, such as `WARP_ILLEGAL_ADDRESS`.
-    pub exception: Option<String>,
-    /// Demangled kernel name.
-    pub kernel: Option<String>,
-    /// Offset of the faulting instruction in the kernel.
-    pub offset: Option<Hex>,
-    /// Source file of that instruction, where the cubin has line tables.
-    pub file: Option<String>,
-    /// Line in `file`.
-    pub line: Option<u32>,
-    /// Block index of the faulting thread.
-    pub block: Option<[u32; 3]>,
-    /// Thread index within its block.
-    pub thread: Option<[u32; 3]>,
-    /// Address of the faulting instruction.
-    pub pc: Option<Hex>,
-    /// What the launch asked for: blocks of the grid.
-    pub grid_size: Option<[u32; 3]>,
-    /// Threads of a block.
-    pub block_size: Option<[u32; 3]>,
-    /// Product name, such as `NVIDIA H100 80GB HBM3`.
-    pub name: Option<String>,
-    /// Architecture, such as `sm_90`.
-    pub architecture: Option<String>,
-    /// Driver version, such as `575.57`.
-    pub driver: Option<String>,
-    /// All faults: one per warp that stopped with an exception (bounded), in order of multiprocessor and warp.
-    pub faults: Vec<GpuFault>,
-    /// What all resident warps were doing, most warps first (bounded).
-    pub warps: Vec<WarpGroup>,
-}
-
 /// An exception on a device, as the driver's core dump progress tells it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
@@ -496,30 +268,6 @@ pub struct GpuException {
 
 impl EventDetail for GpuException {
     const KIND: &'static str = "gpu-exception";
-}
-
-/// One warp that stopped with an exception.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct GpuFault {
-    /// Exception name without the `CUDBG_EXCEPTION_` prefix.
-    pub exception: Option<String>,
-    /// Streaming multiprocessor.
-    pub sm: u32,
-    /// Warp on that multiprocessor.
-    pub warp: u32,
-    /// Lane in the warp.
-    pub lane: Option<u32>,
-    /// Block index.
-    pub block: Option<[u32; 3]>,
-    /// Thread index within its block.
-    pub thread: Option<[u32; 3]>,
-    /// Address of the instruction.
-    pub pc: Option<Hex>,
-    /// Demangled kernel name.
-    pub kernel: Option<String>,
-    /// Offset of the instruction in the kernel.
-    pub offset: Option<Hex>,
 }
 
 /// A job that made no progress: what its processes waited in, and which of them the others waited for.
@@ -560,9 +308,6 @@ pub struct Hang {
 impl EventDetail for Hang {
     const KIND: &'static str = "hang";
 }
-
-/// An address, offset or 64-bit identifier. In JSON: `"0x7f0aab1c1740"`.
-pub type Hex = String;
 
 /// Host memory that could not be had.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -625,84 +370,6 @@ pub struct LastWords {
 
 impl EventDetail for LastWords {
     const KIND: &'static str = "last-words";
-}
-
-/// One device of one `PyTorch` CUDA memory snapshot. All sizes are bytes.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct MemorySnapshot {
-    /// The artifact this was read from.
-    pub artifact: String,
-    /// Device index.
-    pub device: u32,
-    /// Sum of segment sizes: what the allocator holds from the driver.
-    pub reserved: u64,
-    /// Sum of blocks in state `active_allocated`.
-    pub allocated: u64,
-    /// `allocated` plus blocks freed by the program that another stream may still use (`active_pending_free`).
-    pub active: u64,
-    /// What the program asked for in the blocks counted in `active`, before rounding.
-    pub requested: u64,
-    /// Number of segments.
-    pub segments: u64,
-    /// Number of blocks.
-    pub blocks: u64,
-    /// Number of trace entries.
-    pub events: u64,
-    /// Highest `allocated` over the recorded trace, replayed backwards from the final state; equal to `allocated`
-    /// when nothing was recorded.
-    pub peak_allocated: u64,
-    /// Highest `active` over the recorded trace, likewise: memory counts until its free is completed.
-    pub peak_active: u64,
-    /// Sum of inactive blocks: free, but held.
-    pub inactive: u64,
-    /// The largest inactive block.
-    pub largest_inactive: u64,
-    /// Bytes in blocks waiting for another stream.
-    pub pending_free: u64,
-    /// Bytes reserved in segments of private pools (CUDA graphs).
-    pub private_pools: u64,
-    /// True when the allocator ran with expandable segments (by its settings, or by the segments).
-    pub expandable_segments: Option<bool>,
-    /// How many requests failed, as far as the trace reaches back.
-    pub oom_events: u64,
-    /// The failed request (the last one), when the trace has an `oom` event.
-    pub oom: Option<OomRequest>,
-    /// Live memory grouped by the stack that allocated it, largest first (bounded).
-    pub clusters: Vec<AllocationCluster>,
-    /// Memory by what the allocator will reuse it for: a free block serves only its own stream, pool and size class.
-    /// Most reserved first (bounded).
-    pub pools: Vec<PoolUsage>,
-    /// The moment of `peak_allocated` and what was alive then, when a trace was recorded.
-    pub peak: Option<Peak>,
-    /// Allocated bytes over the recorded trace, at a glance: at most 512 rows. `MemoryCurve` has more detail.
-    pub usage: Option<UsageCurve>,
-    /// The allocator's settings as written in the snapshot.
-    pub settings: serde_json::Map<String, serde_json::Value>,
-}
-
-/// What had become of a range of device memory.
-///
-/// One of `allocated`, `pending`, `freed`, `returned`, `unused`, `outside`.
-pub type MemoryState = String;
-
-/// A rank that did not answer.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct MissingRank {
-    /// Host, as NCCL names it: mostly an address.
-    pub host: Option<String>,
-    /// Process id.
-    pub pid: Option<u32>,
-    /// CUDA's number of its GPU.
-    pub device: Option<u32>,
-    /// Rank in the communicator.
-    pub rank: u32,
-    /// True when NCCL gave its process up for dead: it could not be reached for a minute.
-    pub dead: bool,
-    /// True when its process did not answer; false when it answered and is no member, as it is before and after the
-    /// communicator's time.
-    pub unresponsive: bool,
 }
 
 /// Native code that gave up on its own.
@@ -771,86 +438,6 @@ pub struct NcclWarning {
 
 impl EventDetail for NcclWarning {
     const KIND: &'static str = "nccl-warning";
-}
-
-/// An allocation that the allocator could not serve.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct OomRequest {
-    /// Bytes asked for.
-    pub requested: u64,
-    /// Bytes the device had free at that moment.
-    pub device_free: u64,
-    /// Stream the request was for.
-    pub stream: Hex,
-    /// Inactive bytes in segments that this request could have used (same stream, same pool).
-    pub usable_inactive: u64,
-    /// The largest of those blocks.
-    pub largest_usable: u64,
-    /// Bytes allocated at that moment.
-    pub allocated: u64,
-    /// Bytes reserved at that moment.
-    pub reserved: u64,
-    /// Microseconds since the epoch, where the trace has times.
-    pub time_us: Option<u64>,
-    /// Index of the event in the device's trace.
-    pub trace_event: u64,
-    /// Where the program asked, innermost first, as `function (file:line)`.
-    pub frames: Vec<String>,
-}
-
-/// The moment at which most was allocated.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct Peak {
-    /// Bytes allocated.
-    pub allocated: u64,
-    /// Index of the event in the device's trace that reached it; absent when it was reached before recording began.
-    pub trace_event: Option<u64>,
-    /// Microseconds since the epoch, where the trace has times.
-    pub time_us: Option<u64>,
-    /// What was alive, by the stack that allocated it, largest first (bounded). Sizes of what was freed later are as
-    /// the program asked for them.
-    pub clusters: Vec<AllocationCluster>,
-}
-
-/// A place in an artifact. In JSON one of `{"line":[a,b]}`, `{"frame":{"thread":…,"index":…}}`, `{"event":n}`,
-/// `{"bytes":[a,b]}`, `{"fact":"json.pointer"}`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct Place {
-    /// Lines `a` to `b` of a text artifact, both included, counted from 1.
-    pub line: Option<[u64; 2]>,
-    /// A frame of a thread.
-    pub frame: Option<FramePlace>,
-    /// The number of an event in the timeline (`crate::model::Event::event`).
-    pub event: Option<u64>,
-    /// Bytes `a` up to, not including, `b` of the artifact as stored.
-    pub bytes: Option<[u64; 2]>,
-    /// A dotted path into the report's evidence, such as `memory_snapshots.0.reserved`.
-    pub fact: Option<String>,
-}
-
-/// Segments that one kind of request can be served from.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct PoolUsage {
-    /// The stream whose requests may use it.
-    pub stream: Hex,
-    /// Private pool (CUDA graphs), or absent for the default one.
-    pub private_pool: Option<[u64; 2]>,
-    /// `small` (requests up to 1 MiB) or `large`.
-    pub size_class: String,
-    /// Bytes held from the driver.
-    pub reserved: u64,
-    /// Bytes in allocated blocks.
-    pub allocated: u64,
-    /// Bytes freed by the program that another stream may still use.
-    pub pending_free: u64,
-    /// Bytes in free blocks.
-    pub inactive: u64,
-    /// The largest free block.
-    pub largest_inactive: u64,
 }
 
 /// The end of a process.
@@ -996,38 +583,6 @@ pub struct SnapshotOom {
 
 impl EventDetail for SnapshotOom {
     const KIND: &'static str = "snapshot-oom";
-}
-
-/// Names a thread within its artifact.
-pub type ThreadId = serde_json::Value;
-
-/// A level over time as columns: one row per stretch of the trace, with the lowest and highest value in it, so that
-/// no spike is lost however few rows there are.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct UsageCurve {
-    /// Index of the first trace event of each stretch.
-    pub event: Vec<u64>,
-    /// When each stretch begins, in microseconds since the epoch; empty when the trace has no times.
-    pub time_us: Vec<u64>,
-    /// Lowest value in the stretch, in bytes.
-    pub min: Vec<u64>,
-    /// Highest value in the stretch, in bytes.
-    pub max: Vec<u64>,
-}
-
-/// Warps that were at the same place of the same kernel.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct WarpGroup {
-    /// Demangled kernel name.
-    pub kernel: Option<String>,
-    /// Offset in the kernel of the first active lane.
-    pub offset: Option<Hex>,
-    /// Number of warps.
-    pub count: u64,
-    /// Number of these that stopped with an exception.
-    pub faulted: u64,
 }
 
 /// What a process group's watchdog or heartbeat monitor said.

@@ -1,0 +1,47 @@
+//! Made from the evidence model by `make contract`: mend the type there, and not here.
+
+use serde::Deserialize;
+
+use super::{Hex, Place, ThreadId};
+
+/// How a process ended, from the most direct witness in the report.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Crash {
+    /// Signal name, such as `SIGSEGV`.
+    pub signal: Option<String>,
+    /// Exit code of a process that ended by itself.
+    pub exit_code: Option<i32>,
+    /// The signal's code by name, such as `SEGV_MAPERR` or `SI_TKILL` (signal(7), `siginfo_t`).
+    pub code: Option<String>,
+    /// Address the fault was about, where the kernel gave one.
+    pub address: Option<Hex>,
+    /// What that address tells, such as `null`, `unmapped`, `guard-page`, `read-only`, `non-canonical`, `not-code`.
+    pub address_kind: Option<String>,
+    /// `read`, `write` or `execute`, where known.
+    pub access: Option<String>,
+    /// What the instruction at a SIGFPE could not do: of a division `zero-divisor`, or `quotient-overflow` when the
+    /// result does not fit, as its operands tell (the kernel has one code for both); `floating-point` for an operation
+    /// of which no more is known.
+    pub arithmetic: Option<String>,
+    /// The bytes of code at the faulting instruction as lower-case hex (16 at most), where the core or a binary has
+    /// them.
+    pub instruction: Option<String>,
+    /// The thread the signal was delivered to.
+    pub thread: Option<ThreadId>,
+    /// Process id.
+    pub pid: Option<u32>,
+    /// Rank of the process, where it is one of a distributed job and somebody saw it end or hang.
+    pub rank: Option<u32>,
+    /// Name of the executable.
+    pub process: Option<String>,
+    /// Last words found in memory or in the log, such as glibc's abort message or a C++ `what()`.
+    pub message: Option<String>,
+    /// Where in a dump the message was found, such as `__abort_msg of libc.so.6` or `exception in memory`; absent for
+    /// one from a log.
+    pub message_source: Option<String>,
+    /// The artifact that says so.
+    pub artifact: String,
+    /// Where in that artifact, when it is text.
+    pub at: Option<Place>,
+}
