@@ -10,6 +10,8 @@ use crate::{Citation, Event, Frame, Line, Report, Thread, cite};
 const PAGE: u32 = 64;
 /// Lines that [`Report::find`] returns at most.
 const HITS: u32 = 64;
+/// A traceback of recursion is cut to far less by Python itself.
+const EVENT_LINES: u64 = 1024;
 
 /// An event with its particulars.
 #[derive(Clone, Debug)]
@@ -43,6 +45,15 @@ impl Report {
     /// Lines of all text artifacts that match; 64 at most.
     pub fn find(&self, pattern: &str) -> Result<Vec<Line>, String> {
         self.search(None, pattern, HITS)
+    }
+
+    /// The lines that an event tells of, the first 1024; none where it is not of a text.
+    pub fn lines_of(&self, event: &Event) -> Vec<Line> {
+        let Some((first, last)) = event.lines else {
+            return Vec::new();
+        };
+        let count = last.saturating_sub(first).saturating_add(1).min(EVENT_LINES);
+        self.lines(&event.artifact, first, u32::try_from(count).unwrap_or(u32::MAX))
     }
 
     /// Events of one kind, oldest first, with their particulars.

@@ -4,7 +4,7 @@
 //! safetensors. A file that is whole and does not fit the model, or is refused for safety, is none of this.
 
 use whycrash_plugin::facts::{NativeAbort, PythonException};
-use whycrash_plugin::{Citation, Diagnosis, Event, Finding, Info, Needs, Plugin, Report, Told, cite, cut};
+use whycrash_plugin::{Citation, Diagnosis, Event, Finding, Info, Line, Needs, Plugin, Report, Told, cite, cut};
 
 struct Checkpoint;
 
@@ -41,7 +41,21 @@ const FORMATS: [(&str, &str); 12] = [
 ];
 
 /// `torch.load`, on the stack or in a line of the program, and functions that are named for what they do.
-const LOADER: &str = r"torch[/\\]serialization\.py|\b(?:torch|jit|joblib)\.load\(|\bload_(?:checkpoint|ckpt|weights|model|state|pretrained)|, in _?(?:resume|restore)";
+const LOADERS: [&str; 13] = [
+    "torch/serialization.py",
+    "torch\\serialization.py",
+    "torch.load(",
+    "jit.load(",
+    "joblib.load(",
+    "load_checkpoint",
+    "load_ckpt",
+    "load_weights",
+    "load_model",
+    "load_state",
+    "load_pretrained",
+    ", in resume",
+    ", in restore",
+];
 
 impl Plugin for Checkpoint {
     fn about() -> Info {
@@ -115,10 +129,9 @@ fn matches_start(message: &str, start: &str) -> bool {
 
 /// The line of the traceback that loads a checkpoint: files of these forms are read by others as well.
 fn loader(report: &Report, event: &Event) -> Option<Citation> {
-    let (first, last) = event.lines?;
-    let lines = report.search(Some(&event.artifact), LOADER, 64).unwrap_or_default();
-    let line = lines.iter().find(|line| (first..=last).contains(&line.number))?;
-    Some(cite::line(line))
+    let lines = report.lines_of(event);
+    let loads = |line: &&Line| LOADERS.iter().any(|name| line.text.contains(name));
+    lines.iter().find(loads).map(cite::line)
 }
 
 /// Whether an event ended its process, and by itself.

@@ -1,5 +1,7 @@
 //! A request that could not be served, as message and snapshot together tell it.
 
+use std::collections::BTreeMap;
+
 use whycrash_plugin::facts::{CudaOom, MemorySnapshot, ProcessMemory};
 use whycrash_plugin::{Citation, Event, Line, Report, Told, cite};
 
@@ -54,10 +56,11 @@ impl Request {
             .map(Some)
             .collect();
         let told: Vec<Told<CudaOom>> = report.told();
+        let mut settings = Settings::default();
         let mut requests: Vec<Self> = told
             .iter()
             .filter(|told| ended(&told.event))
-            .map(|told| Self::from_message(report, told))
+            .map(|told| Self::from_message(report, told, &mut settings))
             .collect();
         for request in &mut requests {
             let own = snapshots
@@ -80,7 +83,7 @@ impl Request {
         requests
     }
 
-    fn from_message(report: &Report, told: &Told<CudaOom>) -> Self {
+    fn from_message(report: &Report, told: &Told<CudaOom>, settings: &mut Settings) -> Self {
         let detail = &told.detail;
         let mut request = Self {
             rank: told.event.rank,
@@ -112,9 +115,11 @@ impl Request {
                 request.setting = report.cite_fact(&format!("context.environment.{variable}"));
             }
         }
-        if let Some(line) = setting_in_log(report, &told.event).filter(|_| !request.expandable) {
+        if !request.expandable
+            && let Some(line) = settings.before(report, &told.event)
+        {
             request.expandable = true;
-            request.setting = Some(cite::line(&line));
+            request.setting = Some(cite::line(line));
         }
         request
     }
@@ -205,15 +210,23 @@ impl Request {
     }
 }
 
-/// The line of a log that shows the setting: of a script that is traced, of a dump of the environment. The message itself
-/// only advises it.
-fn setting_in_log(report: &Report, event: &Event) -> Option<Line> {
-    const SET: &str = r"PYTORCH_(?:CUDA_)?ALLOC_CONF[\x27\x22]?\s*[=:]\s*[\x27\x22]?[\w:.,]*expandable_segments:True";
-    let lines = report.search(Some(&event.artifact), SET, 16).unwrap_or_default();
-    let before = event.lines.map_or(0, |(first, _)| first);
-    lines
-        .into_iter()
-        .find(|line| line.number < before && !line.text.contains("try setting"))
+/// Lines of logs that show the setting: of a script that is traced, of a dump of the environment. Each log is searched
+/// once, however many requests failed in it.
+#[derive(Default)]
+struct Settings(BTreeMap<String, Vec<Line>>);
+
+impl Settings {
+    /// The first one before an event. The message itself only advises it.
+    fn before(&mut self, report: &Report, event: &Event) -> Option<&Line> {
+        const SET: &str =
+            r"PYTORCH_(?:CUDA_)?ALLOC_CONF[\x27\x22]?\s*[=:]\s*[\x27\x22]?[\w:.,]*expandable_segments:True";
+        let search = || report.search(Some(&event.artifact), SET, 16).unwrap_or_default();
+        let lines = self.0.entry(event.artifact.clone()).or_insert_with(search);
+        let before = event.lines.map_or(0, |(first, _)| first);
+        lines
+            .iter()
+            .find(|line| line.number < before && !line.text.contains("try setting"))
+    }
 }
 
 /// The innermost frame of a snapshot's stack that is no part of torch, or at least no operator of it: the line that

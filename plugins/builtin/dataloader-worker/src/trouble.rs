@@ -55,15 +55,8 @@ fn exception(report: &Report) -> Option<Diagnosis> {
 
 /// The line of the message itself, which in a chain of tracebacks is not the event's first one.
 fn said(report: &Report, told: &Told<PythonException>, words: &str) -> Citation {
-    let (first, last) = told.event.lines.unwrap_or((0, 0));
-    let pattern: String = words
-        .chars()
-        .map(|letter| if letter.is_alphanumeric() { letter } else { '.' })
-        .collect();
-    let lines = report
-        .search(Some(&told.event.artifact), &pattern, 64)
-        .unwrap_or_default();
-    let line = lines.iter().find(|line| (first..=last).contains(&line.number));
+    let lines = report.lines_of(&told.event);
+    let line = lines.iter().find(|line| line.text.contains(words));
     line.map_or_else(|| report.cite(&told.event), cite::line)
 }
 
