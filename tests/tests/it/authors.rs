@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -40,15 +41,39 @@ fn well(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A new project that is built.
-fn project(language: &str) -> (TempDir, PathBuf) {
-    let home = TempDir::new().expect("a folder");
-    well(&whycrash(
-        home.path(),
-        &["plugin", "new", "team-licences", "--lang", language],
-    ));
-    let project = home.path().join("team-licences");
+/// What the plugins here are called.
+const NAME: &str = "team-licences";
+
+/// A new project in a folder, built.
+fn build(home: &Path, language: &str) -> PathBuf {
+    well(&whycrash(home, &["plugin", "new", NAME, "--lang", language]));
+    let project = home.join(NAME);
     well(&whycrash(&project, &["plugin", "build"]));
+    project
+}
+
+/// One in Rust, always in the same place, and what it was like when it was built. It is built once: a compiler takes
+/// longer for it than everything else here together.
+static RUST: LazyLock<[PathBuf; 2]> = LazyLock::new(|| {
+    let home = builds().join("rust");
+    let _ = fs::remove_dir_all(&home);
+    let untouched = home.join("untouched");
+    fs::create_dir_all(&untouched).expect("a folder");
+    let project = build(&home, "rust");
+    copy(&project, &untouched);
+    [project, untouched.join(NAME)]
+});
+
+fn copy(folder: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-R").args([folder, to]).status();
+    assert!(copied.expect("cp runs").success());
+}
+
+/// A copy of it, for a test that changes it.
+fn copied() -> (TempDir, PathBuf) {
+    let home = TempDir::new().expect("a folder");
+    copy(&RUST[1], home.path());
+    let project = home.path().join(NAME);
     (home, project)
 }
 
@@ -70,12 +95,18 @@ fn test_in_its_language(language: &str, project: &Path) {
 /// Every step from an empty folder to a cause of one's own in a server's answers.
 fn from_nothing_to_a_cause(language: &str) {
     let begun = Instant::now();
-    let (_home, project) = project(language);
+    let home = TempDir::new().expect("a folder");
+    let project = build(home.path(), language);
     println!("{language}: made and built after {:?}", begun.elapsed());
+    to_a_cause(language, &project, begun);
+}
+
+/// What follows once a plugin is built.
+fn to_a_cause(language: &str, project: &Path, begun: Instant) {
     // What must be found is brought along, byte by byte the same in every language.
     let expected = project.join("cases/licence-server-down/expected.json");
     let written = fs::read_to_string(&expected).expect("it is part of a new project");
-    let tried = well(&whycrash(&project, &["plugin", "test", "--format", "json"]));
+    let tried = well(&whycrash(project, &["plugin", "test", "--format", "json"]));
     let tried: Value = serde_json::from_str(&tried).expect("JSON");
     let cases = tried["cases"].as_array().expect("cases");
     assert_eq!(cases.len(), 2, "{tried}");
@@ -86,8 +117,8 @@ fn from_nothing_to_a_cause(language: &str) {
         cases[1]["findings"].to_string(),
         serde_json::from_str::<Value>(&written).expect("JSON").to_string()
     );
-    test_in_its_language(language, &project);
-    let shown = well(&whycrash(&project, &["plugin", "inspect", "build/team-licences.zip"]));
+    test_in_its_language(language, project);
+    let shown = well(&whycrash(project, &["plugin", "inspect", "build/team-licences.zip"]));
     assert!(
         shown.contains("team-licences 0.1.0") && !shown.contains("wasi:"),
         "{shown}"
@@ -95,12 +126,12 @@ fn from_nothing_to_a_cause(language: &str) {
 
     let house = House::open("");
     let server = ["--server", &house.url];
-    well(&whycrash(&project, &[&["plugin", "publish"], &server[..]].concat()));
-    let listed = well(&whycrash(&project, &[&["plugin", "list"], &server[..]].concat()));
+    well(&whycrash(project, &[&["plugin", "publish"], &server[..]].concat()));
+    let listed = well(&whycrash(project, &[&["plugin", "list"], &server[..]].concat()));
     assert!(listed.contains("team-licences 0.1.0"), "{listed}");
     let log = project.join("cases/licence-server-down/train.log");
     let sent = well(&whycrash(
-        &project,
+        project,
         &[
             &["upload", log.to_str().expect("text")],
             &server[..],
@@ -115,14 +146,39 @@ fn from_nothing_to_a_cause(language: &str) {
     let page = house.get("/api/v1/causes/team-licences-licence");
     assert_eq!(page["origin"], "plugin team-licences");
     well(&whycrash(
-        &project,
+        project,
         &[&["plugin", "remove", "team-licences"], &server[..]].concat(),
     ));
 }
 
+/// A change is built and tried by itself while somebody watches.
+fn watch(project: &Path) {
+    let mut watching = Command::new(binary("whycrash"))
+        .args(["plugin", "test", "--watch"])
+        .current_dir(project)
+        .env("CARGO_TARGET_DIR", builds().join("target"))
+        .env("XDG_CACHE_HOME", builds())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let said = BufReader::new(watching.stdout.take().expect("it has a standard output"));
+    let mut lines = said.lines().map(|line| line.expect("text"));
+    assert!(lines.any(|line| line.starts_with("ok") && line.contains("licence-server-down")));
+    let case = project.join("cases/healthy-log/case.toml");
+    fs::write(case, "cause = \"team-licences-licence\"\n").expect("a case");
+    assert!(lines.any(|line| line.starts_with("FAILED") && line.contains("healthy-log")));
+    watching.kill().expect("it was still there");
+    watching.wait().expect("it ends");
+}
+
 #[test]
 fn a_plugin_in_rust_from_nothing_to_a_cause() {
-    from_nothing_to_a_cause("rust");
+    let begun = Instant::now();
+    let [project, _] = &*RUST;
+    println!("rust: made and built after {:?}", begun.elapsed());
+    to_a_cause("rust", project, begun);
+    watch(project);
 }
 
 #[test]
@@ -145,7 +201,7 @@ fn a_plugin_in_c_from_nothing_to_a_cause() {
 
 #[test]
 fn a_test_fails_when_the_plugin_finds_something_else() {
-    let (_home, project) = project("rust");
+    let (_home, project) = copied();
     let case = project.join("cases/healthy-log/case.toml");
     fs::write(&case, "cause = \"team-licences-licence\"\n").expect("a case");
     let tried = whycrash(&project, &["plugin", "test"]);
@@ -172,30 +228,8 @@ fn a_test_fails_when_the_plugin_finds_something_else() {
 }
 
 #[test]
-fn a_change_is_built_and_tried_by_itself_while_somebody_watches() {
-    let (_home, project) = project("rust");
-    let mut watching = Command::new(binary("whycrash"))
-        .args(["plugin", "test", "--watch"])
-        .current_dir(&project)
-        .env("CARGO_TARGET_DIR", builds().join("target"))
-        .env("XDG_CACHE_HOME", builds())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it starts");
-    let said = BufReader::new(watching.stdout.take().expect("it has a standard output"));
-    let mut lines = said.lines().map(|line| line.expect("text"));
-    assert!(lines.any(|line| line.starts_with("ok") && line.contains("licence-server-down")));
-    let case = project.join("cases/healthy-log/case.toml");
-    fs::write(case, "cause = \"team-licences-licence\"\n").expect("a case");
-    assert!(lines.any(|line| line.starts_with("FAILED") && line.contains("healthy-log")));
-    watching.kill().expect("it was still there");
-    watching.wait().expect("it ends");
-}
-
-#[test]
 fn a_plugin_is_tried_on_the_reports_of_a_server_before_it_is_published() {
-    let (_home, project) = project("rust");
+    let (_home, project) = copied();
     let house = House::open("");
     let run = |arguments: &[&str]| well(&whycrash(&project, &[arguments, &["--server", &house.url]].concat()));
     let mut ids = Vec::new();
