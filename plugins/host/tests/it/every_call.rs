@@ -1,9 +1,10 @@
-//! Every call of the interface, over every labelled case: what a plugin is answered is what the document of the report
+//! Every call of the interface, over labelled cases with everything that evidence can have: what a plugin is answered is what the document of the report
 //! says, and what the report answers that tests of plugins make, in each language.
 //!
 //! A report for tests knows nothing but the document. So where a component and such a report are answered the same, the
 //! host's answers are those of the document.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -104,11 +105,32 @@ fn logged(diagnosis: &Diagnosis) -> Vec<Value> {
     row.log.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// Adds the paths of all members of a value; entries of a list have the same.
+fn members(path: &str, value: &Value, seen: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                members(&format!("{path}.{name}"), value, seen);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| members(path, item, seen)),
+        _ => {
+            seen.insert(path.to_owned());
+        }
+    }
+}
+
 fn ask() -> Asked {
     let (diagnoser, folders) = (curious(), TempDir::new().unwrap());
-    let (mut names, mut answers) = (Vec::new(), Vec::new());
+    let (mut names, mut answers, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
     for (number, case) in cases().into_iter().enumerate() {
         let report = Arc::new(read(&diagnoser, &case, number));
+        let had = seen.len();
+        members("", &serde_json::to_value(&report.evidence).unwrap(), &mut seen);
+        // Most cases differ in nothing that matters here. The first ones have more put into them.
+        if number > 3 && number % 20 != 0 && seen.len() == had {
+            continue;
+        }
         let name = case.file_name().unwrap().to_string_lossy().into_owned();
         let folder = folders.path().join(&name);
         fs::create_dir(&folder).unwrap();
