@@ -178,7 +178,7 @@ impl Attempt {
             if now <= expected || Instant::now() > deadline {
                 return now;
             }
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 
@@ -201,7 +201,7 @@ impl Attempt {
         let path = self.home.work().join("../report/context.json");
         let deadline = Instant::now() + PATIENCE;
         while !self.processes().is_empty() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(20));
         }
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
