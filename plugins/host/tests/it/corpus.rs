@@ -77,3 +77,40 @@ fn stored_evidence_gives_the_same_diagnosis_as_the_artifacts() {
     }
     assert!(found > 100, "{found} findings");
 }
+
+#[test]
+fn the_same_evidence_gives_the_same_bytes_in_a_thousand_runs() {
+    const THREADS: usize = 4;
+    const RUNS: usize = 1000;
+    let cases = cases();
+    let diagnoser = diagnoser(&cases);
+    let reports: Vec<Arc<Report>> = cases
+        .iter()
+        .step_by(cases.len() / 20)
+        .map(|folder| {
+            let case: Case = toml::from_str(&fs::read_to_string(folder.join("case.toml")).unwrap()).unwrap();
+            let artifacts = case.artifacts.iter().map(|name| Artifact::new(name, folder.join(name)));
+            Arc::new(diagnoser.read(&Input {
+                artifacts: artifacts.collect(),
+                ..Input::default()
+            }))
+        })
+        .collect();
+    let bytes = |report| serde_json::to_vec(&without_times(diagnoser.conclude(report))).unwrap();
+    let first: Vec<Vec<u8>> = reports.iter().map(bytes).collect();
+    // Several at once, so that each meets instances and caches that others left behind.
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (reports, first, bytes) = (&reports, &first, &bytes);
+            scope.spawn(move || {
+                for run in 0..RUNS / THREADS {
+                    let number = (run + thread) % reports.len();
+                    assert!(
+                        bytes(&reports[number]) == first[number],
+                        "run {run} of {thread}: report {number}"
+                    );
+                }
+            });
+        }
+    });
+}
