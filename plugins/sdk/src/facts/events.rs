@@ -360,9 +360,9 @@ impl EventDetail for Kernel {
 #[serde(default)]
 pub struct LastWords {
     /// Who says it: `usage` (a parser of arguments), `shell`, `interpreter`, `container`, `loader` (of binaries),
-    /// `threads` and `openmp` (libraries that need them), `driver`, `scheduler`, `build` (of an extension), `stopped`
-    /// (whoever ends the program from outside), or a command by what it lacked: `network`, `refused`, `archive`, `disk`,
-    /// `permission`, `files`, `memory` or `port`.
+    /// `threads` and `openmp` (libraries that need them), `driver`, `scheduler`, `build` (of an extension), `package`
+    /// (an installer that finds none), `stopped` (whoever ends the program from outside), or a command by what it
+    /// lacked: `network`, `refused`, `archive`, `disk`, `permission`, `files`, `memory` or `port`.
     pub family: String,
     /// The line.
     pub message: String,

@@ -133,8 +133,10 @@ fn is_traceback_near(event: &Event, last: u64) -> bool {
     is_own && progress::last_line(event).saturating_add(NEAR) > last
 }
 
+/// Whether a line was read as an event. That descriptors or shared memory ran out does not say how the program ended.
 fn tells_of(event: &Event, number: u64) -> bool {
-    matches!(event.last_at.as_ref().or(event.at.as_ref()), Some(Place::Line([first, last])) if (*first..=*last).contains(&number))
+    !matches!(event.payload, EventPayload::SharedMemory(_))
+        && matches!(event.last_at.as_ref().or(event.at.as_ref()), Some(Place::Line([first, last])) if (*first..=*last).contains(&number))
 }
 
 /// `AssertionError: batch size 30 != 32`, without a stack.
@@ -143,11 +145,23 @@ fn exception(text: &str) -> Option<EventPayload> {
     let text = regex!(r#"^Exception in thread "[^"]*" "#)
         .find(text)
         .map_or(text, |thread| text.get(thread.end()..).unwrap_or_default());
-    let (exception, message) = blocks::bare_exception(text)?;
+    let (exception, message) = blocks::bare_exception(text).or_else(|| blocks::bare_exception(said(text)?))?;
     let is_figure = message.trim().parse::<f64>().is_ok();
     let goes_on = regex!(r"(?i)\b(?:retry|retrying|try again|trying again|ignor|skipp|continuing|falling back)")
         .is_match(message);
     (!is_figure && !goes_on).then(|| bare((exception, message)))
+}
+
+/// What a logger or a launcher says of how a program ended, without its own words before it: `ERROR: ValueError: …`,
+/// `ErrorMessage "TypeError: …"`, `training failed: KeyError: …`.
+fn said(text: &str) -> Option<&str> {
+    if let Some(quoted) = text.strip_prefix("ErrorMessage \"") {
+        return Some(quoted.strip_suffix('"').unwrap_or(quoted));
+    }
+    let who = regex!(
+        r"(?i)^(?:\[(?:error|fatal|critical)\]:?|(?:error|fatal|critical) ?[:|-]) (?:could not [\w ]{1,40}: )?|^[\w. '-]{0,60}\b(?:failed|aborted|crashed|died|ended)(?: with| because of| due to)?:? "
+    );
+    text.get(who.find(text)?.end()..)
 }
 
 /// An exception of which name and message are all that is known.
@@ -180,35 +194,35 @@ fn command(text: &str) -> Option<LastWords> {
 
 /// Why a program could not be run, by who says it.
 fn not_started(text: &str) -> Option<&'static str> {
-    let forms: [(&'static str, &Regex); 11] = [
+    let forms: [(&'static str, &Regex); 12] = [
         (
             "usage",
             regex!(
-                r"^\S+(?: \S+)?: error: (?:argument |unrecognized arguments|the following arguments|ambiguous option|invalid ).+$|^Error: (?:No such option|Missing (?:option|argument)|Invalid value).*$|^Could not override '.+$|^Error merging override .+$|^Cannot find primary config .+$|^In '.+': Could not find .+$|^│ (?:No such option|Missing (?:option|argument)|Invalid value|Got unexpected extra argument).*│$|^ERROR: (?:Could not consume arg|The function received no value).*$|^FATAL Flags parsing error:.*$|^\S+: (?:(?:unrecognized|unrecognised|unknown|illegal|ambiguous|invalid) option|option .+ requires an argument)\b.*$|^Unknown flags? in XLA_FLAGS: .+$"
+                r"^\S+(?: \S+)?: error: (?:argument |unrecognized arguments|the following arguments|ambiguous option|invalid ).+$|^Error: (?:No such option|Missing (?:option|argument)|Invalid value).*$|^Could not override '.+$|^Error merging \S.*$|^Invalid type assigned : .+$|^Unsupported interpolation type .+$|^Interpolation key '.+' not found$|^Cannot find primary config .+$|^In '.+': Could not find .+$|^│ (?:No such option|Missing (?:option|argument)|Invalid value|Got unexpected extra argument).*│$|^ERROR: (?:Could not consume arg|The function received no value).*$|^FATAL Flags parsing error:.*$|^\S+: (?:(?:unrecognized|unrecognised|unknown|illegal|ambiguous|invalid) option|option .+ requires an argument)\b.*$|^Unknown flags? in XLA_FLAGS: .+$"
             ),
         ),
         (
             "shell",
             regex!(
-                r"(?i)^(?:-?(?:bash|sh|zsh|dash)|/\S+|\S+\.sh): (?:line \d+: |\d+: )?.*: (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*|Is a directory|Exec format error)$|^\S+: line \d+: (?:syntax error\b.*|\S+: (?:unbound variable|bad substitution|parameter (?:null or )?not set)|unexpected EOF while .*)$|^(?:exec|env|timeout|nohup|srun|slurmstepd|standard_init_linux\.go\S*)[: ].*(?:No such file or directory|Permission denied|command not found|exec format error)$"
+                r"(?i)^(?:-?(?:bash|sh|zsh|dash)|/\S+|\S+\.sh): (?:line \d+: |\d+: )?.*: (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*|Is a directory|Exec format error)$|^\S+: line \d+: (?:syntax error\b.*|\S+: (?:unbound variable|bad substitution|parameter (?:null or )?not set)|unexpected EOF while .*)$|^(?:exec|env|timeout|nohup|srun|slurmstepd|standard_init_linux\.go\S*)[: ].*(?:No such file or directory|Permission denied|command not found|exec format error)$|^(?:mpirun|mpiexec|orterun|prterun) was unable to (?:find|launch|start) .+$"
             ),
         ),
         (
             "interpreter",
             regex!(
-                r"^\S*python[\d.]*: (?:can't open file|can't find '__main__'|No module named|Error while finding module) ?.*$|^Error: (?:Unable to access jarfile|Could not find or load main class) .+$|^Error: LinkageError occurred while loading main class .+$|^g?make(?:\[\d+\])?: \*\*\* No rule to make target .+$|^Can't open perl script .+$"
+                r"^\S*python[\d.]*: (?:can't open file|can't find '__main__'|No module named|Error while finding module) ?.*$|^Error: (?:Unable to access jarfile|Could not find or load main class) .+$|^Error: LinkageError occurred while loading main class .+$|^g?make(?:\[\d+\])?: \*\*\* No (?:rule to make target|targets specified and no makefile) .+$|^Can't open perl script .+$"
             ),
         ),
         (
             "container",
             regex!(
-                r"^(?:docker: )?Error response from daemon: .+$|^nvidia-container-cli: .+$|^FATAL: +\S.*$|^.*(?:OCI runtime|runc) (?:create|exec) failed: .+$"
+                r"^(?:docker: )?Error response from daemon: .+$|^nvidia-container-cli: .+$|^FATAL: {3}\S.*$|^.*(?:OCI runtime|runc) (?:create|exec) failed: .+$"
             ),
         ),
         (
             "loader",
             regex!(
-                r"^\S+: error while loading shared libraries: .+$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$|^Could not load library \S+ Error: .+$|^Loaded runtime CuDNN library: .+$"
+                r"^\S+: error while loading shared libraries: .+$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$|^Could not load library \S+ Error: .+$|^Loaded runtime CuDNN library: .+$|^(?:INTEL|Intel) (?:MKL|oneMKL) (?:FATAL )?ERROR: .+$"
             ),
         ),
         (
@@ -233,11 +247,20 @@ fn not_started(text: &str) -> Option<&'static str> {
                 r"^\s*error: command '\S+' failed with exit (?:code|status) \d+$|^\s*ERROR: Failed building wheel for \S+$|^ninja: build stopped: .+$"
             ),
         ),
-        ("openmp", regex!(r"^OMP: Error #15: .+$")),
+        (
+            "package",
+            regex!(
+                r"^ERROR: (?:No matching distribution found for|Could not find a version that satisfies the requirement) .+$"
+            ),
+        ),
+        (
+            "openmp",
+            regex!(r"^OMP: Error #15: .+$|^Error: mkl-service \+ Intel\(R\) MKL: .+$"),
+        ),
         (
             "scheduler",
             regex!(
-                r"^(?:Message:\s+|.*\bEvicted\b.*\s)?The node was low on resource: .+$|^(?:=>> )?PBS: job killed: .+$|^TERM_[A-Z]+: job killed .+$|^(?:sbatch|srun|salloc): error: (?:Batch (?:script|job) .+|Unable to allocate resources: .+|[Ii]nvalid .+)$|^qsub: .+$"
+                r"^(?:Message:\s+|.*\bEvicted\b.*\s)?The node was low on resource: .+$|^(?:=>> )?PBS: job killed: .+$|^TERM_[A-Z]+: job killed .+$|^(?:sbatch|srun|salloc): error: (?:Batch (?:script|job) .+|Unable to (?:allocate resources|create step .+): .+|Application launch failed: .+|[Ii]nvalid .+)$|^qsub: .+$|^There are not enough slots available in the system\b.*$"
             ),
         ),
     ];
@@ -256,7 +279,7 @@ fn lacking(text: &str) -> Option<&'static str> {
         (
             "refused",
             regex!(
-                r"^curl: \(22\) .*error: 40[134]\b.*$|^curl: \((?:9|67|78)\) .+$|^.*\bERROR 40[134]: .+$|^fatal: (?:Authentication failed for|could not read Username for|repository) .+$|^fatal: unable to access '.+': The requested URL returned error: 40[134]$|^\S+@\S+: Permission denied \(.+\)\.$|^Host key verification failed\.$"
+                r"^curl: \(22\) .*error: 40[134]\b.*$|^curl: \((?:9|67|78)\) .+$|^.*\bERROR 40[134]: .+$|^fatal: (?:Authentication failed for|could not read Username for|repository) .+$|^fatal: unable to access '.+': The requested URL returned error: 40[134]$|^\S+@\S+: Permission denied \(.+\)\.$|^Host key verification failed\.$|^batch response: .+$|^error: failed to fetch some objects from .+$"
             ),
         ),
         (

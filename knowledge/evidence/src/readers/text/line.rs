@@ -87,6 +87,9 @@ pub fn clean(raw: &[u8]) -> Cow<'_, str> {
     {
         return Cow::Owned(inner);
     }
+    if let Some(cell) = record::cell(&text) {
+        return Cow::Owned(cell);
+    }
     if memchr::memchr(0x1b, kept).is_some() {
         Cow::Owned(without_escapes(&text))
     } else {

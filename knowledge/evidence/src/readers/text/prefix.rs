@@ -165,6 +165,10 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         prefix(r"^\d\d:\d\d:\d\d(?:[.,]\d{1,9})? (?P<rest>\[)", nothing, |line, _| {
             is_numbered(line, b':') && byte(line, 5) == b':'
         }),
+        // A table that `CloudWatch` exports: milliseconds since 1970.
+        prefix(r"^\d{13},", nothing, |line, _| {
+            is_numbered(line, b',') && byte(line, 13) == b','
+        }),
         // /dev/kmsg: `pri,sequence,microseconds,flags;`.
         prefix(r"^\d+,\d+,(\d+),[^;]{1,20};", kmsg, |line, _| is_numbered(line, b',')),
         // dmesg -x: `kern  :warn  : `.

@@ -1,5 +1,5 @@
 //! Records of loggers that write one line of JSON each: journald (`journalctl -o json`), container runtimes, and what
-//! programs use.
+//! programs use; and lines as tables of comma-separated values hold them.
 
 use serde_json::{Map, Value};
 
@@ -21,6 +21,15 @@ pub fn line(text: &str) -> Option<String> {
     let members: Map<String, Value> = serde_json::from_str(text).ok()?;
     let message = message(&members)?;
     Some(format!("{}{}", prefix(&members), message.trim_end_matches('\n')))
+}
+
+/// The line in a table of times and messages, `1661791306172,"  File ""run.py"", line 610, in main"`, where it had to be
+/// put in quotation marks.
+pub fn cell(text: &str) -> Option<String> {
+    let (time, message) = text.trim_end().split_once(",\"")?;
+    let is_time = time.len() == 13 && time.bytes().all(|byte| byte.is_ascii_digit());
+    let message = message.strip_suffix('"').filter(|_| is_time)?;
+    Some(format!("{time},{}", message.replace("\"\"", "\"")))
 }
 
 /// The lines of a traceback that stands whole in one record, behind what was said with it.

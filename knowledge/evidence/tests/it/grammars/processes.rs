@@ -275,11 +275,61 @@ fn commands_say_what_they_lacked() {
         ("│ Missing option '--data'.                      │", "usage"),
         ("ERROR: Could not consume arg: --warmpu", "usage"),
         ("Error: Unable to access jarfile tokenizer-3.1.jar", "interpreter"),
+        (
+            "error: failed to fetch some objects from 'https://git.invalid/a.git/info/lfs'",
+            "refused",
+        ),
+        ("ERROR: No matching distribution found for flash-attn==9.9", "package"),
+        (
+            "mpirun was unable to find the specified executable file, and therefore",
+            "shell",
+        ),
+        (
+            "srun: error: Application launch failed: Job credential expired",
+            "scheduler",
+        ),
+        (
+            "Intel MKL FATAL ERROR: Cannot load libmkl_avx2.so.1 or libmkl_def.so.1.",
+            "loader",
+        ),
+        ("Error merging checkpoint=file", "usage"),
+        (
+            "FATAL:   container creation failed: mount /data->/data error",
+            "container",
+        ),
     ] {
         check(text, "last-words", &json!({"family": family}));
         let and_on = format!("{text}\nstep 1 loss 2.0\nstep 2 loss 1.9\n");
         assert!(events(&and_on).is_empty(), "{text} was survived");
     }
+}
+
+#[test]
+fn exceptions_that_somebody_else_tells_of_last() {
+    for text in [
+        "ERROR: ValueError: seven is not eight",
+        "[ERROR] ValueError: seven is not eight",
+        "ErrorMessage \"ValueError: seven is not eight\"",
+        "FATAL: could not start: ValueError: seven is not eight",
+        "the training failed: ValueError: seven is not eight",
+    ] {
+        let said = json!({"exception": "ValueError", "message": "seven is not eight"});
+        check(text, "python-exception", &said);
+        let and_on = format!("{text}\nstep 1 loss 2.0\nstep 2 loss 1.9\n");
+        assert!(events(&and_on).is_empty(), "{text} was survived");
+    }
+    assert!(events("the upload failed: ConnectionError: reset; retrying").is_empty());
+    let exhausted = events("OSError: [Errno 24] Too many open files");
+    assert!(exhausted.iter().any(|event| event["kind"] == "python-exception"));
+}
+
+#[test]
+fn tables_of_times_and_messages_are_read_as_their_lines() {
+    let table = "1661791306172,Traceback (most recent call last):\n1661791306172,\"  File \"\"run.py\"\", line 6, in main\"\n\
+                 1661791306173,    x[4]\n1661791306173,\"IndexError: index 4 is out of bounds, said \"\"x\"\"\"\n";
+    let events = events(table);
+    let said = json!("index 4 is out of bounds, said \"x\"");
+    assert_eq!((events.len(), &events[0]["detail"]["message"]), (1, &said));
 }
 
 #[test]

@@ -288,7 +288,7 @@ impl Chain {
 }
 
 /// How lines start that belong to the message before them.
-const CONTINUATIONS: [&str; 27] = [
+const CONTINUATIONS: [&str; 28] = [
     "CUDA kernel errors might",
     "HIP kernel errors might",
     "For debugging consider passing",
@@ -316,6 +316,8 @@ const CONTINUATIONS: [&str; 27] = [
     "Original error",
     "Please file an issue with the following",
     "Unsupported operand",
+    // HDF5 prints the time in the middle of its message, with the line's end that `ctime` gives it.
+    ", filename = ",
 ];
 
 impl Block for Chain {

@@ -236,7 +236,9 @@ fn host(text: &str) -> Option<HostOom> {
     ) {
         return found("numpy", parts.bytes("n"));
     }
-    if regex!(r"^\s*(?:what\(\):\s+|[\w.]*(?:MemoryError|RuntimeError): )std::bad_alloc").is_match(text) {
+    // RMM says the same of the device's memory, and goes on with the error of CUDA.
+    let is_bad_alloc = regex!(r"^\s*(?:what\(\):\s+|[\w.]*(?:MemoryError|RuntimeError): )std::bad_alloc");
+    if is_bad_alloc.is_match(text) && !text.contains("CUDA error") {
         return found("malloc", None);
     }
     // Rust's last words: `memory allocation of 4096 bytes failed`.
