@@ -37,9 +37,7 @@ pub(super) fn by_room(definitions: &[Definition]) -> BTreeMap<&'static str, Vec<
     }
     let mut rooms: BTreeMap<&'static str, Vec<&Definition>> = BTreeMap::new();
     for definition in definitions {
-        let of = rooms_of
-            .get(definition.name.as_str())
-            .map(|rooms| Vec::from_iter(rooms));
+        let of = rooms_of.get(definition.name.as_str()).map(Vec::from_iter);
         let room = match of.as_deref() {
             None => OTHERS,
             Some([room]) => room,
