@@ -9,7 +9,7 @@ SAY = @printf '%s\n' >&2
 export RUST_TEST_THREADS ?= $(shell expr 4 + $$(nproc))
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: score-page setup plugins web build run test test-rust test-browser test-ready test-tools test-programs run-crate-tests run-system-tests run-browser-tests authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz dist clean
+.PHONY: score-page setup plugins web build run test test-rust test-browser test-ready test-tools test-programs run-rust-tests run-browser-tests authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz dist clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test check
@@ -35,11 +35,11 @@ run: build        ## crash two small programs for real, show why, leave the UI u
 	@BIN=$(TARGET)/debug tests/run.sh
 
 test: test-ready  ## everything
-	$(SAY) 'tests: running those of the crates, of the whole system and of the web UI side by side: all wait much'
-	@$(MAKE) -s -j3 run-crate-tests run-system-tests run-browser-tests
+	$(SAY) 'tests: running those in Rust, and beside them those of the web UI: both wait much'
+	@$(MAKE) -s -j2 run-rust-tests run-browser-tests
 
 test-rust: test-ready
-	@$(MAKE) -s -j2 run-crate-tests run-system-tests
+	@$(MAKE) -s run-rust-tests
 
 test-browser: build test-tools
 	@$(MAKE) -s run-browser-tests
@@ -56,18 +56,14 @@ test-programs:
 	$(SAY) 'tests: compiling them (minutes the first time)'
 	@cargo test -q --workspace --tests --no-run
 
-run-crate-tests:
-	@cargo test --workspace --lib --bins --test it --no-fail-fast
+run-rust-tests:
+	@cargo test --workspace --tests --no-fail-fast
 
-# What these print comes in one piece, when they are through: others print meanwhile.
-TOLD = >$(TARGET)/$@.log 2>&1; status=$$?; cat $(TARGET)/$@.log; exit $$status
-
-run-system-tests:
-	@cargo test --workspace --test system --no-fail-fast $(TOLD)
-
+# What they print comes in one piece, when they are through: others print meanwhile.
 run-browser-tests: export WHYCRASH_SERVER_BIN = $(TARGET)/debug/whycrash-server
 run-browser-tests:
-	@{ (cd web && npm run -s test) && (cd tests/browser && node --test); } $(TOLD)
+	@{ (cd web && npm run -s test) && (cd tests/browser && node --test); } >$(TARGET)/web-tests.log 2>&1; \
+	  status=$$?; cat $(TARGET)/web-tests.log; exit $$status
 
 contract:        ## make the types of the web UI and of the SDK anew from the model
 	WHYCRASH_MAKE_CONTRACT=1 cargo test -q --workspace --test system -- contract::the_

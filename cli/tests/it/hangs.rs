@@ -110,7 +110,7 @@ fn a_snapshot_tells_what_each_process_waits_in_and_which_is_stopped() {
     let home = Home::new();
     let mut command = home.isolated("python3");
     command.args(["-c", JOB]);
-    let job = start(command);
+    let mut job = start(command);
     let pid = job.0.id().to_string();
     let snapshot = |name: &str| {
         let taken = home
@@ -160,7 +160,9 @@ fn a_snapshot_tells_what_each_process_waits_in_and_which_is_stopped() {
     let document: Value = serde_json::from_slice(&diagnose.output().expect("it runs").stdout).expect("a document");
     assert_eq!(document["evidence"]["crash"]["rank"], 1);
     assert_eq!(document["findings"][0]["cause"], "hang-stopped");
+    // Once the folder is gone, nobody would find it there.
     home.file("go-on", "");
+    assert_eq!(job.0.wait().expect("it ends").code(), Some(7));
 }
 
 /// A thread that waits in C code with the interpreter's lock, which the main thread wants.
