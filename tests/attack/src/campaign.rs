@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use crate::case::{Case, Outcome};
 use crate::cases::{GROUPS, Size, Victim, repeats};
 use crate::endings::endings;
-use crate::load::{Load, Seen, quantile};
+use crate::load::{BRISK, CALM, Load, Seen, quantile};
 use crate::server::{self, Server};
 use crate::states;
 
@@ -112,7 +112,7 @@ impl Plan {
         states::accounted(&server, &quiet).context("before any attack")?;
         say(report, format!("quiet: {}", healthy(&quiet)));
 
-        let load = Load::start(server.address())?;
+        let load = Load::start(server.address(), self.pace())?;
         let hostile = || {
             // Strangers have machines of their own: what they need of this one is not taken from healthy clients.
             let _ = rustix::process::nice(HOSTILE_NICENESS);
@@ -147,9 +147,17 @@ impl Plan {
         Ok(())
     }
 
+    /// How often healthy clients come while strangers attack: to measure by, or to see that they are served.
+    fn pace(&self) -> Duration {
+        match self.size {
+            Size::Bounded => CALM,
+            Size::Full => BRISK,
+        }
+    }
+
     /// What healthy clients see while nobody else is there.
     fn watch(&self, server: &Server) -> anyhow::Result<Seen> {
-        let load = Load::start(server.address())?;
+        let load = Load::start(server.address(), self.pace())?;
         std::thread::sleep(self.quiet);
         Ok(load.stop())
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use rustix::process::Signal;
 
-use crate::load::{Load, Seen};
+use crate::load::{BRISK, Load, Seen};
 use crate::server::Server;
 use crate::states::{Disk, accounted, fill};
 use crate::wall_clock::WallClock;
@@ -103,12 +103,12 @@ pub fn endings(binary: &Path, folder: &Path, count: usize, seed: u64) -> anyhow:
         }
         let Some(end) = ends.pop() else { break };
         let told = || format!("ending {number} of seed {seed}: {end:?}");
-        let load = Load::start(server.address())?;
+        let load = Load::start(server.address(), BRISK)?;
         std::thread::sleep(part_of(&mut random, BEFORE));
         server = come_to(end, server, &scene, &mut random).with_context(told)?;
         let mut seen = load.stop();
         // Nobody is refused because of what went before.
-        let load = Load::start(server.address())?;
+        let load = Load::start(server.address(), BRISK)?;
         std::thread::sleep(Duration::from_millis(300));
         seen.add(load.stop());
         accounted(&server, &seen).with_context(told)?;

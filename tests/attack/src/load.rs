@@ -11,8 +11,11 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::blocking::Client;
 use serde_json::{Value, json};
 
-/// From the start of one request of a healthy client to the start of the next, at the least.
-const PACE: Duration = Duration::from_millis(40);
+/// From the start of one request of a healthy client to the start of its next, at the least, where many are to be under
+/// way when something happens.
+pub const BRISK: Duration = Duration::from_millis(40);
+/// The same where they are only to notice what others do, however long that takes.
+pub const CALM: Duration = Duration::from_millis(250);
 
 /// What healthy clients saw.
 #[derive(Clone, Debug, Default)]
@@ -39,8 +42,8 @@ pub struct Load {
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 impl Load {
-    /// Starts one client that uploads and one that searches.
-    pub fn start(address: SocketAddr) -> anyhow::Result<Self> {
+    /// Starts one client that uploads and one that searches, at this pace.
+    pub fn start(address: SocketAddr, pace: Duration) -> anyhow::Result<Self> {
         let (stop, seen) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Seen::default())));
         let client = Client::builder().timeout(Duration::from_secs(60)).build()?;
         let act = |act: fn(&Client, SocketAddr, &Mutex<Seen>)| {
@@ -49,7 +52,7 @@ impl Load {
                 while !stop.load(Ordering::Relaxed) {
                     let started = Instant::now();
                     act(&client, address, &seen);
-                    std::thread::sleep(PACE.saturating_sub(started.elapsed()));
+                    std::thread::sleep(pace.saturating_sub(started.elapsed()));
                 }
             })
         };

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
-use crate::load::{Load, Seen};
+use crate::load::{BRISK, Load, Seen};
 use crate::server::Server;
 
 /// How long each part of a state lasts.
@@ -44,7 +44,7 @@ fn start(binary: &Path, data: &Path) -> anyhow::Result<Server> {
 
 /// Has healthy clients at work while `fault` is done and undone; then all that was acknowledged must be there.
 fn under_load(server: &mut Server, fault: impl FnOnce(&Server) -> anyhow::Result<()>) -> anyhow::Result<Seen> {
-    let load = Load::start(server.address())?;
+    let load = Load::start(server.address(), BRISK)?;
     std::thread::sleep(PART);
     let result = fault(server);
     std::thread::sleep(PART);
@@ -63,7 +63,7 @@ fn under_load(server: &mut Server, fault: impl FnOnce(&Server) -> anyhow::Result
 fn recovered(server: &Server) -> anyhow::Result<Seen> {
     let deadline = Instant::now() + RECOVERY;
     loop {
-        let load = Load::start(server.address())?;
+        let load = Load::start(server.address(), BRISK)?;
         std::thread::sleep(PART / 2);
         let seen = load.stop();
         if seen.refused.is_empty() {
@@ -242,7 +242,7 @@ fn started_again(
 ) -> anyhow::Result<Seen> {
     let data = folder.join("data");
     let server = start(binary, &data)?;
-    let load = Load::start(server.address())?;
+    let load = Load::start(server.address(), BRISK)?;
     std::thread::sleep(PART);
     server.kill()?;
     let seen = load.stop();
