@@ -17,7 +17,7 @@ use whycrash_evidence::Artifact;
 use whycrash_evidence::model::GpuCore;
 use whycrash_plugin_host::{Diagnoser, Diagnosis, History, Input, PluginLimits, Report, Told};
 
-use crate::corpus::cases;
+use crate::corpus::{cases, members};
 use crate::support::{COMPILER, component, diagnoser, plugin_folder};
 
 /// What the component was answered in each case, and the folders that the other reports are made of.
@@ -103,21 +103,6 @@ fn logged(diagnosis: &Diagnosis) -> Vec<Value> {
     let row = diagnosis.plugins.iter().find(|row| row.name == "every-call").unwrap();
     assert_eq!(row.reason, None);
     row.log.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-/// Adds the paths of all members of a value; entries of a list have the same.
-fn members(path: &str, value: &Value, seen: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(object) => {
-            for (name, value) in object {
-                members(&format!("{path}.{name}"), value, seen);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| members(path, item, seen)),
-        _ => {
-            seen.insert(path.to_owned());
-        }
-    }
 }
 
 fn ask() -> Asked {
