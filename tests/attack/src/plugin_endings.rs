@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -137,7 +137,7 @@ fn beside(
 }
 
 /// Brings an end about; the server that goes on.
-fn come_to(end: End, server: Server, binary: &Path, data: &PathBuf) -> anyhow::Result<Server> {
+fn come_to(end: End, server: Server, binary: &Path, data: &Path) -> anyhow::Result<Server> {
     let ballast = data.with_file_name("ballast");
     match end {
         End::Killed => server.kill()?,
