@@ -111,7 +111,7 @@ attack: build     ## attack a real server under healthy load: hostile requests a
 	cargo build -q --release --workspace --bin whycrash-server --bin whycrash-attack
 	$(TARGET)/release/whycrash-attack
 
-ends: build       ## end a server suddenly in 300 ways: killed, stopped, disk full, clock set (make ends SEED=the one of a run before)
+ends: build       ## end a server suddenly in 300 ways: killed, stopped, disk full, clock set; 100 more while plugins change (make ends SEED=the one of a run before)
 	cargo build -q --release --workspace --bin whycrash-server --bin whycrash-attack
 	$(TARGET)/release/whycrash-attack $(addprefix --seed=,$(SEED)) 'sudden ends'
 

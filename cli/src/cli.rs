@@ -1,12 +1,16 @@
 //! The command line itself: which commands there are, and what all of them take.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands;
 use crate::config::Config;
+
+/// The variable that names the settings file.
+const CONFIG: &str = "WHYCRASH_CONFIG";
 
 /// Says why a GPU training job crashed, with proof.
 ///
@@ -24,7 +28,7 @@ use crate::config::Config;
 )]
 pub struct Cli {
     /// Settings file; by default config.toml in ~/.config/whycrash
-    #[arg(long, global = true, value_name = "FILE", env = "WHYCRASH_CONFIG", hide_env = true)]
+    #[arg(long, global = true, value_name = "FILE", env = CONFIG, hide_env = true)]
     config: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
@@ -52,14 +56,59 @@ enum Command {
     AskDriver(commands::ask_driver::Args),
 }
 
+/// A main thread with a stack of fewer bytes (`ulimit -s`) is not for us: the words alone take half of that to read.
+const STACK: u64 = 256 << 10;
+/// What they are read on then.
+const AMPLE: usize = 4 << 20;
+
+/// Whether this process may have less of a stack than it needs.
+pub fn has_little_stack() -> bool {
+    use rustix::process::{Resource, getrlimit};
+    getrlimit(Resource::Stack).current.is_some_and(|bytes| bytes < STACK)
+}
+
 impl Cli {
+    /// What the words of the command line say, and the variables that stand for some of them. One that is empty says
+    /// nothing; one that is wrong keeps no job from running.
+    pub fn read() -> Result<Self, clap::Error> {
+        if has_little_stack() {
+            let reader = std::thread::Builder::new().stack_size(AMPLE).spawn(Self::read_here);
+            if let Some(Ok(read)) = reader.ok().map(std::thread::JoinHandle::join) {
+                return read;
+            }
+        }
+        Self::read_here()
+    }
+
+    fn read_here() -> Result<Self, clap::Error> {
+        let is_empty = |variable: &OsStr| std::env::var_os(variable).is_some_and(|value| value.is_empty());
+        let wrong = match Self::of(without(Self::command(), is_empty)) {
+            Ok(cli) => return Ok(cli),
+            Err(wrong) => wrong,
+        };
+        match Self::of(without(Self::command(), |_| true)) {
+            Ok(cli) if wrong.use_stderr() && matches!(cli.command, Command::Run(_)) => {
+                let text = wrong.render().to_string();
+                let line = text.lines().next().unwrap_or_default();
+                tracing::warn!("no variable WHYCRASH_… counts, because one is wrong: {line}");
+                Ok(cli)
+            }
+            _ => Err(wrong),
+        }
+    }
+
+    fn of(mut command: clap::Command) -> Result<Self, clap::Error> {
+        let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    }
+
     /// Does what was asked.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         let config = match (Config::load(self.config.as_deref()), &self.command) {
             (Ok(config), _) => config,
             // Nothing about us keeps a job from running, but for what was asked for on this very command line.
             (Err(error), Command::Run(_) | Command::FinishReport(_) | Command::LookAt(_) | Command::AskDriver(_))
-                if self.config.is_none() =>
+                if self.config.is_none() || self.config == std::env::var_os(CONFIG).map(PathBuf::from) =>
             {
                 tracing::warn!("{error:#}");
                 Config::default()
@@ -86,4 +135,13 @@ impl Cli {
             Command::LookAt(args) => commands::look_at::execute(&args),
         }
     }
+}
+
+/// A command that does not look at these variables, nor do those below it.
+fn without(command: clap::Command, ignored: fn(&OsStr) -> bool) -> clap::Command {
+    let command = command.mut_args(|arg| match arg.get_env().is_some_and(ignored) {
+        true => arg.env(clap::builder::Resettable::Reset),
+        false => arg,
+    });
+    command.mut_subcommands(|below| without(below, ignored))
 }

@@ -29,8 +29,6 @@ mod spool;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 fn main() -> ExitCode {
     #[cfg(feature = "diagnosis")]
     if let Some(code) = whycrash_plugin_host::compile_if_asked() {
@@ -41,7 +39,7 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         output::tell(&output::Clean::lines(&panic.to_string()))
     }));
-    let cli = match cli::Cli::try_parse() {
+    let cli = match cli::Cli::read() {
         Ok(cli) => cli,
         Err(error) => return wrong_usage(&error),
     };

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,7 +16,16 @@ use crate::inputs::Knowledge;
 use crate::output;
 use crate::render;
 use crate::report::{self, Options};
-use crate::run::{Arming, Beside, Job, Printed};
+use crate::run::{Arming, Beside, Job, Printed, lifeboat};
+
+/// What holds where neither a flag nor the settings say otherwise.
+const GPU_INTERVAL: Option<Duration> = Some(Duration::from_millis(100));
+const WAIT: Option<Duration> = Some(Duration::from_secs(10));
+const SERVER_WAIT: Option<Duration> = Some(Duration::from_secs(3));
+
+/// A time that was asked for; none for `off`.
+#[derive(Clone, Copy, Debug)]
+pub struct Time(Option<Duration>);
 
 /// Run a job; when it crashes, keep what it leaves and say why
 ///
@@ -25,8 +34,8 @@ use crate::run::{Arming, Beside, Job, Printed};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// How often to sample GPU memory, such as 100ms or 1s, or off [default: 100ms]
-    #[arg(long, value_name = "TIME", env = "WHYCRASH_GPU_INTERVAL", hide_env = true)]
-    gpu_interval: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = time, env = "WHYCRASH_GPU_INTERVAL", hide_env = true)]
+    gpu_interval: Option<Time>,
     /// Upload the report of a crash to this server
     #[arg(long, value_name = "URL", env = "WHYCRASH_SERVER", hide_env = true)]
     server: Option<String>,
@@ -68,15 +77,15 @@ pub struct Args {
     quiet: bool,
     /// How long after a crash the job's exit status may be held up at most, or off; what is not done then goes on in
     /// the background [default: 10s]
-    #[arg(long, value_name = "TIME", env = "WHYCRASH_WAIT", hide_env = true)]
-    wait: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = time, env = "WHYCRASH_WAIT", hide_env = true)]
+    wait: Option<Time>,
     /// How long of that the answer of a server is waited for, or off [default: 3s]
-    #[arg(long, value_name = "TIME", env = "WHYCRASH_SERVER_WAIT", hide_env = true)]
-    server_wait: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = time, env = "WHYCRASH_SERVER_WAIT", hide_env = true)]
+    server_wait: Option<Time>,
     /// Make a report while the job still runs when it makes no progress for so long (no output, no processor time),
     /// such as 10m, or off [default: off]
-    #[arg(long, value_name = "TIME", env = "WHYCRASH_HANG_AFTER", hide_env = true)]
-    hang_after: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = time, env = "WHYCRASH_HANG_AFTER", hide_env = true)]
+    hang_after: Option<Time>,
     /// Write the uploaded report's id and address to this file as JSON
     #[arg(long, value_name = "FILE")]
     report_to: Option<PathBuf>,
@@ -94,12 +103,23 @@ pub struct Args {
 
 /// Runs the job and ends as it did.
 pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
+    lifeboat::prepare(&args.command);
+    if crate::cli::has_little_stack() {
+        lifeboat::leave();
+    }
+    catch_unwind(AssertUnwindSafe(|| beside(args, config))).unwrap_or_else(|panic| {
+        lifeboat::leave();
+        resume_unwind(panic)
+    })
+}
+
+fn beside(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     let looks = Looks {
-        gpus: setting(args.gpu_interval.as_deref(), config.gpu_interval.as_deref(), "100ms")?,
-        hang: setting(args.hang_after.as_deref(), config.hang_after.as_deref(), "off")?,
+        gpus: setting(args.gpu_interval, config.gpu_interval.as_deref(), GPU_INTERVAL),
+        hang: setting(args.hang_after, config.hang_after.as_deref(), None),
     };
-    let wait = setting(args.wait.as_deref(), config.wait.as_deref(), "10s")?;
-    let server_wait = setting(args.server_wait.as_deref(), config.server_wait.as_deref(), "3s")?;
+    let wait = setting(args.wait, config.wait.as_deref(), WAIT);
+    let server_wait = setting(args.server_wait, config.server_wait.as_deref(), SERVER_WAIT);
     let arming = Arming {
         output: !args.no_output,
         core: !args.no_core
@@ -190,17 +210,25 @@ fn not_started(command: &[OsString], error: &anyhow::Error) -> ExitCode {
     })
 }
 
-/// A time by flag, settings or default; none for `off`.
-fn setting(flag: Option<&str>, configured: Option<&str>, default: &str) -> anyhow::Result<Option<Duration>> {
-    let text = flag.or(configured).unwrap_or(default);
+/// The time that a word says.
+fn time(text: &str) -> anyhow::Result<Time> {
     if text == "off" {
-        return Ok(None);
+        return Ok(Time(None));
     }
     let parsed: Option<jiff::SignedDuration> = text.parse().ok();
     let positive = parsed
         .and_then(|duration| Duration::try_from(duration).ok())
         .filter(|duration| !duration.is_zero());
-    positive
-        .map(Some)
-        .with_context(|| format!("{text:?} is no time: say something like 100ms or 1s, or off"))
+    let positive = positive.with_context(|| format!("{text:?} is no time: say something like 100ms or 1s, or off"));
+    positive.map(|time| Time(Some(time)))
+}
+
+/// A time by flag, settings or default; none for `off`. What is wrong in the settings keeps no job from running.
+fn setting(flag: Option<Time>, configured: Option<&str>, default: Option<Duration>) -> Option<Duration> {
+    let configured = || {
+        let read = time(configured?);
+        read.inspect_err(|error| tracing::warn!("in the settings, {error}"))
+            .ok()
+    };
+    flag.or_else(configured).map_or(default, |Time(time)| time)
 }

@@ -17,7 +17,7 @@ use super::handover::{Handover, Options, Piece};
 use crate::collect::{Missing, Watch};
 use crate::config::Config;
 use crate::output::{self, Clean};
-use crate::run::{Direct, Ending, Over, Signal, Signals};
+use crate::run::{Ending, Over, Signal, Signals};
 
 /// Before its time is up, this much is left to end in order.
 const LAST_WORDS: Duration = Duration::from_millis(100);
@@ -75,8 +75,9 @@ fn pieces_of_output(over: &mut Over) -> Vec<Result<Option<Piece>, Missing>> {
     };
     let files = over.direct.drain(..).map(|direct| {
         let name = direct.name();
-        let Direct { file, from, .. } = direct;
-        Piece::of_file(name, file, from)
+        direct
+            .open()
+            .and_then(|file| Piece::of_file(name, file, direct.from))
             .map(Some)
             .map_err(|error| Missing::for_good(name, format!("can not read it back: {error}")))
     });

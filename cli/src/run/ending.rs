@@ -40,6 +40,14 @@ impl Ending {
         }
     }
 
+    /// As wait(2) encodes it.
+    pub fn to_raw(self) -> i32 {
+        match self {
+            Self::Exited(code) => code << 8,
+            Self::Killed { signal, core } => signal | (i32::from(core) << 7),
+        }
+    }
+
     /// The signal, if one it was.
     pub fn signal(self) -> Option<Signal> {
         match self {

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice, tee};
+use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice, tee};
 
 use super::transcript::Transcript;
 
@@ -20,7 +20,8 @@ const CHUNK: usize = 256 << 10;
 /// takes to move a page.
 const LITTLE: u64 = CHUNK as u64 / 2;
 const MOMENT: Duration = Duration::from_micros(250);
-/// Bytes of its end that are kept. Little enough to stay in a processor's cache, which is what makes moving cheap.
+/// Bytes of its end that are kept, and that either pipe may hold: whoever writes or reads has to wait less often then.
+/// Little enough to stay in a processor's cache, which is what makes moving cheap.
 const TAIL: usize = 1 << 20;
 
 /// How fast output comes, and the end of it while it is a flood.
@@ -61,16 +62,15 @@ impl Flood {
         (self.is_on() && moved < LITTLE).then_some(MOMENT)
     }
 
-    /// Notes that so many bytes came from a pipe: a flood begins where there are many. True where it is over, and to be
-    /// settled.
-    pub fn passed(&mut self, bytes: u64, from: BorrowedFd<'_>) -> bool {
+    /// Notes that so many bytes went from a pipe to another: a flood begins where there are many. True where it is over,
+    /// and to be settled.
+    pub fn passed(&mut self, bytes: u64, from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> bool {
         self.bytes += bytes;
         let elapsed = self.since.elapsed();
         if elapsed < WINDOW {
             if self.tail.is_none() && self.bytes >= FLOOD {
                 self.tail = Tail::new();
-                // Whoever writes has to wait less often for us.
-                let _ = fcntl_setpipe_size(from, TAIL);
+                [from, to].into_iter().for_each(widen);
             }
             return false;
         }
@@ -102,6 +102,13 @@ impl Flood {
             transcript.skip(tail.gone);
             transcript.push(&tail.into_bytes());
         }
+    }
+}
+
+/// Has a pipe hold as much as the tail does, where that may be had. What is no pipe stays as it is.
+fn widen(pipe: BorrowedFd<'_>) {
+    if fcntl_getpipe_size(pipe).is_ok_and(|room| room < TAIL) {
+        let _ = fcntl_setpipe_size(pipe, TAIL);
     }
 }
 
@@ -158,7 +165,7 @@ impl Tail {
 
     fn into_bytes(self) -> Vec<u8> {
         use std::io::Read as _;
-        let mut bytes = Vec::with_capacity(self.held as usize);
+        let mut bytes = Vec::new();
         drop(self.write);
         // What was read stays in `bytes` whatever comes after it.
         let _ = File::from(self.read).read_to_end(&mut bytes);

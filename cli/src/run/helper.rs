@@ -23,7 +23,10 @@ pub fn fork() -> nix::Result<Forked> {
         ForkResult::Parent { child } => Pid::from_raw(child.as_raw())
             .map(Forked::Parent)
             .ok_or(nix::Error::ESRCH),
-        ForkResult::Child => Ok(Forked::Child),
+        ForkResult::Child => {
+            super::lifeboat::give_up();
+            Ok(Forked::Child)
+        }
     }
 }
 

@@ -8,17 +8,18 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use rustix::process::{Pid, Resource, Rlimit, WaitOptions, getpid, getppid, getrlimit, setrlimit, wait};
+use rustix::fs::Mode;
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions, getpid, getppid, getrlimit, setrlimit, umask, wait};
 use serde_json::{Value, json};
 
 use super::ending::Ending;
 use super::environment::Environment;
-use super::inherited;
 use super::recorder::Recorder;
 use super::signal::Signal;
 use super::signals::{Original, Received, Signals};
 use super::streams::{Direct, Output, Streams};
 use super::witness::Witness;
+use super::{inherited, lifeboat};
 
 /// What a job gets that it would not have without us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,10 +64,7 @@ impl Printed<'_> {
     /// A number that changes when something is printed.
     pub fn mark(&self) -> u64 {
         let relayed = self.recorder.as_ref().map_or(0, |recorder| recorder.wakes());
-        let sizes = self
-            .direct
-            .iter()
-            .filter_map(|direct| Some(direct.file.metadata().ok()?.len()));
+        let sizes = self.direct.iter().map(Direct::size);
         sizes.fold(relayed, u64::wrapping_add)
     }
 
@@ -182,6 +180,7 @@ impl Job {
         super::close_input();
         Output::Out.close();
         let process = Pid::from_child(&child);
+        lifeboat::started(process);
         let waiting = waiting.iter().filter(|received| received.signal != Signal::CHLD);
         waiting.for_each(|received| received.pass_on(process));
         Ok(Self {
@@ -207,6 +206,7 @@ impl Job {
             let waiting = std::iter::from_fn(|| self.signals.next()).collect();
             sent.extend(self.receive(waiting));
             if let Some(ending) = self.look() {
+                lifeboat::ended(ending);
                 break ending;
             }
             beside.attend(&mut Printed {
@@ -385,7 +385,18 @@ fn become_it(command: &[OsString], signals: Option<&Signals>) -> std::io::Error 
 
 /// Whether a core dump would be whole, and where it goes is known: one that is not found is not taken away either.
 fn core_is_of_use() -> bool {
-    getrlimit(Resource::Fsize).current.is_none() && std::path::Path::new("/proc/sys/kernel/core_pattern").exists()
+    getrlimit(Resource::Fsize).current.is_none()
+        && std::path::Path::new("/proc/sys/kernel/core_pattern").exists()
+        && lets_the_owner_in()
+}
+
+/// Whether files that are made here may be read and written by their owner. Where that is masked, the kernel leaves a core
+/// dump empty.
+fn lets_the_owner_in() -> bool {
+    let owner = Mode::RUSR | Mode::WUSR;
+    let masked = umask(owner);
+    umask(masked);
+    !masked.intersects(owner)
 }
 
 /// Stops this process the way the job was stopped, until it is told to go on. The terminal may have sent us the same

@@ -6,6 +6,7 @@ mod flood;
 mod helper;
 mod inherited;
 mod job;
+pub mod lifeboat;
 mod recorder;
 mod relay;
 mod signal;
@@ -21,7 +22,7 @@ pub use job::{Arming, Beside, Job, Over, Printed, Sent};
 use rustix::io::FdFlags;
 pub use signal::Signal;
 pub use signals::Signals;
-pub use streams::Direct;
+pub use streams::nothing;
 
 /// Descriptors beyond the standard three that whoever started us meant for the job.
 ///
@@ -64,7 +65,7 @@ fn let_go(descriptors: &[RawFd]) {
 
 /// Lets go of standard input, so that a writer of it notices when the job has closed it.
 fn close_input() {
-    if let Ok(nothing) = std::fs::File::open("/dev/null") {
+    if let Some(nothing) = streams::nothing() {
         let _ = nix::unistd::dup2_stdin(&nothing);
     }
 }

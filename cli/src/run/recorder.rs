@@ -215,19 +215,22 @@ fn answer(question: u8, link: &mut UnixStream, channels: &[Arc<Channel>], transc
     match question {
         ASK_TRANSCRIPT => {
             channels.iter().for_each(|channel| channel.settle(transcript));
-            send(lock(transcript).take().unwrap_or_default(), link)
+            send(&lock(transcript).take().unwrap_or_default(), link)
         }
-        ASK_COPY => send(lock(transcript).clone().unwrap_or_default(), link),
+        ASK_COPY => {
+            let copy = lock(transcript).as_ref().and_then(Transcript::copy);
+            send(&copy.unwrap_or_default(), link)
+        }
         _ => link.write_all(&[DRAINED]),
     }
 }
 
-fn send(transcript: Transcript, link: &mut UnixStream) -> std::io::Result<()> {
-    let kept = transcript.finish();
-    let mut answer = vec![TRANSCRIPT];
-    answer.extend((kept.len() as u64).to_le_bytes());
-    answer.extend(kept);
-    link.write_all(&answer)
+fn send(transcript: &Transcript, link: &mut UnixStream) -> std::io::Result<()> {
+    let pieces = transcript.pieces();
+    let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+    link.write_all(&[TRANSCRIPT])?;
+    link.write_all(&(length as u64).to_le_bytes())?;
+    pieces.iter().try_for_each(|piece| link.write_all(piece))
 }
 
 /// While our parent is stopped with the job, wakes it when the job goes on or ends.

@@ -55,7 +55,7 @@ impl Channel {
                 self.copy(source.as_fd(), &mut chunk, transcript)
             };
             let Some(moved) = moved else { break };
-            if flood.passed(moved, source.as_fd()) {
+            if flood.passed(moved, source.as_fd(), self.to.descriptor()) {
                 settle(&mut flood, transcript);
             }
             let pause = flood.pause(moved);

@@ -9,24 +9,25 @@
 //!   Its output processing is off: the real terminal does that, once. The one thing this does not carry over is a
 //!   change of terminal modes made *through standard output*, and reading from it, as full-screen programs do; those
 //!   want `--no-output`.
-//! - A **pipe** is replaced by a pipe, and a **local stream socket** by such a pair. When the far end goes away, ours
-//!   is closed too, so that the job gets its `SIGPIPE`.
+//! - A **pipe** is replaced by a pipe, and a **local stream socket** from which nothing can be read, as the journal's,
+//!   by such a pair. When the far end goes away, ours is closed too, so that the job gets its `SIGPIPE`.
 //! - Anything else is the job's own and is not recorded: a stream that is closed, `/dev/null`, `/dev/full`, a
 //!   connection over the network or of messages, a socket that is standard input as well, which may be written and shut
-//!   down through that, a named pipe that can be read as well, what can not be written, and what there are no means to
-//!   replace.
+//!   down through that, or that can be read, over which answers and descriptors may come and go, a named pipe that can
+//!   be read as well, what can not be written, and what there are no means to replace.
 //!
 //! Two streams that are one and the same (`2>&1`) get one replacement, which keeps their order. Standard input is
 //! always inherited.
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use anyhow::Context as _;
 use nix::pty::openpty;
-use rustix::fs::{FileType, OFlags, SeekFrom};
+use rustix::fs::{FileType, Mode, OFlags, SeekFrom};
 use rustix::io::FdFlags;
 use rustix::termios::{OptionalActions, OutputModes};
 use socket2::{SockRef, Type};
@@ -49,14 +50,19 @@ impl Output {
 
     /// Lets go of the stream, so that a reader of it sees its end once the job has closed it too.
     pub fn close(self) {
-        let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") else {
-            return;
-        };
+        let Some(nothing) = nothing() else { return };
         let _ = match self {
             Self::Out => nix::unistd::dup2_stdout(&nothing),
             Self::Err => nix::unistd::dup2_stderr(&nothing),
         };
     }
+}
+
+/// What stands in place of a stream that we let go of: `/dev/null`, or where there is none, what can not be read or
+/// written.
+pub fn nothing() -> Option<File> {
+    let null = File::options().read(true).write(true).open("/dev/null");
+    null.or_else(|_| File::open("/")).ok()
 }
 
 /// From the job to where its output goes.
@@ -86,8 +92,8 @@ pub enum Kind {
 pub struct Direct {
     /// Which stream.
     stream: Output,
-    /// The file, opened for reading.
-    pub file: File,
+    /// Where the file is. It is not open: that would keep the job from taking a lease on it.
+    at: OwnedFd,
     /// Where the job's part of it begins.
     pub from: u64,
 }
@@ -146,12 +152,12 @@ impl Streams {
         }
         let kind = match file_type(stream)? {
             FileType::RegularFile => {
-                self.direct.extend(Direct::open(stream));
+                self.direct.extend(Direct::of(stream));
                 return None;
             }
             FileType::CharacterDevice if is_terminal(stream) => Kind::Terminal,
             FileType::Fifo if !is_readable(stream) => Kind::Pipe,
-            FileType::Socket if is_local(stream) && !is_input(stream) => Kind::Socket,
+            FileType::Socket if is_local(stream) && !is_input(stream) && is_one_way(stream) => Kind::Socket,
             _ => return None,
         };
         match kind.ends(stream) {
@@ -180,6 +186,7 @@ impl Kind {
                 .context("can not make a pipe for the job's output")?,
             Self::Socket => {
                 let (ours, job) = UnixStream::pair().context("can not make sockets for the job's output")?;
+                ours.shutdown(Shutdown::Write)?;
                 (ours.into(), job.into())
             }
         };
@@ -196,17 +203,28 @@ impl Kind {
 }
 
 impl Direct {
-    /// None where the file can not be opened for reading: then its owner has it, and we do not.
-    fn open(stream: Output) -> Option<Self> {
-        use std::os::fd::AsRawFd as _;
+    /// None where there are no means to find it again.
+    fn of(stream: Output) -> Option<Self> {
         let descriptor = stream.descriptor();
         let appends = rustix::fs::fcntl_getfl(descriptor).ok()?.contains(OFlags::APPEND);
         let from = match appends {
             true => rustix::fs::fstat(descriptor).ok()?.st_size as u64,
             false => rustix::fs::seek(descriptor, SeekFrom::Current(0)).ok()?,
         };
-        let file = File::open(format!("/proc/self/fd/{}", descriptor.as_raw_fd())).ok()?;
-        Some(Self { stream, file, from })
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let at = rustix::fs::open(by_number(descriptor), flags, Mode::empty()).ok()?;
+        Some(Self { stream, at, from })
+    }
+
+    /// The file, opened for reading. Whoever has a lease on it by now is not waited for.
+    pub fn open(&self) -> std::io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(rustix::fs::open(by_number(self.at.as_fd()), flags, Mode::empty())?.into())
+    }
+
+    /// Its size in bytes; 0 where that is not known.
+    pub fn size(&self) -> u64 {
+        rustix::fs::fstat(&self.at).map_or(0, |about| about.st_size as u64)
     }
 
     /// The name of the artifact that is made of it.
@@ -216,6 +234,11 @@ impl Direct {
             Output::Err => "stderr.log",
         }
     }
+}
+
+/// What a descriptor refers to, to be opened anew.
+fn by_number(descriptor: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", descriptor.as_raw_fd())
 }
 
 /// True when both streams are one and the same thing: then one arrangement serves both, and keeps their order.
@@ -276,6 +299,17 @@ fn is_local(stream: Output) -> bool {
     let socket = SockRef::from(&descriptor);
     let is_stream = socket.r#type().is_ok_and(|kind| kind == Type::STREAM);
     is_stream && socket.peer_addr().is_ok_and(|peer| peer.is_unix())
+}
+
+/// Whether nothing will ever be read from a socket: one of both ends has shut that way.
+fn is_one_way(stream: Output) -> bool {
+    let mut asked = libc::pollfd {
+        fd: stream as i32,
+        events: libc::POLLRDHUP,
+        revents: 0,
+    };
+    // SAFETY: the record outlives the call, which does not wait.
+    unsafe { libc::poll(&raw mut asked, 1, 0) > 0 }
 }
 
 /// Device and inode, as programs tell each other which stream they mean.

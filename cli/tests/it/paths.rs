@@ -93,7 +93,7 @@ fn what_can_not_be_read_is_named() {
         (&["diagnose"], 2, "<PATH>"),
         (&["diagnose", "--no-such-option"], 2, "--no-such-option"),
         (&["--config", "broken.toml", "diagnose", "empty"], 1, "broken.toml"),
-        (&["run", "--gpu-interval", "0s", "--", "true"], 1, "0s"),
+        (&["run", "--gpu-interval", "0s", "--", "true"], 2, "0s"),
     ];
     for (arguments, code, words) in cases {
         let output = home.whycrash(arguments).output().expect("it runs");

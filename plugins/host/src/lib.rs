@@ -42,7 +42,7 @@ pub use health::Runs;
 pub use panel::{Panel, Trial};
 pub use pins::PINS;
 pub use registry::{Offered, PluginInfo};
-pub use sandbox::{PluginLimits, THIS_PROGRAM, compile_if_asked, precompile};
+pub use sandbox::{PluginLimits, THIS_PROGRAM, compile_if_asked, compiled_side_by_side, precompile};
 pub use signing::{KeyError, PublicKey, SigningKey, Trust};
 pub use told::Told;
 pub use version::Version;

@@ -78,7 +78,7 @@ pub async fn publish(
     let limit = (services.published.package_bytes(), "the size of a plugin");
     let staged = symbols::receive(&services, &request, body.into_inner(), limit).await?;
     let work = async move {
-        let _turn = services.published.turn_to_look().await;
+        let _turn = services.published.turn_to_look().await.ok_or_else(too_many)?;
         let services = Arc::clone(&services);
         blocking(move || services.published.publish(std::fs::read(&staged)?)).await
     };
@@ -144,11 +144,16 @@ async fn change<T: Send + 'static>(
     work: impl FnOnce(&Published) -> Result<T, PublishError> + Send + 'static,
 ) -> ApiResult<T> {
     to_its_end(async move {
-        let _turn = services.published.turn_to_change().await;
+        let _turn = services.published.turn_to_change().await.ok_or_else(too_many)?;
         let services = Arc::clone(&services);
         blocking(move || work(&services.published)).await
     })
     .await
+}
+
+/// The answer to whoever would wait too long.
+pub fn too_many() -> ApiError {
+    ApiError::new(Code::Busy, "plugins that came before this one are still being compiled")
 }
 
 /// What was begun goes on when the client leaves.

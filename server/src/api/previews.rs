@@ -121,7 +121,8 @@ pub async fn begin(
     let limit = (services.published.package_bytes(), "the size of a plugin");
     let staged = symbols::receive(&services, &request, body.into_inner(), limit).await?;
     let BeginQuery { q, page } = query.into_inner();
-    let _turn = services.published.turn_to_look().await;
+    let turn = services.published.turn_to_look().await;
+    let _turn = turn.ok_or_else(super::plugins::too_many)?;
     let bytes = tokio::fs::read(&staged).await?;
     let record = previews::begin(&services, bytes, page, q.filter(|q| !q.trim().is_empty())).await?;
     Ok(Json(Preview::from(record))

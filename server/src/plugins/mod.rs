@@ -10,21 +10,26 @@
 pub mod history;
 pub mod runs;
 pub mod shelves;
+pub mod turns;
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::{Semaphore, SemaphorePermit};
-use whycrash_plugin_host::{Offered, PluginInfo, PluginLimits};
+use tokio::sync::SemaphorePermit;
+use whycrash_plugin_host::{Offered, PluginInfo, PluginLimits, compiled_side_by_side};
 
 use crate::pipeline::Diagnose;
 use crate::shelf::{Shelf, Standing};
 pub use history::{History, PublishedVersion};
 use shelves::PAGES;
 pub use shelves::Shelves;
+use turns::Turns;
 
 /// Changes of plugins that are made at one time, or wait for each other on a thread.
 const CHANGES: usize = 4;
+/// How long somebody waits for a turn before being told to come again.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What was published.
 #[derive(Debug)]
@@ -32,9 +37,9 @@ pub struct Published {
     shelves: Shelves,
     diagnoser: Arc<dyn Diagnose>,
     /// Taken by who looks at something new, which takes the memory and time of compiling it.
-    looks: Semaphore,
+    looks: Turns,
     /// Taken by who changes what is here.
-    changes: Semaphore,
+    changes: Turns,
     /// Held while something changes.
     changing: Mutex<()>,
 }
@@ -76,8 +81,8 @@ impl Published {
         Self {
             shelves,
             diagnoser,
-            looks: Semaphore::new(1),
-            changes: Semaphore::new(CHANGES),
+            looks: Turns::new(compiled_side_by_side(), PATIENCE),
+            changes: Turns::new(CHANGES, PATIENCE),
             changing: Mutex::default(),
         }
     }
@@ -87,15 +92,15 @@ impl Published {
         PluginLimits::default().component_bytes as u64 * 2
     }
 
-    /// The turn to look at something new, one after the other. Who waits has nothing in memory, and holds no thread.
+    /// The turn to look at something new, for as many as are compiled at one time. Who waits has nothing in memory, and
+    /// holds no thread; none where that would take too long.
     pub async fn turn_to_look(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
-        self.looks.acquire().await.ok()
+        self.looks.next().await
     }
 
     /// The turn to change something that is here already.
     pub async fn turn_to_change(&self) -> Option<SemaphorePermit<'_>> {
-        self.changes.acquire().await.ok()
+        self.changes.next().await
     }
 
     /// Keeps the plugin in these bytes, and lets it run. May take as long as compiling it does.

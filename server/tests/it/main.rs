@@ -5,6 +5,7 @@ mod api;
 mod changes;
 mod children;
 mod conformance;
+mod crowds;
 mod diagnoses;
 mod downloads;
 mod durability;

@@ -344,7 +344,7 @@ async fn what_a_kill_cut_off_is_ended_at_the_next_start() {
 }
 
 /// A component that names one cause.
-fn naming(name: &str, version: &str, cause: &str) -> Vec<u8> {
+pub fn naming(name: &str, version: &str, cause: &str) -> Vec<u8> {
     let case = Case {
         info: Info {
             name: name.to_owned(),

@@ -9,6 +9,7 @@ use crate::case::{Case, Outcome};
 use crate::cases::{GROUPS, Size, Victim, repeats};
 use crate::endings::endings;
 use crate::load::{BRISK, CALM, Load, Seen, quantile};
+use crate::plugin_endings::plugin_endings;
 use crate::server::{self, Server};
 use crate::states;
 
@@ -24,6 +25,8 @@ const SLOWER: f64 = 2.0;
 const HOSTILE_NICENESS: i32 = 10;
 /// What ends at random moments are called.
 const ENDINGS: &str = "sudden ends";
+/// The same of those that come while plugins are published, disabled, enabled and removed.
+const PLUGIN_ENDINGS: &str = "sudden ends while plugins change";
 /// Settings that let stalled clients show within the run.
 const SETTINGS: &str = "local_symbols = false\n[limits]\nreserved_disk_bytes = 4194304\n";
 
@@ -84,6 +87,9 @@ impl Plan {
         if self.wants(ENDINGS) {
             self.endings(&mut report)?;
         }
+        if self.wants(PLUGIN_ENDINGS) {
+            self.plugin_endings(&mut report)?;
+        }
         Ok(report)
     }
 
@@ -99,6 +105,22 @@ impl Plan {
         match endings(&self.binary, folder.path(), count, seed) {
             Ok(seen) => say(report, format!("{ENDINGS}: {}", healthy(&seen))),
             Err(error) => wrong(report, format!("{ENDINGS}: {error:#}")),
+        }
+        Ok(())
+    }
+
+    /// The same while plugins are changed.
+    fn plugin_endings(&self, report: &mut Report) -> anyhow::Result<()> {
+        let (folder, seed) = (tempfile::tempdir()?, self.seed.unwrap_or_else(|| fastrand::u64(..)));
+        let count = match self.size {
+            Size::Bounded => 5,
+            Size::Full => 100,
+        };
+        say(report, format!("{count} {PLUGIN_ENDINGS}, seed {seed}"));
+        report.attacks += count;
+        match plugin_endings(&self.binary, folder.path(), count, seed) {
+            Ok(changes) => say(report, format!("{PLUGIN_ENDINGS}: {changes} changes")),
+            Err(error) => wrong(report, format!("{PLUGIN_ENDINGS}: {error:#}")),
         }
         Ok(())
     }

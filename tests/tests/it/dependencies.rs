@@ -14,7 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("whycrash-debuginfod", &["whycrash-symbols"]),
     ("whycrash-recognise", &[]),
     ("whycrash-catalog", &["whycrash-evidence", "whycrash-recognise"]),
-    ("whycrash-attack", &[]),
+    ("whycrash-attack", &["whycrash-hostile-plugins"]),
     (
         "whycrash-hostile-plugins",
         &["whycrash-plugin-host", "whycrash-evidence"],

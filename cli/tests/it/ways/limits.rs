@@ -40,6 +40,36 @@ fn a_job_that_meets_a_limit_meets_it_the_same() {
     ]);
 }
 
+/// So little memory or stack is left that we can not stand beside the job: then we become it, or end like it.
+#[test]
+fn a_job_starts_with_little_memory() {
+    const JOBS: [&str; 2] = [
+        "exec $RUN sh -c 'echo out; kill -SEGV $$' 2>/dev/null",
+        "$RUN seq 3000000 2>/dev/null | md5sum; echo ${PIPESTATUS[0]}",
+    ];
+    let limits = [("-v", least_memory("-v")), ("-d", least_memory("-d"))];
+    let more = [0, 2000, 4000, 8000, 12_000, 16_000, 24_000, 40_000];
+    let memory = limits
+        .into_iter()
+        .flat_map(|(limit, least)| more.map(|more| (limit, least + more)));
+    let stacks = [60, 100, 200].map(|least| ("-s", least));
+    let ways = memory.chain(stacks).flat_map(|(limit, least)| {
+        JOBS.map(|job| reported(format!("ulimit {limit} {least}; {job}").leak(), Report::Perhaps))
+    });
+    compare_all(&ways.collect::<Vec<_>>());
+}
+
+/// The KiB of memory, of this kind of limit, with which the program can be loaded at all.
+fn least_memory(limit: &str) -> usize {
+    let loads = |least: &usize| {
+        let script = format!("ulimit {limit} {least}; {} --version", env!("CARGO_BIN_EXE_whycrash"));
+        let tried = std::process::Command::new("sh").args(["-c", &script]).output();
+        tried.expect("sh runs").status.success()
+    };
+    let found = (1000..4_000_000).step_by(1000).find(loads);
+    found.expect("it can be loaded")
+}
+
 /// So few descriptors are left that we can do little or nothing with them.
 #[test]
 fn a_job_starts_with_few_descriptors() {
@@ -63,6 +93,7 @@ fn priorities_and_rights_are_the_jobs_own() {
         way("exec setpriv --no-new-privs $RUN sh -c 'grep NoNewPrivs /proc/self/status; exit 3'"),
         way("exec $RUN grep -E '^(Cap|Seccomp|NoNew|Uid|Gid|Groups)' /proc/self/status"),
         way("umask 777; exec $RUN sh -c 'umask; exit 3'"),
+        way("umask 777; exec $RUN sh -c 'kill -SEGV $$'"),
         way("echo 0x33 > /proc/self/coredump_filter; exec $RUN sh -c 'cat /proc/self/coredump_filter; exit 3'"),
         way("echo 1000 > /proc/self/timerslack_ns; exec $RUN sh -c 'cat /proc/self/timerslack_ns; exit 3'"),
     ]);

@@ -37,6 +37,8 @@ pub enum Report {
     AsStatus,
     /// There is none.
     None,
+    /// There may be one, if there was room for it.
+    Perhaps,
     /// This code.
     Code(i32),
     /// This signal.
@@ -232,13 +234,16 @@ fn compare(way: Way) {
     assert_eq!(left, expected, "{}", way.script);
     let context = under.context();
     let said = context.map(|context| context["exit"].clone());
+    if matches!(way.report, Report::Perhaps) {
+        return;
+    }
     assert_eq!(said, exit_of(way.report, expected.status), "{}", way.script);
 }
 
 /// The `exit` of the context.
 fn exit_of(report: Report, status: ExitStatus) -> Option<Value> {
     match report {
-        Report::None => None,
+        Report::None | Report::Perhaps => None,
         Report::Code(code) => Some(json!({"signal": null, "code": code})),
         Report::Signal(name) => Some(json!({"signal": name, "code": null})),
         Report::AsStatus => match (status.code(), status.signal()) {

@@ -75,6 +75,24 @@ fn files_are_the_jobs_own() {
     ]);
 }
 
+/// A lease is given to whom the file is open for alone.
+#[test]
+fn a_job_may_take_leases_on_its_output() {
+    const LEASE: &str = "import fcntl, os, sys
+try:
+    fcntl.fcntl(1, fcntl.F_SETLEASE, int(sys.argv[1]))
+    held = fcntl.fcntl(1, fcntl.F_GETLEASE)
+except OSError as error:
+    held = error
+os.write(1, b\"out\")
+os._exit(3 if str(held) == sys.argv[1] else 4)";
+    compare_all(&[
+        way(format!("exec $RUN python3 -c '{LEASE}' 1 > log").leak()),
+        way(format!("exec $RUN python3 -c '{LEASE}' 1 > log 2>&1").leak()),
+        way(format!("exec $RUN python3 -c '{LEASE}' 0 1< /etc/passwd").leak()),
+    ]);
+}
+
 #[test]
 fn pipes_pass_everything_and_end_when_they_should() {
     compare_all(&[

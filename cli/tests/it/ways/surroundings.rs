@@ -26,6 +26,35 @@ fn what_a_job_inherits_it_inherits() {
     ]);
 }
 
+/// Variables of ours that say nothing, or nonsense, are no reason for a job not to run.
+#[test]
+fn settings_that_are_wrong_cost_nothing() {
+    compare_all(&[
+        way(
+            "export WHYCRASH_ARM= WHYCRASH_WAIT= WHYCRASH_SERVER= WHYCRASH_CONFIG=; exec $RUN sh -c 'echo out; exit 3'",
+        ),
+        way("export WHYCRASH_ARM=everything; exec $RUN sh -c 'echo out; exit 3' 2>/dev/null"),
+        way("export WHYCRASH_GPU_INTERVAL=often WHYCRASH_WAIT=-1s; exec $RUN sh -c 'echo out; exit 3' 2>/dev/null"),
+        way("export WHYCRASH_CONFIG=/no/such/file; exec $RUN sh -c 'echo out; exit 3' 2>/dev/null"),
+        way(
+            "mkdir -p $HOME/.config/whycrash; echo 'wait = \"soon\"' > $HOME/.config/whycrash/config.toml; \
+             exec $RUN sh -c 'echo out; exit 3' 2>/dev/null",
+        ),
+    ]);
+}
+
+/// A container may be without devices.
+#[test]
+fn a_job_needs_no_null_device() {
+    const NO_DEVICES: &str = "exec $OWN_MOUNTS sh -c 'mount -t tmpfs none /dev || exit 9; exec \"$@\"' sh $RUN";
+    compare_all(&[
+        way(format!("{NO_DEVICES} sh -c 'echo out; echo err >&2; exit 3'").leak()),
+        way(format!("{NO_DEVICES} sh -c 'echo out; kill -ABRT $$' 2>&1").leak()),
+        way(format!("{NO_DEVICES} sh -c 'cat; exit 3' <&- >&-").leak()),
+        way(format!("echo in | {NO_DEVICES} sh -c 'cat; exec <&- >&-; sleep 0.1; exit 3'").leak()),
+    ]);
+}
+
 /// What stays with a process when it becomes another program, which is first us and then the job.
 #[test]
 fn timers_and_signals_that_wait_are_the_jobs() {

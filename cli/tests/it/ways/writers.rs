@@ -110,6 +110,53 @@ os._exit(3)";
     )]);
 }
 
+/// A socket that is standard output alone may be asked, answered, shut and sent descriptors through as well.
+#[test]
+fn a_socket_leads_both_ways() {
+    const SERVER: &str = "import array, os, socket, subprocess, sys
+ours, theirs = socket.socketpair()
+exec(sys.argv[1])
+service = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL, stdout=theirs)
+theirs.close()
+got = []
+while True:
+    part, ancillary, _, _ = ours.recvmsg(100, socket.CMSG_SPACE(32))
+    descriptors = array.array(\"i\")
+    for _, _, data in ancillary: descriptors.frombytes(data)
+    got += [part] + [os.read(descriptor, 9) for descriptor in descriptors]
+    if not part: break
+exec(sys.argv[1].partition(\"#\")[2])
+print(got, service.wait())
+sys.exit(3)";
+    const SERVICE: &str = "import os, socket, sys
+stream = socket.socket(fileno=1)
+exec(sys.argv[1])
+os._exit(3)";
+    let talk = |server: &str, service: &str| {
+        way(format!("exec python3 -c '{SERVER}' '{server}' $RUN python3 -c '{SERVICE}' '{service}'").leak())
+    };
+    compare_all(&[
+        talk("ours.send(b\"question\")", "stream.send(stream.recv(9))"),
+        talk("", "socket.send_fds(stream, [b\"one\"], [os.memfd_create(\"x\"), 0])"),
+        talk(
+            "#ours.send(b\"late\")",
+            "stream.send(b\"q\"); stream.shutdown(socket.SHUT_WR); os.write(2, stream.recv(9))",
+        ),
+        talk(
+            "ours.shutdown(socket.SHUT_WR)",
+            "stream.send(b\"[%s]\" % stream.recv(9))",
+        ),
+        talk(
+            "theirs.shutdown(socket.SHUT_RD)",
+            "stream.send(b\"[%s]\" % stream.recv(9))",
+        ),
+        talk(
+            "ours.shutdown(socket.SHUT_WR)",
+            "os.write(1, b\"x\"); stream.shutdown(socket.SHUT_RDWR)",
+        ),
+    ]);
+}
+
 /// What the job has printed is its reader's, whoever is killed or stopped after that.
 #[test]
 fn output_outlives_those_who_wrote_it() {

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, Signal};
 
+use super::room::{Room, compiled_side_by_side};
 use super::{PluginError, PluginLimits, cache, clean, cut, engine, inspect, parts};
 
 /// The only argument of a child that compiles a plugin.
@@ -30,6 +31,9 @@ const REASON_BYTES: u64 = 4 << 10;
 const LOOK: Duration = Duration::from_millis(5);
 /// How much longer than its processor time a child may take on a machine that is busy.
 const PATIENCE: u32 = 20;
+
+/// Memory that all who compile for this process may take together: as much as one large component may.
+static ROOM: Room = Room::new(4 << 30);
 
 /// What compiling a component of some size may cost. An interpreter of 18 MB takes half a minute and 400 MB in a debug
 /// build, and a plugin of 200 kB half a second.
@@ -114,8 +118,10 @@ fn limit_this_process(cost: Cost) -> io::Result<()> {
     Ok(())
 }
 
-/// Compiles a component with this program, and leaves the native code in a file.
+/// Compiles a component with this program, as soon as there is room for that, and leaves the native code in a file.
 pub(super) fn compile(program: &Path, wasm: &[u8], code: &File) -> Result<(), PluginError> {
+    let cost = Cost::of(wasm.len() as u64);
+    let _place = ROOM.place(cost.memory, compiled_side_by_side());
     let mut input = tempfile::tempfile().map_err(host)?;
     input.write_all(wasm).and_then(|()| input.rewind()).map_err(host)?;
     let mut child = Command::new(program)
@@ -135,7 +141,6 @@ pub(super) fn compile(program: &Path, wasm: &[u8], code: &File) -> Result<(), Pl
         }
         String::from_utf8_lossy(&text).into_owned()
     });
-    let cost = Cost::of(wasm.len() as u64);
     let status = wait(&mut child, patience(wasm.len() as u64))?;
     let said = said.join().unwrap_or_default();
     verdict(status, &said, cost)
