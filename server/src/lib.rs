@@ -10,6 +10,7 @@ pub mod documents;
 pub mod ingest;
 pub mod lines;
 pub mod maintenance;
+pub mod memory;
 pub mod pipeline;
 pub mod plugins;
 pub mod previews;

@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use whycrash_server::config::Cli;
-use whycrash_server::{serve, telemetry};
+use whycrash_server::{memory, serve, telemetry};
 
 fn main() -> ExitCode {
     telemetry::tell_panics();
+    memory::bound_arenas();
     // Before there are threads: a child that compiles a plugin is to be small.
     whycrash_plugin_host::compile_if_asked().unwrap_or_else(execute)
 }

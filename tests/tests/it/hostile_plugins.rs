@@ -72,6 +72,7 @@ fn bad_plugins_leave_the_server_as_it_was() {
     let found = &honest["findings"][0]["cause"];
     send(&house, "allocate", ROUNDS);
     let before = house.resident();
+    println!("before: {before} KiB");
     for misdeed in ["loop", "allocate", "panic", "recurse", "return-a-huge-answer"] {
         for round in 0..ROUNDS {
             let document = send(&house, misdeed, round);

@@ -110,14 +110,16 @@ impl House {
         let _ = self.server.wait();
     }
 
-    /// Memory that the server holds, in KiB: `VmRSS` of proc_pid_status(5).
+    /// Memory that is the server's own, in KiB: `RssAnon` and `RssShmem` of proc_pid_status(5). Pages of its program come
+    /// and go as the machine likes.
     pub fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.server.id())).expect("the server runs");
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("it says");
-        line.split_whitespace()
-            .nth(1)
-            .and_then(|kib| kib.parse().ok())
-            .expect("a number of KiB")
+        let kib = |name: &str| -> u64 {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let number = line.and_then(|rest| rest.split_whitespace().next());
+            number.and_then(|kib| kib.parse().ok()).expect("a number of KiB")
+        };
+        kib("RssAnon:") + kib("RssShmem:")
     }
 }
 
