@@ -8,6 +8,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands;
 use crate::config::Config;
+use crate::limits::{Resource, limit};
 
 /// The variable that names the settings file.
 const CONFIG: &str = "WHYCRASH_CONFIG";
@@ -63,8 +64,9 @@ const AMPLE: usize = 4 << 20;
 
 /// Whether this process may have less of a stack than it needs.
 pub fn has_little_stack() -> bool {
-    use rustix::process::{Resource, getrlimit};
-    getrlimit(Resource::Stack).current.is_some_and(|bytes| bytes < STACK)
+    limit(Resource::RLIMIT_STACK)
+        .and_then(|limit| limit.soft)
+        .is_some_and(|bytes| bytes < STACK)
 }
 
 impl Cli {

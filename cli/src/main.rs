@@ -19,6 +19,7 @@ mod debuginfod;
 mod diagnoser;
 mod handler;
 mod inputs;
+mod limits;
 mod minicore;
 mod output;
 mod render;

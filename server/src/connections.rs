@@ -73,15 +73,10 @@ impl Drop for Open {
 /// How many connections the files allow that this process may open. Many systems start programs with a low limit that
 /// they may raise.
 fn allowed_by_files() -> usize {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: maximum,
-        maximum,
-    };
-    let files = match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => maximum,
-        Err(_) => current,
-    };
-    files.map_or(usize::MAX, |files| (files / FILES_PER_CONNECTION) as usize)
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    // Where a sandbox refuses the question, what most systems start programs with.
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
+    let is_raised = setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();
+    let files = if is_raised { hard } else { soft };
+    usize::try_from(files / FILES_PER_CONNECTION).unwrap_or(usize::MAX)
 }

@@ -12,6 +12,7 @@ use super::core_pattern::{self, Destination, Handler};
 use super::left_behind::{is_dumped, is_dying, wait_while};
 use super::{Missing, host};
 use crate::handler;
+use crate::limits::{Resource, limit};
 
 /// How long a handler, or the kernel, that is at work is waited for, how long one that may be about to start, and how
 /// often it is looked at.
@@ -153,13 +154,12 @@ impl Search {
 
     fn no_file(&self, pattern: &str) -> Missing {
         const WHAT: &str = "core dump";
-        let hard_limit = rustix::process::getrlimit(rustix::process::Resource::Core).maximum;
-        if hard_limit == Some(0) {
+        let limit = limit(Resource::RLIMIT_CORE);
+        if limit.is_some_and(|limit| limit.hard == Some(0)) {
             let mend = "raise it: `ulimit -Hc unlimited` as root, LimitCORE=infinity in a unit, --ulimit core=-1 for a container";
             return Missing::new(WHAT, "the hard limit on core dumps is 0", mend);
         }
-        let soft_limit = rustix::process::getrlimit(rustix::process::Resource::Core).current;
-        if soft_limit == Some(0) && !self.ours {
+        if limit.is_some_and(|limit| limit.soft == Some(0)) && !self.ours {
             let why = "the soft limit on core dumps is 0, and is left so where --no-core says it, or where a file would \
                        be written over";
             return Missing::new(

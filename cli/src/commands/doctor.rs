@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 
 use crate::client::{Access, Client};
@@ -13,6 +12,7 @@ use crate::commands::core_handler;
 use crate::config::{self, Config};
 use crate::handler;
 use crate::inputs::{self, Knowledge};
+use crate::limits::{Resource, limit};
 use crate::output::{self, Format};
 use crate::render;
 
@@ -179,7 +179,14 @@ fn tempfile_in(folder: &Path) -> std::io::Result<()> {
 
 fn core_limit() -> Check {
     const NAME: &str = "core limit";
-    match getrlimit(Resource::Core).maximum {
+    let Some(core) = limit(Resource::RLIMIT_CORE) else {
+        return Check::limited(
+            NAME,
+            "the kernel does not say what it is",
+            "let the sandbox pass prlimit64(2)",
+        );
+    };
+    match core.hard {
         Some(0) => Check::limited(
             NAME,
             "the hard limit is 0: no core dump can be written",

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use rustix::process::{DumpableBehavior, Resource, Rlimit, WaitStatus, getrlimit, set_dumpable_behavior, setrlimit};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, WaitStatus, set_dumpable_behavior, setrlimit};
 
 use super::signal::Signal;
+use crate::limits::{self, limit};
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +90,7 @@ impl Ending {
 fn die_of(signal: i32) {
     let none = Rlimit {
         current: Some(0),
-        maximum: getrlimit(Resource::Core).maximum,
+        maximum: limit(limits::Resource::RLIMIT_CORE).map_or(Some(0), |core| core.hard),
     };
     if setrlimit(Resource::Core, none).is_err() || set_dumpable_behavior(DumpableBehavior::NotDumpable).is_err() {
         return;

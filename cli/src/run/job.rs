@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::fs::Mode;
-use rustix::process::{Pid, Resource, Rlimit, WaitOptions, getpid, getppid, getrlimit, setrlimit, umask, wait};
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions, getpid, getppid, setrlimit, umask, wait};
 use serde_json::{Value, json};
 
 use super::ending::Ending;
@@ -20,6 +20,7 @@ use super::signals::{Original, Received, Signals};
 use super::streams::{Direct, Output, Streams};
 use super::witness::Witness;
 use super::{inherited, lifeboat};
+use crate::limits::{self, limit};
 
 /// What a job gets that it would not have without us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,14 +148,15 @@ impl Job {
         if recorder.is_none() {
             streams = streams.inherit();
         }
-        let limit = getrlimit(Resource::Core);
-        let core_is_ours = arming.core && limit.current == Some(0) && limit.maximum != Some(0) && core_is_of_use();
+        let core = limit(limits::Resource::RLIMIT_CORE).filter(|core| core.soft == Some(0) && core.hard != Some(0));
+        let core = core.filter(|_| arming.core && core_is_of_use());
+        let core_is_ours = core.is_some();
         let start = Start {
             signals: signals.original(),
             parent: getpid(),
-            core_limit: core_is_ours.then_some(Rlimit {
-                current: limit.maximum,
-                maximum: limit.maximum,
+            core_limit: core.map(|core| Rlimit {
+                current: core.hard,
+                maximum: core.hard,
             }),
         };
         let mut spawn = prepared(command)?;
@@ -385,7 +387,7 @@ fn become_it(command: &[OsString], signals: Option<&Signals>) -> std::io::Error 
 
 /// Whether a core dump would be whole, and where it goes is known: one that is not found is not taken away either.
 fn core_is_of_use() -> bool {
-    getrlimit(Resource::Fsize).current.is_none()
+    limit(limits::Resource::RLIMIT_FSIZE).is_some_and(|files| files.soft.is_none())
         && std::path::Path::new("/proc/sys/kernel/core_pattern").exists()
         && lets_the_owner_in()
 }
