@@ -18,10 +18,12 @@ tools=$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/
 [ -x "$tools/wasm-component-ld" ] ||
     fail "$tools has no wasm-component-ld: use a Rust toolchain of rustup's (https://rustup.rs), then run make again"
 
-build() {
+# Components alone: with a library among them, all that they depend on would be compiled in another way than a plugin
+# author's own build does, which can use what lies here.
+build_all() {
     PATH=$tools/gcc-ld:$tools:$PATH CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=$tools/wasm-component-ld \
         CARGO_TARGET_DIR=$built cargo build -q --manifest-path "$plugins/Cargo.toml" --locked --release \
-        --target $target "$@"
+        --workspace --exclude whycrash-plugin --target $target "$@"
 }
 
 has_target() { [ -d "$(rustc --print target-libdir --target $target)" ]; }
@@ -59,14 +61,14 @@ if ! has_target && [ "${RUSTUP_AUTO_INSTALL:-1}" != 0 ] && have rustup; then
 fi
 if has_target; then
     say "compiling the plugins to WebAssembly (half a minute the first time)"
-    build
+    build_all
 else
     have apt-get ||
         fail "no $target target, and no way to get one: run 'rustup target add $target', then run make again"
     debian_rust_is_ready || install_debian_rust
     compiler=$(/usr/bin/rustc --version | cut -d' ' -f1,2)
     say "compiling the plugins to WebAssembly with $compiler (a minute the first time)"
-    RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 build -Z build-std=std,panic_abort
+    RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 build_all -Z build-std=std,panic_abort
 fi
 
 # Puts a file in place only when it changed, so that nothing that embeds it is built again for nothing.

@@ -1,11 +1,11 @@
 //! A plugin, as somebody writes one who has nothing of this repository but the programs: made, built, tried, published.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::Instant;
+use std::{env, fs};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -19,12 +19,20 @@ fn builds() -> PathBuf {
     folder
 }
 
+/// Where `plugins/build.sh` left what components here are built of: the standard library takes a minute, and is the same.
+fn components() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let of_all = || Some(PathBuf::from(env::var_os("CARGO_TARGET_DIR")?).join("plugins"));
+    let folder = env::var_os("WHYCRASH_PLUGIN_TARGET_DIR").map(PathBuf::from);
+    root.join(folder.or_else(of_all).unwrap_or("plugins/builtin/target".into()))
+}
+
 /// The program in a folder of an author's own.
 fn whycrash(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(binary("whycrash"))
         .args(arguments)
         .current_dir(folder)
-        .env("CARGO_TARGET_DIR", builds().join("target"))
+        .env("CARGO_TARGET_DIR", components())
         .env("XDG_CACHE_HOME", builds())
         .env_remove("WHYCRASH_PLUGINS")
         .output()
@@ -48,6 +56,11 @@ const NAME: &str = "team-licences";
 fn build(home: &Path, language: &str) -> PathBuf {
     well(&whycrash(home, &["plugin", "new", NAME, "--lang", language]));
     let project = home.join(NAME);
+    if language == "rust" {
+        // In the versions that are compiled already.
+        let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/builtin/Cargo.lock");
+        fs::copy(lock, project.join("Cargo.lock")).expect("it is copied");
+    }
     well(&whycrash(&project, &["plugin", "build"]));
     project
 }
@@ -156,7 +169,7 @@ fn watch(project: &Path) {
     let mut watching = Command::new(binary("whycrash"))
         .args(["plugin", "test", "--watch"])
         .current_dir(project)
-        .env("CARGO_TARGET_DIR", builds().join("target"))
+        .env("CARGO_TARGET_DIR", components())
         .env("XDG_CACHE_HOME", builds())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
