@@ -745,7 +745,7 @@ fn debuggers_list_stacks() {
     let llvm = "Stack dump:\n0.\tProgram arguments: python train.py\n #0 0x00007f2222042520 llvm::sys::PrintStackTrace(llvm::raw_ostream&, int) (/opt/t/libtriton.so+0x1520)\n #1 0x00007f2222042620 (/opt/t/libtriton.so+0x1620)\n";
     for (text, told, signal) in [
         (gdb, vec!["ext::gather", "?", "main"], Some("SIGSEGV")),
-        (handler, vec!["ext::gather"], None),
+        (handler, vec!["wait4", "ext::gather"], None),
         (coredump, vec!["ext::gather()", "?"], Some("SIGSEGV")),
         (
             llvm,
@@ -766,4 +766,28 @@ fn a_debugger_that_looks_at_a_program_that_lives_finds_no_crash() {
     ] {
         assert_eq!(debugged(text), (vec![], None));
     }
+}
+
+#[test]
+fn the_frame_that_a_signal_interrupted_is_marked() {
+    let ucx = "[n1:9:0:9] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x18)\n==== backtrace (tid:      9) ====\n 0  /lib/libucs.so.0(ucs_handle_error+0x2dc) [0x7f577c248e9c]\n 1  /lib/libucs.so.0(+0x2908c) [0x7f577c24908c]\n 2  /lib/libc.so.6(+0x3c050) [0x7f577c2b8050]\n 3  /opt/ext/libgather.so(gather+0xc) [0x5578e2068145]\n";
+    let tagged = open_mpi(7, "gather")
+        .concat()
+        .replace("[n1:7] [ ", "[1,3]<stderr>:[n1:7] [1,3]<stderr>:[ ")
+        .replace("] /", "] [1,3]<stderr>:/");
+    let tagged: String = tagged
+        .lines()
+        .map(|line| match line.starts_with("[1,3]") {
+            true => format!("{line}\n"),
+            false => format!("[1,3]<stderr>:{line}\n"),
+        })
+        .collect();
+    for text in [ucx, &tagged] {
+        let evidence = evidence(text);
+        let frames = &evidence.threads[0].frames;
+        let interrupted: Vec<_> = frames.iter().filter(|frame| frame.signal).collect();
+        assert_eq!(interrupted.len(), 1, "{text}{frames:#?}");
+        assert_eq!(interrupted[0].function.as_deref(), Some("gather"));
+    }
+    assert_eq!(evidence(&tagged).threads[0].rank, Some(3));
 }

@@ -88,7 +88,8 @@ fn tensor(scene: &Scene, address: u64) -> Option<Guess> {
 fn wild(address: u64) -> Option<Guess> {
     const WORDS: [&str; 6] = ["dead", "beef", "feed", "baad", "cafe", "c0de"];
     let digits = format!("{address:x}");
-    let is_word = WORDS.iter().any(|word| digits.contains(word));
+    // In the middle of an address they are chance.
+    let is_word = WORDS.iter().any(|word| digits.starts_with(word));
     let is_round = address.trailing_zeros() >= 28;
     let is_text = address > u64::from(u32::MAX) && address.to_le_bytes().iter().take(6).all(u8::is_ascii_graphic);
     (is_word || is_round || is_text).then_some((

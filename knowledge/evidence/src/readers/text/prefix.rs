@@ -169,7 +169,7 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         prefix(r"^\d{1,5}: ", stream_tag, |line, _| is_numbered(line, b':')),
         // Open MPI: host and process before each line of what it says of a signal.
         prefix(
-            r"^\[[\w.-]+:(?P<pid>\d{1,10})\] (?P<rest>\*\*\* |Signal: |Signal code: |Failing at address: |\[ ?\d+\] )",
+            r"^\[[\w.-]+:(?P<pid>\d{1,10})\] (?P<rest>\*\*\* |Signal: |Signal code: |Failing at address: |\[ ?\d+\] |\[\d+,\d+\]<stderr>:)",
             process_tag,
             |line, _| in_bracket(line, |byte| byte.is_ascii_alphanumeric()),
         ),
@@ -251,6 +251,10 @@ fn text<'a>(found: &'a Captures, name: &str) -> &'a str {
 }
 
 fn tag(origin: &mut Origin, name: &str) {
+    // mpirun tags each piece that a process writes, and one line may be several.
+    if origin.stream.split(' ').any(|known| known == name) {
+        return;
+    }
     if !origin.stream.is_empty() {
         origin.stream.push(' ');
     }

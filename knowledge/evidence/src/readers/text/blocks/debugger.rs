@@ -65,6 +65,8 @@ struct Listing {
 struct Stack {
     name: Option<String>,
     crashed: bool,
+    /// The next frame is the one that a signal interrupted.
+    interrupted: bool,
     frames: Vec<Frame>,
 }
 
@@ -111,7 +113,7 @@ impl Listing {
         self.stacks.push(Stack {
             name: found.name("name").map(|name| name.as_str().to_owned()),
             crashed: found.name("llvm").is_some() || found.name("dumped").is_some() && is_first,
-            frames: Vec::new(),
+            ..Stack::default()
         });
         true
     }
@@ -129,13 +131,15 @@ impl Listing {
         if &found["index"] == "0" {
             stack.frames.clear();
         }
-        // What is above is the handler; what is below got the signal.
         if &found["rest"] == "<signal handler called>" {
-            stack.frames.clear();
             stack.crashed = true;
+            stack.interrupted = true;
             return true;
         }
-        stack.frames.push(frame(&found, number));
+        stack.frames.push(Frame {
+            signal: std::mem::take(&mut stack.interrupted),
+            ..frame(&found, number)
+        });
         true
     }
 }
@@ -143,7 +147,7 @@ impl Listing {
 impl Block for Listing {
     fn next(&mut self, line: &Line) -> Next {
         if !self.head(line.text) && !self.frame_line(line.text, line.number) {
-            let is_over = line.number - self.lines[1] > BETWEEN;
+            let is_over = line.number.saturating_sub(self.lines[1]) > BETWEEN;
             return if is_over { Next::Ended } else { Next::More };
         }
         self.lines[1] = line.number;
@@ -204,8 +208,10 @@ fn frame(found: &Captures, number: u64) -> Frame {
     };
     Frame {
         kind: FrameKind::Native,
+        // eu-stack adds the version of a symbol: `poll@@GLIBC_2.2.5`.
         function: part("function")
-            .filter(|name| !["??", "n/a"].contains(name))
+            .and_then(|name| name.split('@').next())
+            .filter(|name| !["", "??", "n/a"].contains(name))
             .map(super::readable),
         module: part("module").map(str::to_owned),
         offset: part("offset").and_then(hex),

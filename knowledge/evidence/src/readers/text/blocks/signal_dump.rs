@@ -182,6 +182,7 @@ impl Block for Dump {
         let mut crash = (self.has(&FAULTS) || self.has(&OWN)).then(|| self.crash());
         let mut frames = std::mem::take(&mut self.frames);
         frames.truncate(sink.frame_limit());
+        mark_interrupted(&mut frames);
         if !frames.is_empty() {
             let thread = Thread {
                 frames,
@@ -198,6 +199,22 @@ impl Block for Dump {
         if let Some(crash) = crash {
             sink.crash(crash);
         }
+    }
+}
+
+/// Marks the frame below the handler's: the one under the return from a signal, which is the C library's and has no name
+/// of its own.
+fn mark_interrupted(frames: &mut [Frame]) {
+    const RETURNS: [&str; 3] = ["__restore_rt", "__kernel_rt_sigreturn", "killpg"];
+    const HANDLER: usize = 8;
+    let is_return = |frame: &Frame| match (&frame.function, &frame.module) {
+        (Some(function), _) => RETURNS.contains(&function.as_str()),
+        (None, Some(module)) => module.contains("libc.so") || module.contains("libpthread"),
+        (None, None) => false,
+    };
+    let found = frames.iter().take(HANDLER).position(is_return);
+    if let Some(interrupted) = found.and_then(|at| frames.get_mut(at + 1)) {
+        interrupted.signal = true;
     }
 }
 
@@ -219,7 +236,7 @@ fn parse_frame(text: &str, number: u64) -> Option<Frame> {
         return Some(frame);
     }
     let found = regex!(
-        r"(?x) ^\s* (?:\[\ ?\d+\]|\d+)\ + (?P<module>/?[^\s()\[\]]+) (?:\((?P<symbol>[^()+]*)(?:\+(?P<offset>0x[0-9a-f]+))?\))?\ ?\[(?P<at>0x[0-9a-f]+)\]$
+        r"(?x) ^\s* (?:\[\ ?\d+\]|\d+)\ + (?:\[\d+,\d+\]<stderr>:)? (?P<module>/?[^\s()\[\]]+) (?:\((?P<symbol>[^()+]*)(?:\+(?P<offset>0x[0-9a-f]+))?\))?\ ?\[(?P<at>0x[0-9a-f]+)\]$
         | ^\s+@\ +(?P<pc>(?:0x)?[0-9a-f]+)\ + (?:\d+\ +|\(unknown\)\ +)? (?P<name>\S.*?)$
         | ^\s*\d+\ +(?P<in>0x[0-9a-f]+)\ + (?P<function>\S.*?)\(\)\ + (?P<file>\S*):(?P<line>\d+)$"
     )
