@@ -670,6 +670,7 @@ fn handlers_of_signals_print_stacks() {
     let folly = "*** Aborted at 1764000000 (Unix time, try 'date -d @1764000000') ***\n*** Signal 11 (SIGSEGV) (0x7f00deadb000) received by PID 9 (pthread TID 0x7f11) (linux TID 10) (code: address not mapped to object), stack trace: ***\n    @ 0000000000a1b2c3 ext::gather(int*)\n                       /src/gather.cc:7\n    @ 0000000000a1b2d3 main\n";
     let torch = "SIGSEGV(11), PID: 9, Thread 10: \nframe #0: c10::FatalSignalHandler::fatalSignalHandler(int) + 0x6d (0x7f1111042520 in /opt/t/libc10.so)\nframe #1: ext::gather(int*) + 0x1f (0x7f2222042520 in /opt/ext/libgather.so)\n";
     let ray = "[2026-11-23 10:11:12,123 E 9 10] logging.cc:440: *** SIGSEGV received at time=1764000000 on cpu 3 ***\n[2026-11-23 10:11:12,123 E 9 10] logging.cc:440: PC: @     0x7f2222042520  (unknown)  ext::gather()\n[2026-11-23 10:11:12,124 E 9 10] logging.cc:440:     @     0x7f1111042520       1234  (unknown)\n[2026-11-23 10:11:12,124 E 9 10] logging.cc:440:     @     0x7f2222042520         64  ext::gather()\n";
+    let java = "#\n# A fatal error has been detected by the Java Runtime Environment:\n#\n#  SIGSEGV (0xb) at pc=0x00007f2222042520, pid=9, tid=10\n#\n# JRE version: OpenJDK Runtime Environment (17.0.9+9)\n# Problematic frame:\n# C  [libgather.so+0x1520]  ext_gather+0x20\n# C  [libhdfs.so+0x1620]\n#\n";
     for (text, signal, functions_told) in [
         (glog, "SIGSEGV", ["?", "ext::gather()"]),
         (abseil, "SIGBUS", ["?", "ext::gather()"]),
@@ -681,6 +682,7 @@ fn handlers_of_signals_print_stacks() {
             ["c10::FatalSignalHandler::fatalSignalHandler(int)", "ext::gather(int*)"],
         ),
         (ray, "SIGSEGV", ["?", "ext::gather()"]),
+        (java, "SIGSEGV", ["ext_gather", "?"]),
     ] {
         let evidence = evidence(text);
         let [thread] = &evidence.threads[..] else {
@@ -742,6 +744,10 @@ fn debuggers_list_stacks() {
     let gdb = "Thread 3 \"python\" received signal SIGSEGV, Segmentation fault.\n[Switching to Thread 0x7f11 (LWP 9)]\n0x00007f2222042520 in ext::gather (x=0x7f33) at /src/gather.cc:7\n7\t  return *x;\n(gdb) bt\n#0  0x00007f2222042520 in ext::gather (x=0x7f33) at /src/gather.cc:7\n#1  0x00007f2222042620 in ?? () from /opt/ext/libgather.so\n#2  main () at main.c:4\n";
     let handler = "Thread 1 (Thread 0x7f11 (LWP 9) \"python\"):\n#0  0x00007f1111 in wait4 () from /lib/libc.so.6\n#1  <signal handler called>\n#2  0x00007f2222042520 in ext::gather () from /opt/ext/libgather.so\n";
     let coredump = "        Signal: 11 (SEGV)\n     Timestamp: Mon 2026-11-23 10:11:12 UTC (1min ago)\n  Command Line: python train.py\n       Message: Process 9 (python) of user 0 dumped core.\n                \n                Stack trace of thread 9:\n                #0  0x00007f2222042520 _ZN3ext6gatherEv (libgather.so + 0x1520)\n                #1  0x00007f2222042620 n/a (libgather.so + 0x1620)\n                \n                Stack trace of thread 10:\n                #0  0x00007f1111042520 __poll (libc.so.6 + 0x11a520)\n";
+    let journal = "Nov 23 10:11:12 n1 systemd-coredump[77]: Process 9 (python3.12) of user 0 terminated abnormally with signal 11/SEGV, processing...\nNov 23 10:11:13 n1 systemd-coredump[77]: Process 9 (python3.12) of user 0 dumped core.\n";
+    assert_eq!(debugged(journal), (vec![], Some("SIGSEGV".to_owned())));
+    let of_others = journal.replace("python3.12", "gnome-shell");
+    assert_eq!(debugged(&of_others), (vec![], None));
     let llvm = "Stack dump:\n0.\tProgram arguments: python train.py\n #0 0x00007f2222042520 llvm::sys::PrintStackTrace(llvm::raw_ostream&, int) (/opt/t/libtriton.so+0x1520)\n #1 0x00007f2222042620 (/opt/t/libtriton.so+0x1620)\n";
     for (text, told, signal) in [
         (gdb, vec!["ext::gather", "?", "main"], Some("SIGSEGV")),

@@ -6,7 +6,7 @@ use whycrash_plugin::{Citation, Diagnosis, Event, Finding, Report};
 use crate::counts;
 
 /// Words of NCCL that name a cause: all must occur. Those that stand first win.
-const NCCL: [(&[&str], &str, f64, &str); 25] = [
+const NCCL: [(&[&str], &str, f64, &str); 26] = [
     (
         &["Duplicate GPU detected"],
         "nccl-dup-gpu",
@@ -95,7 +95,13 @@ const NCCL: [(&[&str], &str, f64, &str); 25] = [
         "A connection over InfiniBand or RoCE could not be set up.",
     ),
     (
-        // UCX's. It gives way to whoever says that the peer had gone.
+        // Whoever uses UCX gave up on a peer, which is more than that the card had no answer.
+        &["Remote endpoint is unreachable"],
+        "dist-dead-peer",
+        0.8,
+        "UCX lost the connection to another process: that one ended, or its machine is not reached any more. What it left tells why.",
+    ),
+    (
         &["Transport retry count exceeded"],
         "nccl-ib-retry-exceeded",
         0.8,

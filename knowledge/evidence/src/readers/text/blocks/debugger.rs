@@ -2,7 +2,8 @@
 //!
 //! * gdb: `Program received signal SIGSEGV, Segmentation fault.`, `Thread 2 (Thread 0x7f… (LWP 9) "python"):`,
 //!   `#0  0x7f… in f (x=0x0) at file.c:7`, `#1  0x7f… in g () from lib.so`
-//! * systemd-coredump: `Stack trace of thread 9:`, `#0  0x7f… f (lib.so + 0x1520)`; coredumpctl: `Signal: 11 (SEGV)`
+//! * systemd-coredump: `Process 9 (python) of user 0 terminated abnormally with signal 11/SEGV, processing...`, `Process 9
+//!   (python) of user 0 dumped core.`, `Stack trace of thread 9:`, `#0  0x7f… f (lib.so + 0x1520)`; coredumpctl: `Signal: 11 (SEGV)`
 //! * eu-stack: `TID 9:`, `#0  0x7f… f`
 //! * LLVM: `Stack dump:`, ` #0 0x7f… f(int) (lib.so+0x1520)`
 
@@ -22,6 +23,8 @@ pub const RULE: Rule = Rule {
     literals: &[
         " received signal SIG",
         " terminated with signal SIG",
+        " terminated abnormally with signal ",
+        ") of user ",
         "Stack trace of thread ",
         " (LWP ",
         "TID ",
@@ -73,7 +76,21 @@ struct Stack {
 impl Listing {
     /// A line that says what the frames after it are.
     fn head(&mut self, text: &str) -> bool {
-        self.signal_line(text) || self.thread_line(text)
+        self.signal_line(text) || self.thread_line(text) || self.process_line(text)
+    }
+
+    /// What systemd writes of a process that dumps its core. It does so of every process of the machine.
+    fn process_line(&mut self, text: &str) -> bool {
+        let Some(found) = regex!(
+            r"^Process (\d+) \((?:[\w.-]*python[\d.]*|pt_\S+|ray::.*|torchrun)\) of user \d+ (?:dumped core\.|terminated abnormally with signal (\d+)/)"
+        )
+        .captures(text) else {
+            return false;
+        };
+        self.origin.pid = found[1].parse().ok();
+        let number = found.get(2).and_then(|number| number.as_str().parse().ok());
+        self.signal = number.and_then(signal_name).or(self.signal);
+        true
     }
 
     fn signal_line(&mut self, text: &str) -> bool {

@@ -1,5 +1,5 @@
-//! What a handler of fatal signals prints before the process dies: Open MPI's, glog's, abseil's, Folly's, UCX's and
-//! torch's.
+//! What a handler of fatal signals prints before the process dies: Open MPI's, glog's, abseil's, Folly's, UCX's,
+//! torch's and Java's.
 //!
 //! * Open MPI: `*** Process received signal ***`, `Signal: Segmentation fault (11)`, `[ 0] lib.so(f+0x1f)[0x7f…]`
 //! * glog: `*** SIGSEGV (@0x8) received by PID 7 (TID 0x7f…) from PID 8; stack trace: ***`, `    @     0x7f… f`
@@ -8,6 +8,7 @@
 //! * UCX: `[host:7:0:9] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x8)`,
 //!   ` 0 0x3ef20 f()  file.c:7`
 //! * torch: `SIGSEGV(11), PID: 7, Thread 9: `, `frame #0: f + 0x1f (0x7f… in lib.so)`
+//! * Java: `#  SIGSEGV (0xb) at pc=0x7f…, pid=7, tid=9`, `# C  [lib.so+0x1f]  f+0x8`
 
 use super::cpp_stack;
 use crate::Hex;
@@ -27,6 +28,7 @@ pub const RULE: Rule = Rule {
         " received at time=",
         "Caught signal ",
         "), PID: ",
+        ") at pc=0x",
     ],
     read,
 };
@@ -41,7 +43,8 @@ const OWN: [&str; 2] = ["SIGABRT", "SIGTRAP"];
 const NULL_END: u64 = 64 << 10;
 
 fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
-    if line.is_quoted() {
+    // Java writes all of it as comments.
+    if line.is_quoted() && !line.text.starts_with("#  SIG") {
         return None;
     }
     let mut dump = Dump {
@@ -74,16 +77,19 @@ impl Dump {
         let Some(found) = regex!(
             r"(?x) ^\s* (?: \[?SignalInfo:\ )? \*\*\*\ (?: Signal\ \d+\ \( )? (?P<name>SIG[A-Z]+) \)?\ (?: \(@?(?P<at>0x[0-9a-f]+)\)\ received\ by\ PID\ (?P<pid>\d+) (?:.*\(code:\ (?P<code>[^()]*))? | received\ at\ time=\d )
             | ^\[\S+?:(?P<process>\d+)\s*:\d+:\d+\]\ Caught\ signal\ (?P<number>\d+)\ \((?P<words>[^()]*)
-            | ^(?P<torch>SIG[A-Z]+)\(\d+\),\ PID:\ (?P<torch_pid>\d+),\ Thread\ \d+:"
+            | ^(?P<torch>SIG[A-Z]+)\(\d+\),\ PID:\ (?P<torch_pid>\d+),\ Thread\ \d+:
+            | ^\#\s+(?P<java>SIG[A-Z]+)\ \(0x[0-9a-f]+\)\ at\ pc=0x[0-9a-f]+,\ pid=(?P<java_pid>\d+),\ tid="
         )
         .captures(text) else {
             return false;
         };
         let part = |name| found.name(name).map(|part: regex::Match| part.as_str());
-        let name = part("name").or(part("torch"));
+        let name = part("name").or(part("torch")).or(part("java"));
         let number = name.map_or_else(|| part("number")?.parse().ok(), number_of_signal);
         self.signal = number.and_then(signal_name);
-        let pid = part("pid").or(part("process")).or(part("torch_pid"));
+        let pid = ["pid", "process", "torch_pid", "java_pid"]
+            .iter()
+            .find_map(|name| part(name));
         self.origin.pid = pid.and_then(|pid| pid.parse().ok()).or(self.origin.pid);
         self.code = part("code").or(part("words")).and_then(code);
         self.address = part("at").and_then(hex);
@@ -222,6 +228,8 @@ fn mark_interrupted(frames: &mut [Frame]) {
 fn is_between(text: &str) -> bool {
     let text = text.trim_start();
     text.is_empty()
+        || text == "#"
+        || text.starts_with("# ")
         || text.starts_with("PC: @")
         || text.starts_with("==== backtrace (tid:")
         || text.starts_with("[address_is_readable=")
@@ -238,21 +246,27 @@ fn parse_frame(text: &str, number: u64) -> Option<Frame> {
     let found = regex!(
         r"(?x) ^\s* (?:\[\ ?\d+\]|\d+)\ + (?:\[\d+,\d+\]<stderr>:)? (?P<module>/?[^\s()\[\]]+) (?:\((?P<symbol>[^()+]*)(?:\+(?P<offset>0x[0-9a-f]+))?\))?\ ?\[(?P<at>0x[0-9a-f]+)\]$
         | ^\s+@\ +(?P<pc>(?:0x)?[0-9a-f]+)\ + (?:\d+\ +|\(unknown\)\ +)? (?P<name>\S.*?)$
-        | ^\s*\d+\ +(?P<in>0x[0-9a-f]+)\ + (?P<function>\S.*?)\(\)\ + (?P<file>\S*):(?P<line>\d+)$"
+        | ^\s*\d+\ +(?P<in>0x[0-9a-f]+)\ + (?P<function>\S.*?)\(\)\ + (?P<file>\S*):(?P<line>\d+)$
+        | ^\#\ [CVJj]\s+\[(?P<library>[^\]+]+)\+(?P<place>0x[0-9a-f]+)\]\s*(?P<called>[^\s+]+)?"
     )
     .captures(text)?;
     let part = |name| {
         let part = found.name(name).map(|part: regex::Match| part.as_str());
         part.filter(|text| !text.is_empty())
     };
-    let symbol = part("symbol").or(part("name")).or(part("function"));
+    let symbol = ["symbol", "name", "function", "called"]
+        .iter()
+        .find_map(|name| part(name));
     let file = part("file").filter(|file| *file != "???");
     Some(Frame {
         kind: FrameKind::Native,
         function: symbol.filter(|name| *name != "(unknown)").map(super::readable),
-        module: part("module").map(str::to_owned),
+        module: part("module").or(part("library")).map(str::to_owned),
         // With a symbol the number is relative to that, not to the file.
-        offset: part("offset").filter(|_| symbol.is_none()).and_then(hex),
+        offset: part("offset")
+            .filter(|_| symbol.is_none())
+            .or(part("place"))
+            .and_then(hex),
         address: part("at").or(part("pc")).and_then(hex),
         line: file.and(part("line")).and_then(|line| line.parse().ok()),
         file: file.map(str::to_owned),
