@@ -117,7 +117,9 @@ fn is_copy(frame: &Frame) -> bool {
 /// A thread beside the main one, in the program's own code: what it works on belongs to somebody else.
 fn worker(scene: &Scene) -> Option<Guess> {
     let stack = scene.native.as_ref()?;
-    let is_main = scene.crash.pid.is_none_or(|pid| stack.thread() == pid.to_string());
+    // A stack out of a log has a name of its own, and may be any thread's.
+    let thread: Option<u32> = stack.thread().parse().ok();
+    let is_main = scene.crash.pid.zip(thread).is_none_or(|(pid, thread)| pid == thread);
     let (_, lead) = stack.lead()?;
     let is_own = lead.owner() == Owner::Program && stack.meaningful().is_some_and(|(_, frame)| frame == lead);
     (!is_main && is_own).then_some((
