@@ -3,7 +3,7 @@
 use crate::{Names, Owner, base, is_installed_python};
 
 /// Names without parameters and template arguments: how a process dies, allocates, starts, calls and dispatches.
-const EXACT: [&str; 62] = [
+const EXACT: [&str; 63] = [
     "raise",
     "abort",
     "gsignal",
@@ -53,6 +53,7 @@ const EXACT: [&str; 62] = [
     "start_thread",
     "thread_start",
     "__restore_rt",
+    "killpg",
     "__kernel_rt_sigreturn",
     "<signal handler called>",
     "execute_native_thread_routine",
@@ -69,7 +70,7 @@ const EXACT: [&str; 62] = [
 ];
 
 /// Starts of names.
-const STARTS: [&str; 58] = [
+const STARTS: [&str; 62] = [
     "__pthread_kill",
     "pthread_kill",
     "__GI_",
@@ -80,6 +81,10 @@ const STARTS: [&str; 58] = [
     "std::terminate",
     "__gnu_cxx::__verbose_terminate",
     "faulthandler_",
+    "c10::FatalSignalHandler::",
+    "folly::symbolizer::",
+    "llvm::sys::",
+    "ucs_handle_error",
     "_Py_",
     "Py_",
     "PyObject_",

@@ -614,3 +614,186 @@ fn what_a_program_says_at_its_end_settles_what_was_long_before() {
         assert!(!ended.timeline[0].survived && ended.threads[0].crashed, "{failure}");
     }
 }
+
+/// What Open MPI's handler prints of a process.
+fn open_mpi(pid: u32, function: &str) -> Vec<String> {
+    [
+        "*** Process received signal ***",
+        "Signal: Segmentation fault (11)",
+        "Signal code: Address not mapped (1)",
+        "Failing at address: 0x8",
+        "[ 0] /lib/x86_64-linux-gnu/libc.so.6(+0x42520)[0x7f1111042520]",
+        &format!("[ 1] /opt/ext/libgather.so({function}+0x1f)[0x7f2222042520]"),
+        "*** End of error message ***",
+    ]
+    .map(|line| format!("[n1:{pid}] {line}\n"))
+    .to_vec()
+}
+
+#[test]
+fn open_mpi_tells_of_a_signal_rank_by_rank() {
+    let (one, other) = (open_mpi(71, "_ZN3ext6gatherEv"), open_mpi(72, "scatter"));
+    let mixed: String = one
+        .iter()
+        .zip(&other)
+        .map(|(one, other)| format!("{one}{other}"))
+        .collect();
+    let evidence = evidence(&mixed);
+    let stacks: Vec<_> = evidence
+        .threads
+        .iter()
+        .map(|thread| (thread.pid, functions(thread)))
+        .collect();
+    assert_eq!(
+        stacks,
+        [(Some(71), vec!["?", "ext::gather()"]), (Some(72), vec!["?", "scatter"])]
+    );
+    let frame = &evidence.threads[0].frames[0];
+    assert_eq!(frame.offset, Some(whycrash_evidence::Hex(0x42520)));
+    let crash = evidence.crash.expect("a crash");
+    assert_eq!(
+        (
+            crash.signal.as_deref(),
+            crash.code.as_deref(),
+            crash.address_kind.as_deref(),
+            crash.pid
+        ),
+        (Some("SIGSEGV"), Some("SEGV_MAPERR"), Some("null"), Some(71))
+    );
+}
+
+#[test]
+fn handlers_of_signals_print_stacks() {
+    let glog = "*** Aborted at 1764000000 (unix time) try \"date -d @1764000000\" if you are using GNU date ***\nPC: @                0x0 (unknown)\n*** SIGSEGV (@0x7f00deadb000) received by PID 9 (TID 0x7f11) from PID 8; stack trace: ***\n    @     0x7f1111042520 (unknown)\n    @     0x7f2222042520 ext::gather()\n";
+    let abseil = "*** SIGBUS received at time=1764000000 on cpu 3 ***\nPC: @     0x7f2222042520  (unknown)  ext::gather()\n    @     0x7f1111042520       1234  (unknown)\n    @     0x7f2222042520         64  ext::gather()\n";
+    let ucx = "[n1:9    :0:9] Caught signal 11 (Segmentation fault: invalid permissions for mapped object at address 0x7f00deadb000)\n==== backtrace (tid:      9) ====\n 0 0x0000000000042520 killpg()  ???:0\n 1 0x0000000000001f20 ext::gather()  /src/gather.cc:7\n=================================\n";
+    let folly = "*** Aborted at 1764000000 (Unix time, try 'date -d @1764000000') ***\n*** Signal 11 (SIGSEGV) (0x7f00deadb000) received by PID 9 (pthread TID 0x7f11) (linux TID 10) (code: address not mapped to object), stack trace: ***\n    @ 0000000000a1b2c3 ext::gather(int*)\n                       /src/gather.cc:7\n    @ 0000000000a1b2d3 main\n";
+    let torch = "SIGSEGV(11), PID: 9, Thread 10: \nframe #0: c10::FatalSignalHandler::fatalSignalHandler(int) + 0x6d (0x7f1111042520 in /opt/t/libc10.so)\nframe #1: ext::gather(int*) + 0x1f (0x7f2222042520 in /opt/ext/libgather.so)\n";
+    let ray = "[2026-11-23 10:11:12,123 E 9 10] logging.cc:440: *** SIGSEGV received at time=1764000000 on cpu 3 ***\n[2026-11-23 10:11:12,123 E 9 10] logging.cc:440: PC: @     0x7f2222042520  (unknown)  ext::gather()\n[2026-11-23 10:11:12,124 E 9 10] logging.cc:440:     @     0x7f1111042520       1234  (unknown)\n[2026-11-23 10:11:12,124 E 9 10] logging.cc:440:     @     0x7f2222042520         64  ext::gather()\n";
+    let java = "#\n# A fatal error has been detected by the Java Runtime Environment:\n#\n#  SIGSEGV (0xb) at pc=0x00007f2222042520, pid=9, tid=10\n#\n# JRE version: OpenJDK Runtime Environment (17.0.9+9)\n# Problematic frame:\n# C  [libgather.so+0x1520]  ext_gather+0x20\n# C  [libhdfs.so+0x1620]\n#\n";
+    for (text, signal, functions_told) in [
+        (glog, "SIGSEGV", ["?", "ext::gather()"]),
+        (abseil, "SIGBUS", ["?", "ext::gather()"]),
+        (ucx, "SIGSEGV", ["killpg", "ext::gather"]),
+        (folly, "SIGSEGV", ["ext::gather(int*)", "main"]),
+        (
+            torch,
+            "SIGSEGV",
+            ["c10::FatalSignalHandler::fatalSignalHandler(int)", "ext::gather(int*)"],
+        ),
+        (ray, "SIGSEGV", ["?", "ext::gather()"]),
+        (java, "SIGSEGV", ["ext_gather", "?"]),
+    ] {
+        let evidence = evidence(text);
+        let [thread] = &evidence.threads[..] else {
+            panic!("{evidence:#?}")
+        };
+        assert_eq!(functions(thread), functions_told);
+        let crash = evidence.crash.expect("a crash");
+        assert_eq!(crash.signal.as_deref(), Some(signal));
+        assert_eq!(crash.thread.as_ref(), Some(&thread.id));
+        assert_ne!(crash.address_kind.as_deref(), Some("null"));
+    }
+}
+
+#[test]
+fn a_signal_that_others_send_is_an_exit_and_no_fault() {
+    let evidence = evidence(
+        "*** SIGTERM (@0x1f4) received by PID 9 (TID 0x7f11) from PID 500; stack trace: ***\n    @     0x7f1111042520 (unknown)\n",
+    );
+    assert!(evidence.timeline.iter().any(
+        |event| matches!(&event.payload, EventPayload::ProcessExit(exit) if exit.signal.as_deref() == Some("SIGTERM"))
+    ));
+    assert!(evidence.crash.is_none_or(|crash| crash.address.is_none()));
+}
+
+#[test]
+fn a_general_protection_fault_has_no_address() {
+    let told = open_mpi(71, "gather")
+        .concat()
+        .replace("Address not mapped (1)", " (128)")
+        .replace("0x8\n", "(nil)\n");
+    let crash = evidence(&told).crash.expect("a crash");
+    assert_eq!(crash.address, None);
+    assert_eq!(crash.address_kind.as_deref(), Some("non-canonical"));
+}
+
+#[test]
+fn an_abort_is_a_crash_without_an_address() {
+    let evidence = evidence(
+        "*** SIGABRT (@0x3e800000009) received by PID 9 (TID 0x7f11) from PID 9; stack trace: ***\n    @     0x7f1111042520 gsignal\n",
+    );
+    let crash = evidence.crash.expect("a crash");
+    assert_eq!((crash.signal.as_deref(), crash.address), (Some("SIGABRT"), None));
+}
+
+/// Functions of the threads in which a program crashed, and the signal.
+fn debugged(text: &str) -> (Vec<Vec<&'static str>>, Option<String>) {
+    let evidence = evidence(text);
+    let crashed = evidence.threads.iter().filter(|thread| thread.crashed);
+    let leaked = |name: &str| -> &'static str { String::from(name).leak() };
+    let names = |thread| functions(thread).into_iter().map(leaked).collect();
+    (
+        crashed.map(names).collect(),
+        evidence.crash.and_then(|crash| crash.signal),
+    )
+}
+
+#[test]
+fn debuggers_list_stacks() {
+    let gdb = "Thread 3 \"python\" received signal SIGSEGV, Segmentation fault.\n[Switching to Thread 0x7f11 (LWP 9)]\n0x00007f2222042520 in ext::gather (x=0x7f33) at /src/gather.cc:7\n7\t  return *x;\n(gdb) bt\n#0  0x00007f2222042520 in ext::gather (x=0x7f33) at /src/gather.cc:7\n#1  0x00007f2222042620 in ?? () from /opt/ext/libgather.so\n#2  main () at main.c:4\n";
+    let handler = "Thread 1 (Thread 0x7f11 (LWP 9) \"python\"):\n#0  0x00007f1111 in wait4 () from /lib/libc.so.6\n#1  <signal handler called>\n#2  0x00007f2222042520 in ext::gather () from /opt/ext/libgather.so\n";
+    let coredump = "        Signal: 11 (SEGV)\n     Timestamp: Mon 2026-11-23 10:11:12 UTC (1min ago)\n  Command Line: python train.py\n       Message: Process 9 (python) of user 0 dumped core.\n                \n                Stack trace of thread 9:\n                #0  0x00007f2222042520 _ZN3ext6gatherEv (libgather.so + 0x1520)\n                #1  0x00007f2222042620 n/a (libgather.so + 0x1620)\n                \n                Stack trace of thread 10:\n                #0  0x00007f1111042520 __poll (libc.so.6 + 0x11a520)\n";
+    let journal = "Nov 23 10:11:12 n1 systemd-coredump[77]: Process 9 (python3.12) of user 0 terminated abnormally with signal 11/SEGV, processing...\nNov 23 10:11:13 n1 systemd-coredump[77]: Process 9 (python3.12) of user 0 dumped core.\n";
+    assert_eq!(debugged(journal), (vec![], Some("SIGSEGV".to_owned())));
+    let of_others = journal.replace("python3.12", "gnome-shell");
+    assert_eq!(debugged(&of_others), (vec![], None));
+    let llvm = "Stack dump:\n0.\tProgram arguments: python train.py\n #0 0x00007f2222042520 llvm::sys::PrintStackTrace(llvm::raw_ostream&, int) (/opt/t/libtriton.so+0x1520)\n #1 0x00007f2222042620 (/opt/t/libtriton.so+0x1620)\n";
+    for (text, told, signal) in [
+        (gdb, vec!["ext::gather", "?", "main"], Some("SIGSEGV")),
+        (handler, vec!["wait4", "ext::gather"], None),
+        (coredump, vec!["ext::gather()", "?"], Some("SIGSEGV")),
+        (
+            llvm,
+            vec!["llvm::sys::PrintStackTrace(llvm::raw_ostream&, int)", "?"],
+            None,
+        ),
+    ] {
+        assert_eq!(debugged(text), (vec![told], signal.map(str::to_owned)), "{text}");
+    }
+}
+
+#[test]
+fn a_debugger_that_looks_at_a_program_that_lives_finds_no_crash() {
+    for text in [
+        "TID 9:\n#0  0x00007f1111042520 __poll\n#1  0x00007f1111042620 main\n",
+        "Thread 1 (Thread 0x7f11 (LWP 9) \"python\"):\n#0  0x00007f1111 in poll () from /lib/libc.so.6\n",
+        "Program received signal SIGINT, Interrupt.\n#0  0x00007f1111 in poll () from /lib/libc.so.6\n",
+    ] {
+        assert_eq!(debugged(text), (vec![], None));
+    }
+}
+
+#[test]
+fn the_frame_that_a_signal_interrupted_is_marked() {
+    let ucx = "[n1:9:0:9] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x18)\n==== backtrace (tid:      9) ====\n 0  /lib/libucs.so.0(ucs_handle_error+0x2dc) [0x7f577c248e9c]\n 1  /lib/libucs.so.0(+0x2908c) [0x7f577c24908c]\n 2  /lib/libc.so.6(+0x3c050) [0x7f577c2b8050]\n 3  /opt/ext/libgather.so(gather+0xc) [0x5578e2068145]\n";
+    let tagged = open_mpi(7, "gather")
+        .concat()
+        .replace("[n1:7] [ ", "[1,3]<stderr>:[n1:7] [1,3]<stderr>:[ ")
+        .replace("] /", "] [1,3]<stderr>:/");
+    let tagged: String = tagged
+        .lines()
+        .map(|line| match line.starts_with("[1,3]") {
+            true => format!("{line}\n"),
+            false => format!("[1,3]<stderr>:{line}\n"),
+        })
+        .collect();
+    for text in [ucx, &tagged] {
+        let evidence = evidence(text);
+        let frames = &evidence.threads[0].frames;
+        let interrupted: Vec<_> = frames.iter().filter(|frame| frame.signal).collect();
+        assert_eq!(interrupted.len(), 1, "{text}{frames:#?}");
+        assert_eq!(interrupted[0].function.as_deref(), Some("gather"));
+    }
+    assert_eq!(evidence(&tagged).threads[0].rank, Some(3));
+}

@@ -42,7 +42,7 @@ fn check(name: &str, bytes: &[u8]) {
 }
 
 /// Pieces that mean something to the grammars, to be put together in any order.
-const PIECES: [&str; 40] = [
+const PIECES: [&str; 55] = [
     "Traceback (most recent call last):\n",
     "  + Exception Group Traceback (most recent call last):\n",
     "  +-+---------------- 1 ----------------\n",
@@ -83,10 +83,25 @@ const PIECES: [&str; 40] = [
     "{\"MESSAGE\":\"Killed\",\"__REALTIME_TIMESTAMP\":\"-99999999999999999999\"}\n",
     "\r 50%|###  |\u{1b}[31m\u{1b}",
     "step 5 loss 0.5\n",
+    "*** Process received signal ***\n",
+    "Signal: Segmentation fault (99999999999)\n",
+    "Failing at address: 0xffffffffffffffffff\n",
+    "[ 0] /lib/x.so(+0xffffffffffffffffff)[0x7f]\n",
+    "*** SIGSEGV (@0xffffffffffffffffff) received by PID 99999999999 (TID 0x7f) from PID 8; stack trace: ***\n",
+    "    @     0x7fé f\n",
+    "                       a.cc:99999999999\n",
+    "[n1:9:0:9] Caught signal 99999999999 (x at address 0x)\n",
+    " 0 0x1 f()  a.c:99999999999\n",
+    "SIGSEGV(11), PID: 99999999999, Thread 1: \n",
+    "Program received signal SIGSEGV, Segmentation fault.\n",
+    "Thread 1 (Thread 0x7f (LWP 9) \"é\"):\n",
+    "#0  0xffffffffffffffffff in f (x=\"é) at a.c:99999999999\n",
+    "#1  <signal handler called>\n",
+    "[1.5] [n1:99999999999:0] a.c:1 UCX ERROR é\n",
 ];
 
 /// Tags that lines may carry.
-const TAGS: [&str; 8] = [
+const TAGS: [&str; 10] = [
     "",
     "[rank1]: ",
     "[rank99999999999]: ",
@@ -95,6 +110,8 @@ const TAGS: [&str; 8] = [
     "(W pid=99999999999) ",
     "Nov 41 09:53:46 h kernel: ",
     "[1.000] ",
+    "[n1:99999999999] ",
+    "[1,3]<stderr>:[n1:7] ",
 ];
 
 proptest! {

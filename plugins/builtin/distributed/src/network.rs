@@ -6,7 +6,7 @@ use whycrash_plugin::{Citation, Diagnosis, Event, Finding, Report};
 use crate::counts;
 
 /// Words of NCCL that name a cause: all must occur. Those that stand first win.
-const NCCL: [(&[&str], &str, f64, &str); 17] = [
+const NCCL: [(&[&str], &str, f64, &str); 26] = [
     (
         &["Duplicate GPU detected"],
         "nccl-dup-gpu",
@@ -18,6 +18,18 @@ const NCCL: [(&[&str], &str, f64, &str); 17] = [
         "nccl-version-mismatch",
         0.95,
         "The ranks have different versions of NCCL.",
+    ),
+    (
+        &["shmget", "No space left on device"],
+        "nccl-shm-too-small",
+        0.9,
+        "UCX could not make a System V segment of shared memory: the kernel allows no more of them (`ipcs -l` has the limits).",
+    ),
+    (
+        &["Not enough memory to write total of", "/dev/shm"],
+        "nccl-shm-too-small",
+        0.93,
+        "UCX could not make its shared memory segment: /dev/shm is full.",
     ),
     (
         &["/dev/shm/nccl-", "No space left on device"],
@@ -45,6 +57,19 @@ const NCCL: [(&[&str], &str, f64, &str); 17] = [
         "The InfiniBand card could not get the memory that it needs: the limit on locked memory is too low.",
     ),
     (
+        // Without a reason, in releases that do not print one.
+        &["failed to extend /dev/shm/nccl-"],
+        "nccl-shm-too-small",
+        0.86,
+        "NCCL could not make its shared memory segment: there is no room left in /dev/shm.",
+    ),
+    (
+        &["Error while creating shared memory segment"],
+        "nccl-shm-too-small",
+        0.8,
+        "NCCL could not make its shared memory segment, which mostly is for want of room in /dev/shm.",
+    ),
+    (
         &["essage truncated : received"],
         "dist-shape-mismatch",
         0.86,
@@ -57,10 +82,30 @@ const NCCL: [(&[&str], &str, f64, &str); 17] = [
         "Memory could not be registered with the InfiniBand card: the limit on locked memory is too low.",
     ),
     (
+        // Releases before 2.12 print no reason.
+        &["Call to ibv_reg_mr failed"],
+        "nccl-memlock",
+        0.76,
+        "Memory could not be registered with the InfiniBand card, which mostly is for want of memory that may be locked.",
+    ),
+    (
         &["ibv_modify_qp"],
         "nccl-ib-modify-qp",
         0.9,
         "A connection over InfiniBand or RoCE could not be set up.",
+    ),
+    (
+        // Whoever uses UCX gave up on a peer, which is more than that the card had no answer.
+        &["Remote endpoint is unreachable"],
+        "dist-dead-peer",
+        0.8,
+        "UCX lost the connection to another process: that one ended, or its machine is not reached any more. What it left tells why.",
+    ),
+    (
+        &["Transport retry count exceeded"],
+        "nccl-ib-retry-exceeded",
+        0.8,
+        "The InfiniBand card sent again until its retries were used up, and got no answer.",
     ),
     (
         &["status=12"],
@@ -89,6 +134,19 @@ const NCCL: [(&[&str], &str, f64, &str); 17] = [
         "NCCL's socket connection to another rank got no answer: it chose the wrong network interface, or a firewall is between.",
     ),
     (
+        &["connect to", "Connection timed out"],
+        "nccl-socket-refused",
+        0.8,
+        "NCCL's socket connection to another rank got no answer: it chose the wrong network interface, or a firewall is between.",
+    ),
+    (
+        // The peer was never heard of: on EFA a security group is between.
+        &["Unresponsive receiver", "never established"],
+        "nccl-socket-refused",
+        0.76,
+        "Another rank's network card never answered: a security group or firewall is between, or that machine is gone.",
+    ),
+    (
         &["Connection refused"],
         "nccl-socket-refused",
         0.8,
@@ -115,14 +173,17 @@ const NCCL: [(&[&str], &str, f64, &str); 17] = [
 ];
 
 /// How ends of connections tell that the other end is gone.
-const LOST: [&str; 9] = [
+const LOST: [&str; 12] = [
     "Connection closed by peer",
     "Connection closed by remote peer",
     "Connection reset by peer",
+    "Connection reset by remote peer",
     "remote process exited",
     "ncclRemoteError",
     "failed to recv, got 0 bytes",
     "Broken pipe",
+    "Unresponsive remote (was previously responsive)",
+    "reachable by EFA device but handshake failed",
     "stopped sending heartbeats",
     "JAX distributed service detected fatal errors",
 ];
@@ -235,6 +296,15 @@ fn rendezvous(report: &Report) -> Option<Diagnosis> {
                 "dist-rendezvous-timeout",
                 0.88,
                 "Not all ranks came together in time: a wrong address, a firewall, or a node that did not start."
+                    .to_owned(),
+            )),
+            // The first connections of gloo, from each rank to each other.
+            "connect" if told.event.text.contains("Gloo connectFullMesh") => Some((
+                told,
+                "nccl-socket-refused",
+                0.76,
+                "gloo could not connect the ranks to each other: it chose an interface or took a host's name for an address over which \
+                 the others are not reached."
                     .to_owned(),
             )),
             _ => None,

@@ -1,9 +1,10 @@
 //! A process that ended itself, and said why.
 
-use whycrash_plugin::Told;
 use whycrash_plugin::facts::NativeAbort;
+use whycrash_plugin::{Citation, Frame, Owner, Told};
 
 use crate::scene::Scene;
+use crate::stack::function;
 use crate::{Collect, Verdict};
 
 pub fn rule(scene: &Scene) -> Option<Verdict> {
@@ -120,10 +121,12 @@ fn called(scene: &Scene) -> Option<Verdict> {
         .as_ref()
         .and_then(|stack| Some(stack.cite(stack.with(&["os_abort"])?)));
     let fatal = scene.fatal.as_ref().filter(|fatal| fatal.detail.error == "Aborted");
-    let (confidence, who) = match (&by_name, fatal) {
-        (Some(_), _) => (0.9, "The program called os.abort()"),
-        (None, Some(_)) => (0.55, "The process aborted itself, and nobody said why"),
-        (None, None) => return None,
+    let caller = by_own_code(scene);
+    let (confidence, who) = match (&by_name, &caller, fatal) {
+        (Some(_), ..) => (0.9, "The program called os.abort()"),
+        (None, Some(_), _) => (0.7, "The program's own code called abort(), and nobody said why"),
+        (None, None, Some(_)) => (0.55, "The process aborted itself, and nobody said why"),
+        (None, None, None) => return None,
     };
     if !aborted(scene) {
         return None;
@@ -133,6 +136,7 @@ fn called(scene: &Scene) -> Option<Verdict> {
         .finding("abrt-called", confidence)
         .because(format!("{who} (SIGABRT){}.", scene.place()))
         .cite_all(by_name)
+        .cite_all(caller)
         .cite_all(scene.signal_proof())
         .cite_all(scene.frames_proof());
     Some(if is_sure {
@@ -140,6 +144,18 @@ fn called(scene: &Scene) -> Option<Verdict> {
     } else {
         Verdict::Likely(finding, vec![Collect::stderr(ABORTS)])
     })
+}
+
+/// Code of the program right below `abort`, where those who give up for a reason of theirs have a function in between.
+fn by_own_code(scene: &Scene) -> Option<Citation> {
+    let stack = scene.native.as_ref()?;
+    let mut below = stack
+        .frames
+        .iter()
+        .skip_while(|(_, frame)| function(frame) != Some("abort"));
+    below.next()?;
+    let is_own = |(_, frame): &&(u32, Frame)| frame.owner() == Owner::Program || function(frame) == Some("main");
+    below.next().filter(is_own).map(|caller| stack.cite(caller))
 }
 
 /// Ways to abort that print why.

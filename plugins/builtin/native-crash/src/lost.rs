@@ -88,7 +88,8 @@ fn tensor(scene: &Scene, address: u64) -> Option<Guess> {
 fn wild(address: u64) -> Option<Guess> {
     const WORDS: [&str; 6] = ["dead", "beef", "feed", "baad", "cafe", "c0de"];
     let digits = format!("{address:x}");
-    let is_word = WORDS.iter().any(|word| digits.contains(word));
+    // In the middle of an address they are chance.
+    let is_word = WORDS.iter().any(|word| digits.starts_with(word));
     let is_round = address.trailing_zeros() >= 28;
     let is_text = address > u64::from(u32::MAX) && address.to_le_bytes().iter().take(6).all(u8::is_ascii_graphic);
     (is_word || is_round || is_text).then_some((
@@ -116,7 +117,9 @@ fn is_copy(frame: &Frame) -> bool {
 /// A thread beside the main one, in the program's own code: what it works on belongs to somebody else.
 fn worker(scene: &Scene) -> Option<Guess> {
     let stack = scene.native.as_ref()?;
-    let is_main = scene.crash.pid.is_none_or(|pid| stack.thread() == pid.to_string());
+    // A stack out of a log has a name of its own, and may be any thread's.
+    let thread: Option<u32> = stack.thread().parse().ok();
+    let is_main = scene.crash.pid.zip(thread).is_none_or(|(pid, thread)| pid == thread);
     let (_, lead) = stack.lead()?;
     let is_own = lead.owner() == Owner::Program && stack.meaningful().is_some_and(|(_, frame)| frame == lead);
     (!is_main && is_own).then_some((

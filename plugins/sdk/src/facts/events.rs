@@ -327,7 +327,8 @@ impl EventDetail for HostOom {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Kernel {
-    /// `segfault`, `trap`, `oom-kill`, `soft-lockup`, `hung-task`, `fallen-off-bus`, `nvrm` or `hardware`.
+    /// `segfault`, `trap`, `oom-kill`, `soft-lockup`, `hung-task`, `memory-failure`, `fallen-off-bus`, `nvrm`,
+    /// `fabric-manager` (NVIDIA's daemon for the switches between GPUs) or `hardware`.
     pub family: String,
     /// Name of the process or task.
     pub process: Option<String>,
@@ -362,7 +363,8 @@ pub struct LastWords {
     /// Who says it: `usage` (a parser of arguments), `shell`, `interpreter`, `container`, `loader` (of binaries),
     /// `threads` and `openmp` (libraries that need them), `driver`, `scheduler`, `build` (of an extension), `package`
     /// (an installer that finds none), `stopped` (whoever ends the program from outside), or a command by what it
-    /// lacked: `network`, `refused`, `archive`, `disk`, `permission`, `files`, `memory` or `port`.
+    /// lacked: `network`, `refused`, `archive`, `disk`, `permission`, `files`, `memory` or `port`; of MPI's launcher
+    /// and processes `peer` (another one is gone) or `unreachable`.
     pub family: String,
     /// The line.
     pub message: String,
@@ -432,7 +434,8 @@ pub struct NcclWarning {
     /// What it says.
     pub message: String,
     /// `net-ib`, `net-socket`, `shm`, `version`, `cuda`, `duplicate-gpu`, `ras`, `path` or `other`; of what the RAS
-    /// client answered `ras-dead` or `ras-unresponsive`.
+    /// client answered `ras-dead` or `ras-unresponsive`; of errors of other libraries that move data between nodes
+    /// `ucx` or `libfabric`.
     pub family: String,
 }
 

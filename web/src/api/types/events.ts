@@ -277,7 +277,10 @@ export interface HostOom {
 
 /** A line of the kernel's log. */
 export interface Kernel {
-  /** `segfault`, `trap`, `oom-kill`, `soft-lockup`, `hung-task`, `fallen-off-bus`, `nvrm` or `hardware`. */
+  /**
+   * `segfault`, `trap`, `oom-kill`, `soft-lockup`, `hung-task`, `memory-failure`, `fallen-off-bus`, `nvrm`,
+   * `fabric-manager` (NVIDIA's daemon for the switches between GPUs) or `hardware`.
+   */
   family?: string;
   /** Name of the process or task. */
   process?: string | null;
@@ -307,7 +310,8 @@ export interface LastWords {
    * Who says it: `usage` (a parser of arguments), `shell`, `interpreter`, `container`, `loader` (of binaries),
    * `threads` and `openmp` (libraries that need them), `driver`, `scheduler`, `build` (of an extension), `package`
    * (an installer that finds none), `stopped` (whoever ends the program from outside), or a command by what it
-   * lacked: `network`, `refused`, `archive`, `disk`, `permission`, `files`, `memory` or `port`.
+   * lacked: `network`, `refused`, `archive`, `disk`, `permission`, `files`, `memory` or `port`; of MPI's launcher
+   * and processes `peer` (another one is gone) or `unreachable`.
    */
   family?: string;
   /** The line. */
@@ -363,7 +367,8 @@ export interface NcclWarning {
   message?: string;
   /**
    * `net-ib`, `net-socket`, `shm`, `version`, `cuda`, `duplicate-gpu`, `ras`, `path` or `other`; of what the RAS
-   * client answered `ras-dead` or `ras-unresponsive`.
+   * client answered `ras-dead` or `ras-unresponsive`; of errors of other libraries that move data between nodes
+   * `ucx` or `libfabric`.
    */
   family?: string;
 }

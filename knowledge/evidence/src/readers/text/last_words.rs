@@ -233,7 +233,9 @@ fn not_started(text: &str) -> Option<&'static str> {
         ),
         (
             "driver",
-            regex!(r"^NVIDIA-SMI has failed because .+$|^Failed to initialize NVML: .+$"),
+            regex!(
+                r"^NVIDIA-SMI has failed because .+$|^Failed to initialize NVML: .+$|^Unable to determine the device handle for (?:GPU|gpu) ?\S+: .+$"
+            ),
         ),
         (
             "stopped",
@@ -269,7 +271,7 @@ fn not_started(text: &str) -> Option<&'static str> {
 
 /// What a command that was run found missing.
 fn lacking(text: &str) -> Option<&'static str> {
-    let forms: [(&'static str, &Regex); 8] = [
+    let forms: [(&'static str, &Regex); 10] = [
         (
             "network",
             regex!(
@@ -309,6 +311,16 @@ fn lacking(text: &str) -> Option<&'static str> {
             regex!(
                 r"^FATAL ERROR: .*JavaScript heap out of memory$|^Could not reserve enough space for .+$|^[\w./+-]+: (?:.*: )?(?:Cannot allocate memory|memory exhausted)$|^(?:virtual memory exhausted|fatal error: runtime: out of memory|runtime: out of memory: .*)$"
             ),
+        ),
+        (
+            "peer",
+            regex!(
+                r"^(?:ORTE|PRTE) has lost communication with a remote daemon\.$|^An MPI communication peer process has unexpectedly disconnected\..*$"
+            ),
+        ),
+        (
+            "unreachable",
+            regex!(r"^A process or daemon was unable to complete a TCP connection$"),
         ),
         (
             "port",

@@ -420,6 +420,7 @@ impl<'a> TextReader<'a> {
         reading.problems.extend(self.cuts.problems(limits.line_bytes, refused));
         reading.problems.append(&mut self.problems);
         reading.evidence.communicators = self.sink.take_communicators();
+        reading.evidence.crash = self.sink.take_crash();
         let (events, threads, problems) = self.sink.finish();
         reading.problems.extend(problems);
         reading.evidence.timeline = events;

@@ -140,8 +140,14 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         prefix(CTIME, ctime, |line, _| {
             in_bracket(line, |byte| byte.is_ascii_uppercase())
         }),
-        // Kernel ring buffer: seconds since boot.
-        prefix(r"^\[ *(\d+\.\d{3,6})\] ?(?:\[ *[TC]\d+\] ?)?", uptime, |line, _| {
+        // Ray's own processes, behind a date: `E 4711 4712] logging.cc:440: `.
+        prefix(
+            r"^[IWEFC] (?P<pid>\d{1,10}) \d{1,10}\] (?:\([^()\s]{1,40}\) )?[\w./-]{1,80}:\d+: ?",
+            ray_core,
+            |line, _| is_level(line) && byte(line, 1) == b' ' && byte(line, 2).is_ascii_digit(),
+        ),
+        // Kernel ring buffer: seconds since boot, not since 1970.
+        prefix(r"^\[ *(\d{1,9}\.\d{3,6})\] ?(?:\[ *[TC]\d+\] ?)?", uptime, |line, _| {
             in_bracket(line, |byte| byte.is_ascii_digit() || byte == b' ')
         }),
         // Ray: `(RayTrainWorker pid=12, ip=10.0.0.1) `; vLLM: `(EngineCore_DP0 pid=12) `.
@@ -161,6 +167,12 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         }),
         // srun --label: the task's number.
         prefix(r"^\d{1,5}: ", stream_tag, |line, _| is_numbered(line, b':')),
+        // Open MPI: host and process before each line of what it says of a signal.
+        prefix(
+            r"^\[[\w.-]+:(?P<pid>\d{1,10})\] (?P<rest>\*\*\* |Signal: |Signal code: |Failing at address: |\[ ?\d+\] |\[\d+,\d+\]<stderr>:)",
+            process_tag,
+            |line, _| in_bracket(line, |byte| byte.is_ascii_alphanumeric()),
+        ),
         // A clock that a log viewer puts before lines that have a rank's tag.
         prefix(r"^\d\d:\d\d:\d\d(?:[.,]\d{1,9})? (?P<rest>\[)", nothing, |line, _| {
             is_numbered(line, b':') && byte(line, 5) == b':'
@@ -239,6 +251,10 @@ fn text<'a>(found: &'a Captures, name: &str) -> &'a str {
 }
 
 fn tag(origin: &mut Origin, name: &str) {
+    // mpirun tags each piece that a process writes, and one line may be several.
+    if origin.stream.split(' ').any(|known| known == name) {
+        return;
+    }
     if !origin.stream.is_empty() {
         origin.stream.push(' ');
     }
@@ -258,6 +274,17 @@ fn worker_tag(found: &Captures, origin: &mut Origin) {
     origin.rank = number(found, "rank").or(origin.rank);
     origin.pid = number(found, "pid");
     stream_tag(found, origin);
+}
+
+fn ray_core(found: &Captures, origin: &mut Origin) {
+    origin.pid = number(found, "pid").or(origin.pid);
+}
+
+fn process_tag(found: &Captures, origin: &mut Origin) {
+    origin.pid = number(found, "pid").or(origin.pid);
+    let rest = found.name("rest").map_or(0, |rest| rest.start());
+    let whole = found.get(0).map_or("", |whole| whole.as_str());
+    tag(origin, whole.get(..rest).unwrap_or_default().trim_end());
 }
 
 fn glog(found: &Captures, origin: &mut Origin) {

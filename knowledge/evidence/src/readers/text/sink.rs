@@ -10,7 +10,7 @@ use super::known::Told;
 use super::prefix::Origin;
 use super::time::{Stamp, Time};
 use super::{identity, progress};
-use crate::model::{Communicator, Event, EventPayload, Place, Thread, ThreadId};
+use crate::model::{Communicator, Crash, Event, EventPayload, Place, Thread, ThreadId};
 use crate::{Limits, Problem};
 
 /// Longest [`Event::text`].
@@ -58,6 +58,8 @@ pub struct Sink<'a> {
     /// What grammars know and can not read: the first of each kind.
     unread: Vec<Problem>,
     communicators: Vec<Communicator>,
+    /// How a process ended, from the first that told more of it than its signal.
+    crash: Option<Crash>,
 }
 
 /// Events that are the same thing told again: one for all times that it was survived, and one for those since then.
@@ -93,6 +95,7 @@ impl<'a> Sink<'a> {
             is_full: false,
             unread: Vec::new(),
             communicators: Vec::new(),
+            crash: None,
         }
     }
 
@@ -351,6 +354,22 @@ impl<'a> Sink<'a> {
             event.event = number;
         }
         (events, threads, problems)
+    }
+
+    /// Records how a process ended, where nothing told it before.
+    pub fn crash(&mut self, crash: Crash) {
+        let artifact = self.artifact;
+        self.crash.get_or_insert_with(|| Crash {
+            artifact: artifact.to_owned(),
+            ..crash
+        });
+    }
+
+    /// How the text's own program ended; none where it came to its end after that, for then it was a child's.
+    pub fn take_crash(&mut self) -> Option<Crash> {
+        let end = self.came_to_its_end;
+        let is_own = |crash: &Crash| !matches!(crash.at, Some(Place::Line([_, last])) if last < end);
+        self.crash.take().filter(is_own)
     }
 
     /// Notes something that is known and can not be read, once.

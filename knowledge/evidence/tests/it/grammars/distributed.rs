@@ -41,6 +41,33 @@ fn nccl() {
 }
 
 #[test]
+fn other_transports() {
+    for (text, expected) in [
+        (
+            "[1764000000.123456] [n4:711  :0]  ib_mlx5_log.c:177  UCX  ERROR Transport retry count exceeded on mlx5_0:1/IB",
+            json!({"family": "ucx", "host": "n4", "pid": 711, "source": "ib_mlx5_log.c:177", "message": "Transport retry count exceeded on mlx5_0:1/IB"}),
+        ),
+        (
+            "[n4:711:0:711] ib_mlx5_log.c:139  Transport retry count exceeded on mlx5_0:1/IB (synd 0x15)",
+            json!({"family": "ucx", "pid": 711, "message": "Transport retry count exceeded on mlx5_0:1/IB (synd 0x15)"}),
+        ),
+        (
+            "libfabric:451:1708520807::efa:cq:efa_rdm_txe_handle_error():737<warn> err: 107, message: Unresponsive receiver (13)",
+            json!({"family": "libfabric", "pid": 451, "source": "efa_rdm_txe_handle_error():737"}),
+        ),
+    ] {
+        check(text, "nccl-warning", &expected);
+    }
+    for harmless in [
+        "[1764000000.1] [n4:711:0] parser.c:1993 UCX  WARN  unused env variable: UCX_HOME",
+        "libfabric:462:1673041636:efa:core:rxr_info_to_rxr():506<warn> FI_HMEM capability requires RDMA",
+        "the log had \"[n4:711:0:711] ib_mlx5_log.c:139  Transport retry count exceeded on mlx5_0:1/IB\" in it",
+    ] {
+        assert!(events(harmless).is_empty(), "{harmless}");
+    }
+}
+
+#[test]
 fn process_groups() {
     for (text, expected) in [
         (

@@ -88,8 +88,40 @@ fn kernel_log() {
             "NVRM: GPU 0000:01:00.0: GPU has fallen off the bus.",
             json!({"family": "fallen-off-bus"}),
         ),
+        (
+            "watchdog: Watchdog detected hard LOCKUP on cpu 17",
+            json!({"family": "soft-lockup", "seconds": null}),
+        ),
+        (
+            "[1.5] rcu: INFO: rcu_sched self-detected stall on CPU",
+            json!({"family": "soft-lockup", "seconds": null}),
+        ),
+        (
+            "[1.5] Memory failure: 0x3fa3: Sending SIGBUS to python:7711 due to hardware memory corruption",
+            json!({"family": "memory-failure", "process": "python", "pid": 7711}),
+        ),
+        (
+            "MCE 0x3fa3: Killing python:7711 due to hardware memory corruption",
+            json!({"family": "memory-failure", "pid": 7711}),
+        ),
+        (
+            "[ERROR] [tid 4711] fabric manager version 550.54.15 does not match the nvidia driver version 550.90.07.",
+            json!({"family": "fabric-manager"}),
+        ),
+        ("[1.5] NVRM: No NVIDIA devices probed.", json!({"family": "nvrm"})),
+        (
+            "systemd[1]: user@1000.service: A process of this unit has been killed by the OOM killer.",
+            json!({"family": "oom-kill", "cgroup": false}),
+        ),
     ] {
         check(text, "kernel", &expected);
+    }
+    for of_others in [
+        "systemd[1]: postgresql.service: A process of this unit has been killed by the OOM killer.",
+        "systemd[1]: Failed to start Hostname Service.",
+        "Memory failure: 0x3fa3: already hardware poisoned",
+    ] {
+        assert!(events(of_others).is_empty(), "{of_others}");
     }
 }
 

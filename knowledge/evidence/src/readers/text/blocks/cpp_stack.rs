@@ -189,7 +189,7 @@ const CONTINUATIONS: [&str; 6] = [
 ];
 
 /// `frame #3: <unknown function> + 0xda71 (0x7f… in /path/lib.so)`; some builds leave the offset out.
-fn parse_frame(text: &str, number: u64) -> Option<(u64, Frame)> {
+pub fn parse_frame(text: &str, number: u64) -> Option<(u64, Frame)> {
     let found =
         regex!(r"^\s*frame #(\d+): (.+?)(?: \+ (0x[0-9a-f]+|\d+))? \((0x[0-9a-f]+) in (.+?)\)\s*$").captures(text)?;
     let function = found

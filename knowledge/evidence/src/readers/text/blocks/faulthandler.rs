@@ -3,10 +3,9 @@
 //! Thread numbers are pthread handles, not thread ids. Other threads come first, the current one last. Two threads
 //! that fault at once cut each other's dump short; whatever stands there is kept.
 
-use super::python_frame;
+use super::{python_frame, readable};
 use crate::Hex;
 use crate::model::{EventPayload, FatalPythonError, Frame, FrameKind, Place, Thread, ThreadId};
-use crate::readers::gpu_core;
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -252,18 +251,6 @@ fn parse_native(text: &str, number: u64) -> Option<Frame> {
         at: Some(Place::Line([number, number])),
         ..Frame::default()
     })
-}
-
-/// Bytes of a mangled name that is worth the work of taking it apart.
-const MANGLED: usize = 1 << 10;
-
-/// The interpreter prints C++ names as the linker knows them.
-fn readable(symbol: &str) -> String {
-    if symbol.starts_with("_Z") && symbol.len() <= MANGLED {
-        gpu_core::demangled(symbol)
-    } else {
-        symbol.to_owned()
-    }
 }
 
 fn signal_of(error: &str) -> Option<&'static str> {

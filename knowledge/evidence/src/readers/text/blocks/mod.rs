@@ -2,6 +2,7 @@
 
 mod compute_sanitizer;
 mod cpp_stack;
+mod debugger;
 mod elastic;
 mod faulthandler;
 mod gpu_coredump;
@@ -12,6 +13,7 @@ mod notebook_traceback;
 mod py_spy;
 mod rich_traceback;
 mod rust_panic;
+mod signal_dump;
 mod traceback;
 
 use regex::Captures;
@@ -21,6 +23,7 @@ use super::prefix::Origin;
 use super::rules::Rule;
 use super::sink::{Sink, new_thread};
 use crate::model::{Frame, FrameKind, Place, Thread, ThreadId};
+use crate::readers::gpu_core;
 
 /// Every block's rule.
 pub fn rules() -> impl Iterator<Item = Rule> {
@@ -36,6 +39,8 @@ pub fn rules() -> impl Iterator<Item = Rule> {
         gpu_coredump::RULE,
         compute_sanitizer::RULE,
         host_sanitizer::RULE,
+        signal_dump::RULE,
+        debugger::RULE,
         py_spy::RULE,
         rich_traceback::RULE,
         notebook_traceback::RULE,
@@ -69,5 +74,17 @@ fn python_frame(found: &Captures<'_>, number: u64) -> Frame {
         line: group(2).and_then(|line| line.parse().ok()),
         at: Some(Place::Line([number, number])),
         ..Frame::default()
+    }
+}
+
+/// Bytes of a mangled name that is worth the work of taking it apart.
+const MANGLED: usize = 1 << 10;
+
+/// C++ names stand in dumps as the linker knows them.
+fn readable(symbol: &str) -> String {
+    if symbol.starts_with("_Z") && symbol.len() <= MANGLED {
+        gpu_core::demangled(symbol)
+    } else {
+        symbol.to_owned()
     }
 }

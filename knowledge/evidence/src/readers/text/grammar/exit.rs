@@ -250,3 +250,8 @@ pub fn signal_name(number: i32) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// The number of a signal that [`signal_name`] knows.
+pub fn number_of_signal(name: &str) -> Option<i32> {
+    (1..=31).find(|number| signal_name(*number) == Some(name))
+}

@@ -29,6 +29,9 @@ pub const RULE: Rule = Rule {
         "Out of memory: Kill",
         "soft lockup - CPU",
         "hard LOCKUP",
+        "due to hardware memory corruption",
+        " stall on CPU",
+        " stalls on CPU",
         "blocked for more than",
         "fallen off the bus",
         "NVRM: ",
@@ -49,6 +52,9 @@ pub const RULE: Rule = Rule {
         "PBS: job killed: ",
         "due to memory ",
         "earlyoom",
+        "has been killed by the OOM killer",
+        "abric manager version ",
+        "Failed to start ",
         "sending SIGKILL to process ",
         "sending SIGTERM to process ",
     ],
@@ -127,6 +133,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         .or_else(|| oom_kill(line.text))
         .or_else(|| oom_kill_told(line.text))
         .or_else(|| lockup(line.text))
+        .or_else(|| memory_failure(line.text))
         .or_else(|| device(line))?;
     let mut origin = line.origin.clone();
     origin.pid = pid;
@@ -225,7 +232,7 @@ fn oom_kill_told(text: &str) -> Option<(Option<u32>, Kernel)> {
         r#"Detected \d+ oom[-_]kill event|(?:^|[\s,(]|\{")"?(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s|^srun: error: \S+: tasks? [\d,\[\]-]+: Out Of Memory|container init was OOM-killed|^TERM_MEMLIMIT: |^(?:srun|slurmstepd): error: .*[Ee]xceeded (?:(?:job|step) )?memory limit|PBS: job killed: (?:mem|vmem|pmem|pvmem) .*exceed|[Jj]ob has gone over (?:cgroup )?memory limit"#
     );
     let of_node = regex!(
-        r"The node was low on resource: memory|killed due to the node running low on memory|\bKilled /\S+ due to memory (?:used|pressure)|\bsending SIG(?:TERM|KILL) to process \d+ .*\bVmRSS\b"
+        r"The node was low on resource: memory|killed due to the node running low on memory|\bKilled /\S+ due to memory (?:used|pressure)|\bsending SIG(?:TERM|KILL) to process \d+ .*\bVmRSS\b|\b(?:user@\d+\.service|(?:session|run|docker|cri|slurm)\S*\.(?:scope|service)): A process of this unit has been killed by the OOM killer"
     );
     let by_cgroup = of_cgroup.is_match(text);
     let kernel = Kernel {
@@ -249,7 +256,7 @@ fn lockup(text: &str) -> Option<(Option<u32>, Kernel)> {
         };
         return Some((parts.number("pid"), kernel));
     }
-    if text.contains("hard LOCKUP") {
+    if text.contains("hard LOCKUP") || regex!(r"INFO: rcu_\w+ .*\bstalls? on CPU").is_match(text) {
         return Some((None, of("soft-lockup", text)));
     }
     let parts = Parts::of(
@@ -264,6 +271,22 @@ fn lockup(text: &str) -> Option<(Option<u32>, Kernel)> {
     Some((parts.number("pid"), kernel))
 }
 
+/// `Memory failure: 0x3fa3: Sending SIGBUS to python:7711 due to hardware memory corruption`; older kernels say
+/// `Killing`, or `MCE 0x3fa3: `.
+fn memory_failure(text: &str) -> Option<(Option<u32>, Kernel)> {
+    let parts = Parts::of(
+        regex!(
+            r"(?:Memory failure:|MCE) 0x[0-9a-f]+: (?:Sending SIGBUS to|Killing) (?P<comm>.+):(?P<pid>\d+) due to hardware memory corruption"
+        ),
+        text,
+    )?;
+    let kernel = Kernel {
+        process: parts.text("comm"),
+        ..of("memory-failure", text)
+    };
+    Some((parts.number("pid"), kernel))
+}
+
 /// The driver's other lines, as far as they tell of trouble, and machine checks.
 fn device(line: &Line) -> Option<(Option<u32>, Kernel)> {
     let text = line.text;
@@ -273,11 +296,18 @@ fn device(line: &Line) -> Option<(Option<u32>, Kernel)> {
     if text.contains("fallen off the bus") {
         return Some((None, of("fallen-off-bus", text)));
     }
+    // The daemon that sets up NVSwitches stops where its version is not the driver's; systemd tells when it did.
+    let no_fabric = regex!(
+        r"abric manager version \S+ (?:does not|doesn't) match|Failed to start .*(?i:nvidia[- ]fabric ?manager)"
+    );
+    if no_fabric.is_match(text) {
+        return Some((None, of("fabric-manager", text)));
+    }
     if line.origin.kernel && text.contains("[Hardware Error]") {
         return Some((None, of("hardware", text)));
     }
     let trouble = regex!(
-        r"NVRM: .*\b(?i:error|fail(?:ed|ure)|timeout|timed out|assert|fatal|mismatch|API mismatch|RmInitAdapter)\b"
+        r"NVRM: .*\b(?i:error|fail(?:ed|ure)|timeout|timed out|assert|fatal|mismatch|API mismatch|RmInitAdapter|No NVIDIA (?:devices|graphics adapter) probed)\b"
     );
     trouble.is_match(text).then(|| (None, of("nvrm", text)))
 }

@@ -14,6 +14,7 @@ mod kernel;
 mod microdump;
 mod nccl;
 mod oom;
+mod transport;
 
 use regex::{Captures, Regex};
 
@@ -33,6 +34,7 @@ pub(super) fn rules() -> impl Iterator<Item = Rule> {
         cuda::ASSERT_RULE,
         cuda_log::RULE,
         nccl::RULE,
+        transport::RULE,
         distributed::RULE,
         distributed::MISMATCH_RULE,
         distributed::RENDEZVOUS_RULE,

@@ -44,7 +44,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
 }
 
 fn family(message: &str) -> &'static str {
-    const FAMILIES: [(&str, &str); 13] = [
+    const FAMILIES: [(&str, &str); 14] = [
         ("NET/IB", "net-ib"),
         ("ibv_", "net-ib"),
         ("IB : ", "net-ib"),
@@ -56,6 +56,7 @@ fn family(message: &str) -> &'static str {
         ("/dev/shm", "shm"),
         ("Mismatched NCCL version", "version"),
         ("Cuda failure", "cuda"),
+        ("HIP failure", "cuda"),
         ("Duplicate GPU", "duplicate-gpu"),
         ("RAS ", "ras"),
     ];

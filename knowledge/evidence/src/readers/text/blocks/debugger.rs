@@ -1,0 +1,245 @@
+//! Stacks as debuggers print them, and tools that print like them: gdb, systemd-coredump, eu-stack, LLVM.
+//!
+//! * gdb: `Program received signal SIGSEGV, Segmentation fault.`, `Thread 2 (Thread 0x7f… (LWP 9) "python"):`,
+//!   `#0  0x7f… in f (x=0x0) at file.c:7`, `#1  0x7f… in g () from lib.so`
+//! * systemd-coredump: `Process 9 (python) of user 0 terminated abnormally with signal 11/SEGV, processing...`, `Process 9
+//!   (python) of user 0 dumped core.`, `Stack trace of thread 9:`, `#0  0x7f… f (lib.so + 0x1520)`; coredumpctl: `Signal: 11 (SEGV)`
+//! * eu-stack: `TID 9:`, `#0  0x7f… f`
+//! * LLVM: `Stack dump:`, ` #0 0x7f… f(int) (lib.so+0x1520)`
+
+use regex::Captures;
+
+use crate::Hex;
+use crate::model::{Crash, EventPayload, Frame, FrameKind, Place, ProcessExit, Thread};
+use crate::readers::text::grammar::exit::{number_of_signal, signal_name};
+use crate::readers::text::line::Line;
+use crate::readers::text::prefix::Origin;
+use crate::readers::text::rules::Rule;
+use crate::readers::text::sink::{Sink, new_thread};
+use crate::readers::text::{Block, Next, regex};
+
+/// Opens a listing.
+pub const RULE: Rule = Rule {
+    literals: &[
+        " received signal SIG",
+        " terminated with signal SIG",
+        " terminated abnormally with signal ",
+        ") of user ",
+        "Stack trace of thread ",
+        " (LWP ",
+        "TID ",
+        "Signal: ",
+        "Stack dump",
+    ],
+    read,
+};
+
+/// Signals at which a debugger stops a program that would have died of them.
+const DEADLY: [&str; 5] = ["SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT"];
+
+/// Lines in a row (source, values of variables, commands) that tell nothing and end nothing.
+const BETWEEN: u64 = 24;
+
+fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
+    if line.is_quoted() {
+        return None;
+    }
+    let mut listing = Listing {
+        origin: line.origin.clone(),
+        lines: [line.number; 2],
+        text: line.text.to_owned(),
+        signal: None,
+        stacks: Vec::new(),
+    };
+    listing.head(line.text).then(|| Box::new(listing) as Box<dyn Block>)
+}
+
+#[derive(Debug)]
+struct Listing {
+    origin: Origin,
+    lines: [u64; 2],
+    text: String,
+    signal: Option<&'static str>,
+    stacks: Vec<Stack>,
+}
+
+/// One thread's frames.
+#[derive(Debug, Default)]
+struct Stack {
+    name: Option<String>,
+    crashed: bool,
+    /// The next frame is the one that a signal interrupted.
+    interrupted: bool,
+    frames: Vec<Frame>,
+}
+
+impl Listing {
+    /// A line that says what the frames after it are.
+    fn head(&mut self, text: &str) -> bool {
+        self.signal_line(text) || self.thread_line(text) || self.process_line(text)
+    }
+
+    /// What systemd writes of a process that dumps its core. It does so of every process of the machine.
+    fn process_line(&mut self, text: &str) -> bool {
+        let Some(found) = regex!(
+            r"^Process (\d+) \((?:[\w.-]*python[\d.]*|pt_\S+|ray::.*|torchrun)\) of user \d+ (?:dumped core\.|terminated abnormally with signal (\d+)/)"
+        )
+        .captures(text) else {
+            return false;
+        };
+        self.origin.pid = found[1].parse().ok();
+        let number = found.get(2).and_then(|number| number.as_str().parse().ok());
+        self.signal = number.and_then(signal_name).or(self.signal);
+        true
+    }
+
+    fn signal_line(&mut self, text: &str) -> bool {
+        let Some(found) = regex!(
+            r#"(?x) ^(?:\(gdb\)\ )? (?:Program|Thread\ \d+(?:\ ".*")?)\ (?:received|terminated\ with)\ signal\ (?P<name>SIG[A-Z]+), 
+            | ^\s*Signal:\ (?P<number>\d+)\ \([A-Z]+\)"#
+        )
+        .captures(text) else {
+            return false;
+        };
+        let part = |name| found.name(name).map(|part: regex::Match| part.as_str());
+        let number = part("name").map_or_else(|| part("number")?.parse().ok(), number_of_signal);
+        let signal = number.and_then(signal_name).filter(|signal| DEADLY.contains(signal));
+        if signal.is_none() {
+            return false;
+        }
+        self.signal = self.signal.or(signal);
+        self.stacks.push(Stack {
+            crashed: part("name").is_some(),
+            ..Stack::default()
+        });
+        true
+    }
+
+    fn thread_line(&mut self, text: &str) -> bool {
+        let Some(found) = regex!(
+            r#"(?x) ^(?P<gdb>Thread)\ \d+\ \((?:Thread\ 0x[0-9a-f]+\ )?\(?LWP\ \d+\)?(?:\ "(?P<name>[^"]*)")?\)(?:\ \(.*\))?:
+            | ^\s*(?P<dumped>Stack\ trace\ of\ thread)\ \d+:
+            | ^TID\ \d+:$
+            | ^(?P<llvm>Stack\ dump(?:\ without\ symbol\ names\ .*)?:)"#
+        )
+        .captures(text) else {
+            return false;
+        };
+        // The first thread of a dumped core is the one that crashed.
+        let is_first = self.stacks.iter().all(|stack| stack.frames.is_empty());
+        self.stacks.push(Stack {
+            name: found.name("name").map(|name| name.as_str().to_owned()),
+            crashed: found.name("llvm").is_some() || found.name("dumped").is_some() && is_first,
+            ..Stack::default()
+        });
+        true
+    }
+
+    fn frame_line(&mut self, text: &str, number: u64) -> bool {
+        let Some(found) =
+            regex!(r"^\s*#(?P<index>\d+)\s+(?:(?P<at>0x[0-9a-f]+)\s+(?:in\s+)?)?(?P<rest>\S.*?)\s*$").captures(text)
+        else {
+            return false;
+        };
+        let Some(stack) = self.stacks.last_mut() else {
+            return false;
+        };
+        // The same stack once more, as after a stop and then by `bt`.
+        if &found["index"] == "0" {
+            stack.frames.clear();
+        }
+        if &found["rest"] == "<signal handler called>" {
+            stack.crashed = true;
+            stack.interrupted = true;
+            return true;
+        }
+        stack.frames.push(Frame {
+            signal: std::mem::take(&mut stack.interrupted),
+            ..frame(&found, number)
+        });
+        true
+    }
+}
+
+impl Block for Listing {
+    fn next(&mut self, line: &Line) -> Next {
+        if !self.head(line.text) && !self.frame_line(line.text, line.number) {
+            let is_over = line.number.saturating_sub(self.lines[1]) > BETWEEN;
+            return if is_over { Next::Ended } else { Next::More };
+        }
+        self.lines[1] = line.number;
+        Next::Quoted
+    }
+
+    fn finish(self: Box<Self>, sink: &mut Sink) {
+        let Self {
+            origin,
+            lines,
+            text,
+            signal,
+            stacks,
+        } = *self;
+        let mut crashed = None;
+        for mut stack in stacks.into_iter().filter(|stack| !stack.frames.is_empty()) {
+            stack.frames.truncate(sink.frame_limit());
+            let thread = Thread {
+                name: stack.name,
+                crashed: stack.crashed,
+                frames: stack.frames,
+                ..new_thread(&origin)
+            };
+            let id = sink.stack("debugger", thread);
+            crashed = crashed.or(Some(id).filter(|_| stack.crashed));
+        }
+        let Some(signal) = signal.map(str::to_owned) else {
+            return;
+        };
+        let exit = ProcessExit {
+            signal: Some(signal.clone()),
+            ..ProcessExit::default()
+        };
+        sink.event(EventPayload::ProcessExit(exit), &origin, lines, &text);
+        sink.crash(Crash {
+            signal: Some(signal),
+            thread: crashed,
+            pid: origin.pid,
+            rank: origin.rank,
+            at: Some(Place::Line(lines)),
+            ..Crash::default()
+        });
+    }
+}
+
+/// What follows the address: `f (lib.so + 0x1520)` or `f (x=0x0) at file.c:7`, `f () from lib.so`.
+fn frame(found: &Captures, number: u64) -> Frame {
+    let rest = &found["rest"];
+    let told = regex!(r"^(?P<function>.*?)\s*\((?P<module>[^()\s]+?)\s?\+\s?(?P<offset>0x[0-9a-f]+)\)$")
+        .captures(rest)
+        .or_else(|| {
+            regex!(r"^(?P<function>.+?)(?: \(.*?\))?(?: at (?P<file>\S+?):(?P<line>\d+)| from (?P<module>\S+))?$")
+                .captures(rest)
+        });
+    let part = |name| {
+        let part = told.as_ref()?.name(name)?;
+        Some(part.as_str()).filter(|text| !text.is_empty())
+    };
+    Frame {
+        kind: FrameKind::Native,
+        // eu-stack adds the version of a symbol: `poll@@GLIBC_2.2.5`.
+        function: part("function")
+            .and_then(|name| name.split('@').next())
+            .filter(|name| !["", "??", "n/a"].contains(name))
+            .map(super::readable),
+        module: part("module").map(str::to_owned),
+        offset: part("offset").and_then(hex),
+        address: found.name("at").and_then(|at| hex(at.as_str())),
+        file: part("file").map(str::to_owned),
+        line: part("line").and_then(|line| line.parse().ok()),
+        at: Some(Place::Line([number, number])),
+        ..Frame::default()
+    }
+}
+
+fn hex(text: &str) -> Option<Hex> {
+    u64::from_str_radix(text.trim_start_matches("0x"), 16).ok().map(Hex)
+}

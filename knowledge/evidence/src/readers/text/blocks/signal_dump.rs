@@ -1,0 +1,301 @@
+//! What a handler of fatal signals prints before the process dies: Open MPI's, glog's, abseil's, Folly's, UCX's,
+//! torch's and Java's.
+//!
+//! * Open MPI: `*** Process received signal ***`, `Signal: Segmentation fault (11)`, `[ 0] lib.so(f+0x1f)[0x7f…]`
+//! * glog: `*** SIGSEGV (@0x8) received by PID 7 (TID 0x7f…) from PID 8; stack trace: ***`, `    @     0x7f… f`
+//! * abseil: `*** SIGSEGV received at time=1 on cpu 3 ***`, `    @     0x7f…         64  f()`
+//! * Folly: `*** Signal 11 (SIGSEGV) (0x8) received by PID 7 (…) (code: address not mapped to object), stack trace: ***`
+//! * UCX: `[host:7:0:9] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x8)`,
+//!   ` 0 0x3ef20 f()  file.c:7`
+//! * torch: `SIGSEGV(11), PID: 7, Thread 9: `, `frame #0: f + 0x1f (0x7f… in lib.so)`
+//! * Java: `#  SIGSEGV (0xb) at pc=0x7f…, pid=7, tid=9`, `# C  [lib.so+0x1f]  f+0x8`
+
+use super::cpp_stack;
+use crate::Hex;
+use crate::model::{Crash, EventPayload, Frame, FrameKind, Place, ProcessExit, Thread};
+use crate::readers::text::grammar::exit::{number_of_signal, signal_name};
+use crate::readers::text::line::Line;
+use crate::readers::text::prefix::Origin;
+use crate::readers::text::rules::Rule;
+use crate::readers::text::sink::{Sink, new_thread};
+use crate::readers::text::{Block, Next, regex};
+
+/// Opens a dump.
+pub const RULE: Rule = Rule {
+    literals: &[
+        "*** Process received signal ***",
+        ") received by PID ",
+        " received at time=",
+        "Caught signal ",
+        "), PID: ",
+        ") at pc=0x",
+    ],
+    read,
+};
+
+/// Signals that an instruction of the process itself causes. The code and the address tell of these alone.
+const FAULTS: [&str; 4] = ["SIGILL", "SIGBUS", "SIGFPE", "SIGSEGV"];
+
+/// Signals that a process raises when it gives up. Others come from outside.
+const OWN: [&str; 2] = ["SIGABRT", "SIGTRAP"];
+
+/// Addresses below are a null pointer and the offset of a member or an element.
+const NULL_END: u64 = 64 << 10;
+
+fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
+    // Java writes all of it as comments.
+    if line.is_quoted() && !line.text.starts_with("#  SIG") {
+        return None;
+    }
+    let mut dump = Dump {
+        origin: line.origin.clone(),
+        lines: [line.number, line.number],
+        text: line.text.to_owned(),
+        signal: None,
+        code: None,
+        address: None,
+        frames: Vec::new(),
+    };
+    let opened = line.text.trim() == "*** Process received signal ***" || dump.names_signal(line.text);
+    opened.then(|| Box::new(dump) as Box<dyn Block>)
+}
+
+#[derive(Debug)]
+struct Dump {
+    origin: Origin,
+    lines: [u64; 2],
+    text: String,
+    signal: Option<&'static str>,
+    code: Option<&'static str>,
+    address: Option<Hex>,
+    frames: Vec<Frame>,
+}
+
+impl Dump {
+    /// The line that names the signal and what else is known.
+    fn names_signal(&mut self, text: &str) -> bool {
+        let Some(found) = regex!(
+            r"(?x) ^\s* (?: \[?SignalInfo:\ )? \*\*\*\ (?: Signal\ \d+\ \( )? (?P<name>SIG[A-Z]+) \)?\ (?: \(@?(?P<at>0x[0-9a-f]+)\)\ received\ by\ PID\ (?P<pid>\d+) (?:.*\(code:\ (?P<code>[^()]*))? | received\ at\ time=\d )
+            | ^\[\S+?:(?P<process>\d+)\s*:\d+:\d+\]\ Caught\ signal\ (?P<number>\d+)\ \((?P<words>[^()]*)
+            | ^(?P<torch>SIG[A-Z]+)\(\d+\),\ PID:\ (?P<torch_pid>\d+),\ Thread\ \d+:
+            | ^\#\s+(?P<java>SIG[A-Z]+)\ \(0x[0-9a-f]+\)\ at\ pc=0x[0-9a-f]+,\ pid=(?P<java_pid>\d+),\ tid="
+        )
+        .captures(text) else {
+            return false;
+        };
+        let part = |name| found.name(name).map(|part: regex::Match| part.as_str());
+        let name = part("name").or(part("torch")).or(part("java"));
+        let number = name.map_or_else(|| part("number")?.parse().ok(), number_of_signal);
+        self.signal = number.and_then(signal_name);
+        let pid = ["pid", "process", "torch_pid", "java_pid"]
+            .iter()
+            .find_map(|name| part(name));
+        self.origin.pid = pid.and_then(|pid| pid.parse().ok()).or(self.origin.pid);
+        self.code = part("code").or(part("words")).and_then(code);
+        self.address = part("at").and_then(hex);
+        if let Some(words) = part("words") {
+            let address = words.rsplit_once("at address ").and_then(|(_, at)| hex(at));
+            // Zero is told also where the processor had no address to give.
+            self.address = address.filter(|address| self.code.is_some() || address.0 != 0);
+        }
+        self.signal.is_some()
+    }
+
+    /// The lines of Open MPI that follow its first.
+    fn told_apart(&mut self, text: &str) -> bool {
+        if let Some((_, number)) = text.strip_prefix("Signal: ").and_then(|rest| rest.rsplit_once('(')) {
+            self.signal = number.trim_end_matches(')').parse().ok().and_then(signal_name);
+            text.clone_into(&mut self.text);
+        } else if let Some(words) = text.strip_prefix("Signal code: ") {
+            self.code = code(words);
+        } else if let Some(address) = text.strip_prefix("Failing at address: ") {
+            // How the C library prints a null pointer.
+            self.address = hex(address).or_else(|| address.starts_with("(nil)").then_some(Hex(0)));
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Where the frame before it is, as Folly prints it on a line of its own.
+    fn has_place(&mut self, text: &str) -> bool {
+        let Some((file, line)) = text
+            .strip_prefix("          ")
+            .and_then(|place| place.trim().rsplit_once(':'))
+        else {
+            return false;
+        };
+        let (Some(frame), Ok(line)) = (self.frames.last_mut(), line.parse()) else {
+            return false;
+        };
+        frame.file = Some(file.to_owned());
+        frame.line = Some(line);
+        true
+    }
+
+    fn has(&self, signals: &[&str]) -> bool {
+        self.signal.is_some_and(|signal| signals.contains(&signal))
+    }
+
+    fn crash(&self) -> Crash {
+        // A signal that somebody sent has the sender where a fault has the address.
+        let is_fault = self.has(&FAULTS) && !matches!(self.code, Some("SI_USER" | "SI_TKILL"));
+        let address = self.address.filter(|_| is_fault && self.code != Some("SI_KERNEL"));
+        let is_null = |Hex(at): &Hex| self.signal == Some("SIGSEGV") && *at < NULL_END;
+        let kind = match (address.as_ref(), self.code) {
+            (Some(address), _) if is_null(address) => Some("null"),
+            (Some(_), Some("SEGV_MAPERR")) => Some("unmapped"),
+            (_, Some("SI_KERNEL")) if self.signal == Some("SIGSEGV") => Some("non-canonical"),
+            _ => None,
+        };
+        Crash {
+            signal: self.signal.map(str::to_owned),
+            code: self.code.map(str::to_owned),
+            address,
+            address_kind: kind.map(str::to_owned),
+            pid: self.origin.pid,
+            rank: self.origin.rank,
+            at: Some(Place::Line(self.lines)),
+            ..Crash::default()
+        }
+    }
+}
+
+impl Block for Dump {
+    fn next(&mut self, line: &Line) -> Next {
+        let text = line.text.trim_end();
+        let is_end =
+            text.starts_with("*** End of error message ***") || text.starts_with("=====") && text.ends_with("==");
+        if is_end && !text.contains("backtrace") {
+            return Next::Last;
+        }
+        if let Some(frame) = parse_frame(text, line.number) {
+            self.frames.push(frame);
+        } else if !self.told_apart(text) && !self.has_place(text) && !is_between(text) {
+            return Next::Ended;
+        }
+        self.lines[1] = line.number;
+        // Some print frames as torch prints those of an exception.
+        Next::Quoted
+    }
+
+    fn finish(mut self: Box<Self>, sink: &mut Sink) {
+        let Some(signal) = self.signal else { return };
+        let exit = ProcessExit {
+            signal: Some(signal.to_owned()),
+            ..ProcessExit::default()
+        };
+        let mut crash = (self.has(&FAULTS) || self.has(&OWN)).then(|| self.crash());
+        let mut frames = std::mem::take(&mut self.frames);
+        frames.truncate(sink.frame_limit());
+        mark_interrupted(&mut frames);
+        if !frames.is_empty() {
+            let thread = Thread {
+                frames,
+                crashed: true,
+                ..new_thread(&self.origin)
+            };
+            let id = sink.stack("signal-dump", thread);
+            crash = crash.map(|crash| Crash {
+                thread: Some(id),
+                ..crash
+            });
+        }
+        sink.event(EventPayload::ProcessExit(exit), &self.origin, self.lines, &self.text);
+        if let Some(crash) = crash {
+            sink.crash(crash);
+        }
+    }
+}
+
+/// Marks the frame below the handler's: the one under the return from a signal, which is the C library's and has no name
+/// of its own.
+fn mark_interrupted(frames: &mut [Frame]) {
+    const RETURNS: [&str; 3] = ["__restore_rt", "__kernel_rt_sigreturn", "killpg"];
+    const HANDLER: usize = 8;
+    let is_return = |frame: &Frame| match (&frame.function, &frame.module) {
+        (Some(function), _) => RETURNS.contains(&function.as_str()),
+        (None, Some(module)) => module.contains("libc.so") || module.contains("libpthread"),
+        (None, None) => false,
+    };
+    let found = frames.iter().take(HANDLER).position(is_return);
+    if let Some(interrupted) = found.and_then(|at| frames.get_mut(at + 1)) {
+        interrupted.signal = true;
+    }
+}
+
+/// Lines that belong to a dump and tell nothing that is kept.
+fn is_between(text: &str) -> bool {
+    let text = text.trim_start();
+    text.is_empty()
+        || text == "#"
+        || text.starts_with("# ")
+        || text.starts_with("PC: @")
+        || text.starts_with("==== backtrace (tid:")
+        || text.starts_with("[address_is_readable=")
+        || text.starts_with("BFD: ")
+        || text.starts_with("@ ... and at least ")
+}
+
+/// Open MPI's and glibc's `[ 0] lib.so(f+0x1f)[0x7f…]`, glog's and abseil's `@ 0x7f… f`, UCX's `0 0x3ef f()  file.c:7`,
+/// torch's `frame #0: …`.
+fn parse_frame(text: &str, number: u64) -> Option<Frame> {
+    if let Some((_, frame)) = cpp_stack::parse_frame(text, number) {
+        return Some(frame);
+    }
+    let found = regex!(
+        r"(?x) ^\s* (?:\[\ ?\d+\]|\d+)\ + (?:\[\d+,\d+\]<stderr>:)? (?P<module>/?[^\s()\[\]]+) (?:\((?P<symbol>[^()+]*)(?:\+(?P<offset>0x[0-9a-f]+))?\))?\ ?\[(?P<at>0x[0-9a-f]+)\]$
+        | ^\s+@\ +(?P<pc>(?:0x)?[0-9a-f]+)\ + (?:\d+\ +|\(unknown\)\ +)? (?P<name>\S.*?)$
+        | ^\s*\d+\ +(?P<in>0x[0-9a-f]+)\ + (?P<function>\S.*?)\(\)\ + (?P<file>\S*):(?P<line>\d+)$
+        | ^\#\ [CVJj]\s+\[(?P<library>[^\]+]+)\+(?P<place>0x[0-9a-f]+)\]\s*(?P<called>[^\s+]+)?"
+    )
+    .captures(text)?;
+    let part = |name| {
+        let part = found.name(name).map(|part: regex::Match| part.as_str());
+        part.filter(|text| !text.is_empty())
+    };
+    let symbol = ["symbol", "name", "function", "called"]
+        .iter()
+        .find_map(|name| part(name));
+    let file = part("file").filter(|file| *file != "???");
+    Some(Frame {
+        kind: FrameKind::Native,
+        function: symbol.filter(|name| *name != "(unknown)").map(super::readable),
+        module: part("module").or(part("library")).map(str::to_owned),
+        // With a symbol the number is relative to that, not to the file.
+        offset: part("offset")
+            .filter(|_| symbol.is_none())
+            .or(part("place"))
+            .and_then(hex),
+        address: part("at").or(part("pc")).and_then(hex),
+        line: file.and(part("line")).and_then(|line| line.parse().ok()),
+        file: file.map(str::to_owned),
+        at: Some(Place::Line([number, number])),
+        ..Frame::default()
+    })
+}
+
+/// The signal's code by name, from the words of Open MPI, Folly or UCX.
+fn code(words: &str) -> Option<&'static str> {
+    const KNOWN: [(&str, &str); 10] = [
+        ("address not mapped", "SEGV_MAPERR"),
+        ("invalid permissions", "SEGV_ACCERR"),
+        ("nonexisting physical address", "BUS_ADRERR"),
+        ("non-existant physical address", "BUS_ADRERR"),
+        ("invalid address alignment", "BUS_ADRALN"),
+        ("integer divide-by-zero", "FPE_INTDIV"),
+        ("integer divide by zero", "FPE_INTDIV"),
+        ("(128)", "SI_KERNEL"),
+        ("(-6)", "SI_TKILL"),
+        ("(kill, sigsend", "SI_USER"),
+    ];
+    let words = words.to_ascii_lowercase();
+    let known = KNOWN.iter().find(|(told, _)| words.contains(told));
+    known.map(|(_, code)| *code)
+}
+
+fn hex(text: &str) -> Option<Hex> {
+    let text = text.trim();
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16).ok().map(Hex)
+}
