@@ -70,9 +70,10 @@ fn a_job_at_a_terminal_ends_the_same() {
             "sh -c \"echo ready; exec sleep 60\"",
             Report::Signal("SIGQUIT"),
         ),
+        // A child that is not another program yet may miss the signal: it is not waited for long.
         at_a_terminal(
             "b\"\\x03\"",
-            "sh -c \"trap \\\"echo no; exit 4\\\" INT; echo ready; sleep 60 & wait\"",
+            "sh -c \"trap \\\"echo no; exit 4\\\" INT; echo ready; sleep 5 & wait\"",
             Report::None,
         ),
         at_a_terminal(
@@ -93,7 +94,7 @@ fn a_job_at_a_terminal_ends_the_same() {
         ),
         at_a_terminal(
             "\"hang up\"",
-            "sh -c \"trap \\\"exit 7\\\" HUP; echo ready; sleep 60 & wait\"",
+            "sh -c \"trap \\\"exit 7\\\" HUP; echo ready; sleep 5 & wait\"",
             Report::Code(7),
         ),
         at_a_terminal("None", "setsid -w sh -c \"echo out; exit 3\"", Report::Code(3)),
@@ -104,7 +105,7 @@ fn a_job_at_a_terminal_ends_the_same() {
         ),
         at_a_terminal(
             "\"resize\"",
-            "bash -c \"trap \\\"stty size; exit 4\\\" WINCH; echo ready; sleep 60 & wait\"",
+            "bash -c \"trap \\\"stty size; exit 4\\\" WINCH; echo ready; sleep 5 & wait\"",
             Report::Code(4),
         ),
         at_a_terminal(
