@@ -18,8 +18,8 @@ tools=$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/
 [ -x "$tools/wasm-component-ld" ] ||
     fail "$tools has no wasm-component-ld: use a Rust toolchain of rustup's (https://rustup.rs), then run make again"
 
-# Components alone: with a library among them, all that they depend on would be compiled in another way than a plugin
-# author's own build does, which can use what lies here.
+# Components alone. Cargo compiles what they depend on, the standard library included, to bitcode for the linker; with a
+# library among the targets it would make object code as well. Tests of authors' projects reuse what is built here.
 build_all() {
     PATH=$tools/gcc-ld:$tools:$PATH CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=$tools/wasm-component-ld \
         CARGO_TARGET_DIR=$built cargo build -q --manifest-path "$plugins/Cargo.toml" --locked --release \

@@ -74,9 +74,12 @@ impl Drop for Open {
 /// they may raise.
 fn allowed_by_files() -> usize {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
-    // Where a sandbox refuses the question, what most systems start programs with.
-    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 1024));
-    let is_raised = setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();
-    let files = if is_raised { hard } else { soft };
+    /// What most systems start programs with, where a sandbox refuses the question.
+    const USUAL: u64 = 1024;
+    let files = match getrlimit(Resource::RLIMIT_NOFILE) {
+        Ok((_, hard)) if setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() => hard,
+        Ok((soft, _)) => soft,
+        Err(_) => USUAL,
+    };
     usize::try_from(files / FILES_PER_CONNECTION).unwrap_or(usize::MAX)
 }

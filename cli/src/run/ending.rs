@@ -88,6 +88,7 @@ impl Ending {
 
 /// Dies of a signal, without a core dump of our own: neither to a file nor to a handler.
 fn die_of(signal: i32) {
+    // Where the kernel does not tell the hard limit, it refuses to change it too, and this returns.
     let none = Rlimit {
         current: Some(0),
         maximum: limit(limits::Resource::RLIMIT_CORE).map_or(Some(0), |core| core.hard),

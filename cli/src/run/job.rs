@@ -393,14 +393,14 @@ fn core_is_of_use() -> bool {
         && has_room()
 }
 
-/// Memory with which we are sure to take a core dump away that the job left, in bytes. With less, we may be gone by then.
+/// Bytes of memory with which we are sure to take a core dump away that the job left. With less we may be gone by then.
 const ROOM: u64 = 512 << 20;
 
 /// Whether this process may have as much.
 fn has_room() -> bool {
-    let limits = [limits::Resource::RLIMIT_AS, limits::Resource::RLIMIT_DATA].map(limit);
-    let bytes = limits.map(|limit| limit.map_or(Some(0), |limit| limit.soft));
-    bytes.into_iter().flatten().all(|bytes| bytes >= ROOM)
+    [limits::Resource::RLIMIT_AS, limits::Resource::RLIMIT_DATA]
+        .into_iter()
+        .all(|memory| limit(memory).is_some_and(|memory| memory.soft.is_none_or(|bytes| bytes >= ROOM)))
 }
 
 /// Whether files that are made here may be read and written by their owner. Where that is masked, the kernel leaves a core

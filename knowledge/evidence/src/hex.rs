@@ -1,6 +1,8 @@
 //! Addresses and 64-bit identifiers, which are hex strings in JSON because a JavaScript number holds 53 bits.
 
 use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
@@ -28,6 +30,16 @@ impl From<u64> for Hex {
     }
 }
 
+impl FromStr for Hex {
+    type Err = ParseIntError;
+
+    /// Reads hexadecimal digits, behind `0x` or bare.
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        u64::from_str_radix(digits, 16).map(Self)
+    }
+}
+
 impl Serialize for Hex {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -37,9 +49,7 @@ impl Serialize for Hex {
 impl<'de> Deserialize<'de> for Hex {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        let digits = text.strip_prefix("0x").unwrap_or(&text);
-        u64::from_str_radix(digits, 16)
-            .map(Self)
+        text.parse()
             .map_err(|_| serde::de::Error::custom(format_args!("not a hexadecimal number: {text}")))
     }
 }

@@ -2,7 +2,7 @@
 
 use whycrash_plugin::Report;
 
-// Not as a library: what plugins depend on is compiled for all of them once, as a component wants it.
+// Not as a library: with one among the components, what all of them depend on is compiled in another way (build.sh).
 #[path = "../src/lib.rs"]
 mod every_call;
 

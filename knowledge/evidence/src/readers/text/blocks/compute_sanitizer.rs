@@ -3,7 +3,6 @@
 //! Every line starts with `========= `; a report is a header and the indented lines after it. The "nearest
 //! allocation" is what cudaMalloc gave: inside torch's caching allocator an overrun mostly stays within it.
 
-use crate::Hex;
 use crate::model::{EventPayload, Frame, FrameKind, Place, Sanitizer, Thread};
 use crate::readers::text::grammar::triple;
 use crate::readers::text::line::Line;
@@ -56,10 +55,7 @@ fn parse_header(text: &str) -> Option<Sanitizer> {
         });
     }
     if let Some(found) = regex!(r"^Leaked ([\d,]+) bytes at 0x([0-9a-f]+)").captures(text) {
-        let address = found
-            .get(2)
-            .and_then(|digits| u64::from_str_radix(digits.as_str(), 16).ok())
-            .map(Hex);
+        let address = found.get(2).and_then(|digits| digits.as_str().parse().ok());
         return Some(Sanitizer {
             address,
             size: found.get(1).and_then(|size| bytes(size.as_str())),
@@ -146,10 +142,7 @@ impl Report {
             self.what.thread = found.get(1).and_then(|part| triple(part.as_str()));
             self.what.block = found.get(2).and_then(|part| triple(part.as_str()));
         } else if let Some(found) = regex!(r"^(?:Address|Access (?:to|at)) 0x([0-9a-f]+) is (.+)$").captures(text) {
-            self.what.address = found
-                .get(1)
-                .and_then(|part| u64::from_str_radix(part.as_str(), 16).ok())
-                .map(Hex);
+            self.what.address = found.get(1).and_then(|part| part.as_str().parse().ok());
             self.what.relation = found.get(2).map(|part| part.as_str().to_owned());
         } else if text.starts_with("and is ")
             && let Some(relation) = &mut self.what.relation

@@ -2,16 +2,16 @@
 //!
 //! * gdb: `Program received signal SIGSEGV, Segmentation fault.`, `Thread 2 (Thread 0x7f… (LWP 9) "python"):`,
 //!   `#0  0x7f… in f (x=0x0) at file.c:7`, `#1  0x7f… in g () from lib.so`
-//! * systemd-coredump: `Process 9 (python) of user 0 terminated abnormally with signal 11/SEGV, processing...`, `Process 9
-//!   (python) of user 0 dumped core.`, `Stack trace of thread 9:`, `#0  0x7f… f (lib.so + 0x1520)`; coredumpctl: `Signal: 11 (SEGV)`
+//! * systemd-coredump: `Process 9 (python) of user 0 terminated abnormally with signal 11/SEGV, processing...`,
+//!   `Process 9 (python) of user 0 dumped core.`, `Stack trace of thread 9:`, `#0  0x7f… f (lib.so + 0x1520)`
+//! * coredumpctl: `Signal: 11 (SEGV)`, and the same stacks
 //! * eu-stack: `TID 9:`, `#0  0x7f… f`
 //! * LLVM: `Stack dump:`, ` #0 0x7f… f(int) (lib.so+0x1520)`
 
 use regex::Captures;
 
-use crate::Hex;
-use crate::model::{Crash, EventPayload, Frame, FrameKind, Place, ProcessExit, Thread};
-use crate::readers::text::grammar::exit::{number_of_signal, signal_name};
+use crate::model::{Crash, EventPayload, Frame, FrameKind, Place, Thread};
+use crate::readers::text::grammar::exit::{exit, number_of_signal, signal_name};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -95,7 +95,7 @@ impl Listing {
 
     fn signal_line(&mut self, text: &str) -> bool {
         let Some(found) = regex!(
-            r#"(?x) ^(?:\(gdb\)\ )? (?:Program|Thread\ \d+(?:\ ".*")?)\ (?:received|terminated\ with)\ signal\ (?P<name>SIG[A-Z]+), 
+            r#"(?x) ^(?:\(gdb\)\ )? (?:Program|Thread\ \d+(?:\ ".*")?)\ (?:received|terminated\ with)\ signal\ (?P<name>SIG[A-Z]+),
             | ^\s*Signal:\ (?P<number>\d+)\ \([A-Z]+\)"#
         )
         .captures(text) else {
@@ -194,10 +194,7 @@ impl Block for Listing {
         let Some(signal) = signal.map(str::to_owned) else {
             return;
         };
-        let exit = ProcessExit {
-            signal: Some(signal.clone()),
-            ..ProcessExit::default()
-        };
+        let exit = exit(Some(signal.clone()), None);
         sink.event(EventPayload::ProcessExit(exit), &origin, lines, &text);
         sink.crash(Crash {
             signal: Some(signal),
@@ -231,15 +228,11 @@ fn frame(found: &Captures, number: u64) -> Frame {
             .filter(|name| !["", "??", "n/a"].contains(name))
             .map(super::readable),
         module: part("module").map(str::to_owned),
-        offset: part("offset").and_then(hex),
-        address: found.name("at").and_then(|at| hex(at.as_str())),
+        offset: part("offset").and_then(|offset| offset.parse().ok()),
+        address: found.name("at").and_then(|at| at.as_str().parse().ok()),
         file: part("file").map(str::to_owned),
         line: part("line").and_then(|line| line.parse().ok()),
         at: Some(Place::Line([number, number])),
         ..Frame::default()
     }
-}
-
-fn hex(text: &str) -> Option<Hex> {
-    u64::from_str_radix(text.trim_start_matches("0x"), 16).ok().map(Hex)
 }

@@ -4,7 +4,6 @@
 //! that fault at once cut each other's dump short; whatever stands there is kept.
 
 use super::{python_frame, readable};
-use crate::Hex;
 use crate::model::{EventPayload, FatalPythonError, Frame, FrameKind, Place, Thread, ThreadId};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
@@ -234,12 +233,7 @@ fn parse_python(text: &str, number: u64) -> Option<Frame> {
 fn parse_native(text: &str, number: u64) -> Option<Frame> {
     let found = regex!(r#"^\s*Binary file "(.*?)"(?:, at (\S*?)(?:\+0x([0-9a-f]+))?)? \[0x([0-9a-f]+)\]\s*$"#)
         .captures(text)?;
-    let hex = |index| {
-        found
-            .get(index)
-            .and_then(|m| u64::from_str_radix(m.as_str(), 16).ok())
-            .map(Hex)
-    };
+    let hex = |index| found.get(index).and_then(|m| m.as_str().parse().ok());
     let symbol = found.get(2).map(|name| name.as_str()).filter(|name| !name.is_empty());
     Some(Frame {
         kind: FrameKind::Native,

@@ -1,7 +1,6 @@
 //! What the CUDA driver prints while it writes a GPU core dump (`CUDA_COREDUMP_SHOW_PROGRESS=1`). With the `log_only`
 //! flag this text is all there is.
 
-use crate::Hex;
 use crate::model::{EventPayload, GpuException};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
@@ -63,10 +62,7 @@ impl Block for Progress {
         self.what.sm = self.what.sm.or_else(|| number("- SM: "));
         self.what.warp = self.what.warp.or_else(|| number("- Warp: "));
         if let Some(found) = regex!(r"- PC 0x([0-9a-f]+)").captures(text) {
-            self.what.pc = found
-                .get(1)
-                .and_then(|pc| u64::from_str_radix(pc.as_str(), 16).ok())
-                .map(Hex);
+            self.what.pc = found.get(1).and_then(|pc| pc.as_str().parse().ok());
         }
         // `#0<tab>0x…<tab>mangled`: innermost first, so that the last one is the kernel.
         if let Some(found) = regex!(r"#\d+\s+0x[0-9a-f]+\s+(\S.*?)\s*$").captures(text) {

@@ -1,7 +1,6 @@
 //! Reports of `AddressSanitizer`, `ThreadSanitizer`, `LeakSanitizer`, `MemorySanitizer` and
 //! `UndefinedBehaviorSanitizer`.
 
-use crate::Hex;
 use crate::model::{EventPayload, Frame, FrameKind, Place, Sanitizer, Thread};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
@@ -39,7 +38,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let what = Sanitizer {
         tool: tool.to_owned(),
         error: found.name("error")?.as_str().to_owned(),
-        address: found.name("address").and_then(|address| hex(address.as_str())),
+        address: found.name("address").and_then(|address| address.as_str().parse().ok()),
         count: 1,
         ..Sanitizer::default()
     };
@@ -52,10 +51,6 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         frames: Vec::new(),
         stacks: 0,
     }))
-}
-
-fn hex(text: &str) -> Option<Hex> {
-    u64::from_str_radix(text.trim_start_matches("0x"), 16).ok().map(Hex)
 }
 
 /// `san.cpp:18:66: runtime error: signed integer overflow: …`.
@@ -106,7 +101,7 @@ impl Block for Report {
             let access = found.get(1).map(|access| access.as_str().to_lowercase());
             self.what.access = access.map(|access| access.rsplit(' ').next().unwrap_or_default().to_owned());
             self.what.size = found.get(2).and_then(|size| size.as_str().parse().ok());
-            self.what.address = self.what.address.or_else(|| hex(found.get(3)?.as_str()));
+            self.what.address = self.what.address.or_else(|| found.get(3)?.as_str().parse().ok());
         } else if text.contains(" is located ") || text.trim_start().starts_with("Location is ") {
             self.what.relation = Some(text.trim().to_owned());
         } else if let Some(found) = regex!(r"^(?:Direct|Indirect) leak of (\d+) byte").captures(text) {
@@ -170,8 +165,8 @@ fn parse_frame(text: &str, number: u64) -> Option<(u32, Frame)> {
         file: part("file"),
         line: part("line").and_then(|line| line.parse().ok()),
         module: part("module"),
-        offset: part("offset").and_then(|offset| hex(&offset)),
-        address: part("address").and_then(|address| hex(&address)),
+        offset: part("offset").and_then(|offset| offset.parse().ok()),
+        address: part("address").and_then(|address| address.parse().ok()),
         at: Some(Place::Line([number, number])),
         ..Frame::default()
     };

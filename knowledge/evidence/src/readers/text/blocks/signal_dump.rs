@@ -12,8 +12,8 @@
 
 use super::cpp_stack;
 use crate::Hex;
-use crate::model::{Crash, EventPayload, Frame, FrameKind, Place, ProcessExit, Thread};
-use crate::readers::text::grammar::exit::{number_of_signal, signal_name};
+use crate::model::{Crash, EventPayload, Frame, FrameKind, Place, Thread};
+use crate::readers::text::grammar::exit::{exit, number_of_signal, signal_name};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -92,11 +92,13 @@ impl Dump {
             .find_map(|name| part(name));
         self.origin.pid = pid.and_then(|pid| pid.parse().ok()).or(self.origin.pid);
         self.code = part("code").or(part("words")).and_then(code);
-        self.address = part("at").and_then(hex);
+        self.address = part("at").and_then(|at| at.parse().ok());
         if let Some(words) = part("words") {
-            let address = words.rsplit_once("at address ").and_then(|(_, at)| hex(at));
+            let address = words
+                .rsplit_once("at address ")
+                .and_then(|(_, at)| at.trim().parse().ok());
             // Zero is told also where the processor had no address to give.
-            self.address = address.filter(|address| self.code.is_some() || address.0 != 0);
+            self.address = address.filter(|Hex(at)| self.code.is_some() || *at != 0);
         }
         self.signal.is_some()
     }
@@ -110,7 +112,11 @@ impl Dump {
             self.code = code(words);
         } else if let Some(address) = text.strip_prefix("Failing at address: ") {
             // How the C library prints a null pointer.
-            self.address = hex(address).or_else(|| address.starts_with("(nil)").then_some(Hex(0)));
+            self.address = address
+                .trim()
+                .parse()
+                .ok()
+                .or_else(|| address.starts_with("(nil)").then_some(Hex(0)));
         } else {
             return false;
         }
@@ -181,29 +187,21 @@ impl Block for Dump {
 
     fn finish(mut self: Box<Self>, sink: &mut Sink) {
         let Some(signal) = self.signal else { return };
-        let exit = ProcessExit {
-            signal: Some(signal.to_owned()),
-            ..ProcessExit::default()
-        };
-        let mut crash = (self.has(&FAULTS) || self.has(&OWN)).then(|| self.crash());
         let mut frames = std::mem::take(&mut self.frames);
         frames.truncate(sink.frame_limit());
         mark_interrupted(&mut frames);
-        if !frames.is_empty() {
+        let thread = (!frames.is_empty()).then(|| {
             let thread = Thread {
                 frames,
                 crashed: true,
                 ..new_thread(&self.origin)
             };
-            let id = sink.stack("signal-dump", thread);
-            crash = crash.map(|crash| Crash {
-                thread: Some(id),
-                ..crash
-            });
-        }
+            sink.stack("signal-dump", thread)
+        });
+        let exit = exit(Some(signal.to_owned()), None);
         sink.event(EventPayload::ProcessExit(exit), &self.origin, self.lines, &self.text);
-        if let Some(crash) = crash {
-            sink.crash(crash);
+        if self.has(&FAULTS) || self.has(&OWN) {
+            sink.crash(Crash { thread, ..self.crash() });
         }
     }
 }
@@ -266,8 +264,8 @@ fn parse_frame(text: &str, number: u64) -> Option<Frame> {
         offset: part("offset")
             .filter(|_| symbol.is_none())
             .or(part("place"))
-            .and_then(hex),
-        address: part("at").or(part("pc")).and_then(hex),
+            .and_then(|offset| offset.parse().ok()),
+        address: part("at").or(part("pc")).and_then(|at| at.parse().ok()),
         line: file.and(part("line")).and_then(|line| line.parse().ok()),
         file: file.map(str::to_owned),
         at: Some(Place::Line([number, number])),
@@ -292,10 +290,4 @@ fn code(words: &str) -> Option<&'static str> {
     let words = words.to_ascii_lowercase();
     let known = KNOWN.iter().find(|(told, _)| words.contains(told));
     known.map(|(_, code)| *code)
-}
-
-fn hex(text: &str) -> Option<Hex> {
-    let text = text.trim();
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    u64::from_str_radix(digits, 16).ok().map(Hex)
 }

@@ -208,7 +208,8 @@ fn of_number(text: &str) -> Option<&'static str> {
     signal_name(parts.number("number").or_else(|| parts.number("hydra"))?)
 }
 
-fn exit(signal: Option<String>, exit_code: Option<i32>) -> ProcessExit {
+/// What is known where only the signal's name or the code is told.
+pub fn exit(signal: Option<String>, exit_code: Option<i32>) -> ProcessExit {
     ProcessExit {
         signal,
         exit_code,

@@ -65,7 +65,7 @@ impl<'t> Parts<'t> {
     }
 
     fn hex(&self, name: &str) -> Option<Hex> {
-        u64::from_str_radix(self.0.name(name)?.as_str(), 16).ok().map(Hex)
+        self.0.name(name)?.as_str().parse().ok()
     }
 
     /// `12,0,3`.
