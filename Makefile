@@ -93,8 +93,8 @@ truth:            ## compare what is found with gdb, PyTorch and the analyzers, 
 bench: plugins    ## measure against the tools people use now, ratios side by side
 	@.ci/setup bench
 	cargo build -q --release --workspace --bin bench --bin read --bin measure --bin plugins --bin whycrash
-	$(TARGET)/release/bench
-	$(TARGET)/release/plugins
+	@# Both, whether or not the first misses a goal.
+	$(TARGET)/release/bench; status=$$?; $(TARGET)/release/plugins && exit $$status
 
 bench-service: build  ## measure a server: reports a second, searches meanwhile, new knowledge over what is stored
 	cargo build -q --release --workspace --bin whycrash-server --bin service
