@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use whycrash_hostile_plugins::{Case, Claim, Info, Place, component};
+use whycrash_hostile_plugins::{Case, Claim, Place, component};
 
-use crate::published::{package, page};
-use crate::support::{Server, ok, traceback};
+use crate::published::{info, package, page, publish};
+use crate::support::{Server, traceback};
 
 /// A plugin that asks for other reports, and claims something because of each of these facts.
 fn plugin(version: &str, facts: &[(&str, &str)]) -> Vec<u8> {
@@ -22,12 +22,7 @@ fn plugin(version: &str, facts: &[(&str, &str)]) -> Vec<u8> {
         ..Claim::default()
     };
     let case = Case {
-        info: Info {
-            name: "team".to_owned(),
-            version: version.to_owned(),
-            causes: vec!["team-licence".to_owned()],
-            ..Info::default()
-        },
+        info: info("team", version, "team-licence"),
         diagnose: "(call $earlier (local.get $report) (i32.const 0) (i32.const 16) (i32.const 16))
                    (call $incident (local.get $report) (i32.const 0) (i32.const 64) (i32.const 16))"
             .to_owned(),
@@ -39,10 +34,6 @@ fn plugin(version: &str, facts: &[(&str, &str)]) -> Vec<u8> {
         "team-licence",
         &page("team-licence", "No licence", ""),
     )
-}
-
-async fn publish(server: &Server, package: Vec<u8>) {
-    ok(server.post("/api/v1/plugins").body(package).send().await.unwrap()).await;
 }
 
 /// Sends a log of one group.

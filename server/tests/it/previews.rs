@@ -4,7 +4,7 @@ use reqwest::Method;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::published::{HEALTHY, LICENCE, licences, page};
+use crate::published::{HEALTHY, LICENCE, called, licences, listed, page, publish};
 use crate::support::{Server, ok, problem};
 
 /// A server with two reports of jobs without a licence, and one of another.
@@ -38,11 +38,6 @@ async fn findings(server: &Server, id: &str) -> Value {
     server.json(&format!("/api/v1/reports/{id}")).await["findings"].clone()
 }
 
-fn names(plugins: &Value) -> Vec<&str> {
-    let plugins = plugins["plugins"].as_array().unwrap().iter();
-    plugins.map(|plugin| plugin["name"].as_str().unwrap()).collect()
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plugin_is_tried_applied_and_undone() {
     let (server, ids) = with_reports().await;
@@ -70,7 +65,7 @@ async fn a_plugin_is_tried_applied_and_undone() {
     for id in &ids {
         assert_eq!(findings(&server, id).await, json!([]), "nothing has changed");
     }
-    assert!(!names(&server.json("/api/v1/plugins").await).contains(&"team"));
+    assert!(called(&server, "team").await.is_empty());
 
     let applied = act(&server, number, "apply").await;
     assert_eq!(
@@ -80,7 +75,7 @@ async fn a_plugin_is_tried_applied_and_undone() {
     for id in &ids[..2] {
         assert_eq!(findings(&server, id).await[0]["title"], "No licence");
     }
-    assert!(names(&server.json("/api/v1/plugins").await).contains(&"team"));
+    assert!(!called(&server, "team").await.is_empty());
     server.indexed().await;
     assert_eq!(server.find("cause:team-licence").await["total"], 2);
     // What is concluded by a worker is the very same.
@@ -102,7 +97,7 @@ async fn a_plugin_is_tried_applied_and_undone() {
     for id in &ids {
         assert_eq!(findings(&server, id).await, json!([]));
     }
-    assert!(!names(&server.json("/api/v1/plugins").await).contains(&"team"));
+    assert!(called(&server, "team").await.is_empty());
     let diff = server.json(&format!("/api/v1/reports/{}/diff", ids[0])).await;
     assert_eq!(diff["lost"][0]["cause"], "team-licence");
 }
@@ -114,12 +109,7 @@ async fn undoing_brings_the_plugin_before_back() {
     act(&server, first, "apply").await;
     let (second, _) = preview(&server, "", licences("1.1.0", "No licence")).await;
     act(&server, second, "apply").await;
-    let version = async || {
-        let plugins = server.json("/api/v1/plugins").await;
-        let plugins = plugins["plugins"].as_array().unwrap().clone();
-        let team = plugins.into_iter().find(|plugin| plugin["name"] == "team");
-        team.unwrap()["version"].clone()
-    };
+    let version = async || listed(&server).await["version"].clone();
     assert_eq!(version().await, "1.1.0");
     let undo = server
         .post(&format!("/api/v1/previews/{first}/undo"))
@@ -231,9 +221,7 @@ async fn what_can_not_be_tried_or_done_is_refused_with_the_reason() {
     }
     // Another plugin came after it began: what was seen would not be what comes.
     let (number, _) = preview(&server, "", licences("1.0.0", "No licence")).await;
-    let other = licences("2.0.0", "Another");
-    let published = server.post("/api/v1/plugins").body(other).send().await.unwrap();
-    ok(published).await;
+    publish(&server, licences("2.0.0", "Another")).await;
     let late = page("desk-late", "Too late", "");
     let (page, _) = preview(&server, "?page=desk-late.md", late.into_bytes()).await;
     act(&server, page, "apply").await;

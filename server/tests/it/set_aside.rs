@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::published::{LICENCE, package, page, plugin};
+use crate::published::{self, LICENCE, licences, listed, switch};
 use crate::support::{Server, ok, problem};
 
 /// Runs in a row that have to fail.
@@ -10,18 +10,7 @@ const STRIKES: usize = 20;
 
 /// A package whose plugin is right about a licence in the second line, and wrong about any other text there.
 async fn publish(server: &Server, version: &str) {
-    let package = package(
-        &plugin(version),
-        "team-licence",
-        &page("team-licence", "No licence", ""),
-    );
-    ok(server.post("/api/v1/plugins").body(package).send().await.unwrap()).await;
-}
-
-async fn team(server: &Server) -> Value {
-    let listed = server.json("/api/v1/plugins").await;
-    let mut plugins = listed["plugins"].as_array().unwrap().iter();
-    plugins.find(|plugin| plugin["name"] == "team").unwrap().clone()
+    published::publish(server, licences(version, "No licence")).await;
 }
 
 /// Sends a log, and gives the row of the plugin and the report's id.
@@ -50,7 +39,7 @@ fn is_set_aside(plugin: &Value) -> bool {
 async fn a_plugin_that_was_set_aside_stays_so_after_a_restart_until_it_is_enabled() {
     let server = Server::start().await;
     publish(&server, "1.0.0").await;
-    let absent = server.post("/api/v1/plugins/team/enable").send().await.unwrap();
+    let absent = switch(&server, "enable").await;
     problem(absent, 404, "no-such-plugin").await;
     fail_often_enough(&server).await;
     let server = server.restart(|_| {}).await;
@@ -59,10 +48,10 @@ async fn a_plugin_that_was_set_aside_stays_so_after_a_restart_until_it_is_enable
         .await;
     let (row, id) = send(&server, 100, LICENCE).await;
     assert_eq!(row["outcome"], "skipped", "{row}");
-    assert!(is_set_aside(&team(&server).await), "{}", team(&server).await);
+    assert!(is_set_aside(&listed(&server).await), "{}", listed(&server).await);
 
-    ok(server.post("/api/v1/plugins/team/enable").send().await.unwrap()).await;
-    assert_eq!(team(&server).await["notice"], Value::Null);
+    ok(switch(&server, "enable").await).await;
+    assert_eq!(listed(&server).await["notice"], Value::Null);
     let (row, _) = send(&server, 101, LICENCE).await;
     assert_eq!(row["outcome"], "ok", "{row}");
 
@@ -92,12 +81,12 @@ async fn another_version_of_a_plugin_that_was_set_aside_runs() {
     let server = Server::start().await;
     publish(&server, "1.0.0").await;
     fail_often_enough(&server).await;
-    assert!(is_set_aside(&team(&server).await));
+    assert!(is_set_aside(&listed(&server).await));
     publish(&server, "1.0.1").await;
-    assert_eq!(team(&server).await["notice"], Value::Null);
+    assert_eq!(listed(&server).await["notice"], Value::Null);
     let (row, _) = send(&server, 100, LICENCE).await;
     assert_eq!(row["outcome"], "ok", "{row}");
     // Whoever steps back to the version before gets it as it was.
-    ok(server.post("/api/v1/plugins/team/rollback").send().await.unwrap()).await;
-    assert_eq!(team(&server).await["version"], "1.0.0");
+    ok(switch(&server, "rollback").await).await;
+    assert_eq!(listed(&server).await["version"], "1.0.0");
 }

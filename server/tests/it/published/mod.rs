@@ -9,6 +9,7 @@ mod versions;
 use std::io::{Cursor, Write as _};
 use std::time::{Duration, Instant};
 
+use reqwest::{Method, Response};
 use serde_json::Value;
 use whycrash_hostile_plugins::{Case, Claim, Info, Place, component};
 use zip::ZipWriter;
@@ -39,16 +40,21 @@ fn citing(version: &str, line: u64) -> Vec<u8> {
         ..Claim::default()
     };
     let case = Case {
-        info: Info {
-            name: "team".to_owned(),
-            version: version.to_owned(),
-            causes: vec!["team-licence".to_owned()],
-            ..Info::default()
-        },
+        info: info("team", version, "team-licence"),
         findings: vec![claim],
         ..Case::default()
     };
     component(&case).unwrap()
+}
+
+/// What a plugin says of itself that names one cause.
+pub fn info(name: &str, version: &str, cause: &str) -> Info {
+    Info {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        causes: vec![cause.to_owned()],
+        ..Info::default()
+    }
 }
 
 /// The page of a cause.
@@ -57,7 +63,7 @@ pub fn page(id: &str, title: &str, more: &str) -> String {
         "+++\nid = {id:?}\ntitle = {title:?}\nsummary = \"The job got no licence.\"\nseverity = \"fatal\"\ndomain = \
          \"environment\"\nretry = {{ advice = \"unknown\" }}\ntags = []\nsigns = [\"a line says so\"]\nreferences = \
          [\"https://example.com/\"]\n{more}\n[[fixes]]\nsummary = \"Ask the licence desk\"\nsteps = [\"Ask.\"]\n+++\n\n## \
-         EventPayload happens\n\nIt.\n"
+         What happens\n\nIt.\n"
     )
 }
 
@@ -89,39 +95,49 @@ pub fn licences(version: &str, title: &str) -> Vec<u8> {
 /// A component that names one cause.
 pub fn naming(name: &str, version: &str, cause: &str) -> Vec<u8> {
     let case = Case {
-        info: Info {
-            name: name.to_owned(),
-            version: version.to_owned(),
-            causes: vec![cause.to_owned()],
-            ..Info::default()
-        },
+        info: info(name, version, cause),
         ..Case::default()
     };
     component(&case).unwrap()
 }
 
-async fn publish(server: &Server, package: Vec<u8>) -> Value {
+/// Publishes a plugin, which has to succeed.
+pub async fn publish(server: &Server, package: Vec<u8>) -> Value {
     ok(server.post("/api/v1/plugins").body(package).send().await.unwrap()).await
 }
 
-/// The plugin in the server's list; after a start it is not there at once.
-async fn listed(server: &Server) -> Value {
+/// Asks for `team` to be disabled or enabled, or for its version before (`rollback`).
+pub async fn switch(server: &Server, action: &str) -> Response {
+    let path = format!("/api/v1/plugins/team/{action}");
+    server.post(&path).send().await.unwrap()
+}
+
+/// Asks for `team` to be removed.
+async fn remove(server: &Server) -> Response {
+    let removal = server.request(Method::DELETE, "/api/v1/plugins/team");
+    removal.send().await.unwrap()
+}
+
+/// What the server lists under this name: one plugin at most, if all is well.
+pub async fn called(server: &Server, name: &str) -> Vec<Value> {
+    let listed = server.json("/api/v1/plugins").await;
+    let plugins = listed["plugins"].as_array().unwrap().iter();
+    plugins.filter(|plugin| plugin["name"] == name).cloned().collect()
+}
+
+/// `team` in the server's list; after a start it is not there at once.
+pub async fn listed(server: &Server) -> Value {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let plugins = server.json("/api/v1/plugins").await["plugins"].clone();
-        let found = plugins
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|plugin| plugin["name"] == "team");
-        if let Some(found) = found {
-            return found.clone();
+        if let Some(found) = called(server, "team").await.into_iter().next() {
+            return found;
         }
-        assert!(Instant::now() < deadline, "{plugins}");
+        assert!(Instant::now() < deadline, "it is not listed");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
+/// The versions of a plugin in the list, the oldest first.
 fn numbers(listed: &Value) -> Vec<&str> {
     let versions = listed["versions"].as_array().unwrap().iter();
     versions.map(|version| version["version"].as_str().unwrap()).collect()

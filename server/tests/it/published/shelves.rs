@@ -5,17 +5,13 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{LICENCE, licences, listed, publish};
+use super::{LICENCE, called, licences, listed, publish, remove, switch};
 use crate::support::{Server, ok, problem};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plugin_that_is_disabled_takes_no_part_until_it_is_enabled() {
     let server = Server::start().await;
     publish(&server, licences("1.0.0", "No licence")).await;
-    let switch = async |action: &str| {
-        let path = format!("/api/v1/plugins/team/{action}");
-        server.post(&path).send().await.unwrap()
-    };
     let found = async |host: &str| {
         let id = server
             .send(json!({"host": host}), &[("train.log", LICENCE.as_bytes())])
@@ -23,18 +19,18 @@ async fn a_plugin_that_is_disabled_takes_no_part_until_it_is_enabled() {
         server.processed(&id).await["findings"].as_array().unwrap().len()
     };
     assert_eq!(found("a").await, 1);
-    ok(switch("disable").await).await;
-    problem(switch("disable").await, 404, "no-such-plugin").await;
+    ok(switch(&server, "disable").await).await;
+    problem(switch(&server, "disable").await, 404, "no-such-plugin").await;
     assert_eq!(found("b").await, 0);
-    let listed = async || {
-        let plugins = server.json("/api/v1/plugins").await;
-        let plugins = plugins["plugins"].as_array().unwrap().clone();
-        plugins.into_iter().find(|plugin| plugin["name"] == "team").unwrap()
-    };
-    assert!(listed().await["notice"].as_str().unwrap().contains("it is disabled"));
-    ok(switch("enable").await).await;
+    assert!(
+        listed(&server).await["notice"]
+            .as_str()
+            .unwrap()
+            .contains("it is disabled")
+    );
+    ok(switch(&server, "enable").await).await;
     assert_eq!(found("c").await, 1);
-    let runs = listed().await["runs"].clone();
+    let runs = listed(&server).await["runs"].clone();
     assert_eq!((&runs["ok"], &runs["failed"]), (&json!(1), &json!(0)), "{runs}");
     assert!(runs["most_memory"].as_u64() > Some(0), "{runs}");
 }
@@ -44,26 +40,16 @@ async fn a_plugin_that_is_removed_while_it_is_enabled_stays_away() {
     let server = Server::start().await;
     for round in 0..20 {
         publish(&server, licences(&format!("1.0.{round}"), "No licence")).await;
-        ok(server.post("/api/v1/plugins/team/disable").send().await.unwrap()).await;
-        let enable = async { server.post("/api/v1/plugins/team/enable").send().await.unwrap() };
-        let remove = async {
+        ok(switch(&server, "disable").await).await;
+        let removed = async {
             tokio::time::sleep(Duration::from_millis(round)).await;
-            server
-                .request(Method::DELETE, "/api/v1/plugins/team")
-                .send()
-                .await
-                .unwrap()
+            remove(&server).await
         };
-        let (enabled, remove) = tokio::join!(enable, remove);
+        let (enabled, removed) = tokio::join!(switch(&server, "enable"), removed);
         assert!(!enabled.status().is_server_error(), "{enabled:?}");
-        assert!(remove.status().is_success(), "{remove:?}");
-        let plugins = server.json("/api/v1/plugins").await["plugins"].clone();
-        let is_there = plugins
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|plugin| plugin["name"] == "team");
-        assert!(!is_there, "it is back in round {round}");
+        assert!(removed.status().is_success(), "{removed:?}");
+        let left = called(&server, "team").await;
+        assert!(left.is_empty(), "it is back in round {round}: {left:?}");
     }
 }
 

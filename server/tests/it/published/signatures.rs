@@ -2,12 +2,11 @@
 
 use std::io::{Cursor, Read as _, Write as _};
 
-use reqwest::Method;
 use whycrash_plugin_host::SigningKey;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use super::{licences, listed, plugin, publish};
+use super::{licences, listed, plugin, publish, remove, switch};
 use crate::support::{Server, ok, problem};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -68,15 +67,10 @@ async fn what_a_key_signed_that_is_trusted_no_more_does_not_run() {
             .contains("which is no trusted key"),
         "{plugin}"
     );
-    let post = async |action: &str| {
-        let path = format!("/api/v1/plugins/team/{action}");
-        server.post(&path).send().await.unwrap()
-    };
-    problem(post("rollback").await, 422, "plugin-refused").await;
-    ok(post("disable").await).await;
-    problem(post("enable").await, 422, "plugin-refused").await;
-    let gone = server.request(Method::DELETE, "/api/v1/plugins/team").send().await;
-    ok(gone.unwrap()).await;
+    problem(switch(&server, "rollback").await, 422, "plugin-refused").await;
+    ok(switch(&server, "disable").await).await;
+    problem(switch(&server, "enable").await, 422, "plugin-refused").await;
+    ok(remove(&server).await).await;
 }
 
 fn unpacked(package: &[u8], name: &str) -> Vec<u8> {

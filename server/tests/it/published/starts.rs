@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{licences, listed, naming, numbers, publish};
+use super::{called, licences, listed, naming, numbers, publish, switch};
 use crate::support::{Server, ok};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -14,13 +14,7 @@ async fn what_a_kill_cut_off_is_ended_at_the_next_start() {
     publish(&server, licences("1.1.0", "No licence")).await;
     let listings = async |server: &Server| {
         listed(server).await;
-        let plugins = server.json("/api/v1/plugins").await["plugins"].clone();
-        let team = plugins
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|plugin| plugin["name"] == "team");
-        team.cloned().collect::<Vec<_>>()
+        called(server, "team").await
     };
     // On both shelves: it was disabled by an earlier program, or published while it was disabled.
     let server = server
@@ -30,11 +24,11 @@ async fn what_a_kill_cut_off_is_ended_at_the_next_start() {
         .await;
     let team = listings(&server).await;
     assert_eq!((team.len(), &team[0]["notice"]), (1, &Value::Null), "{team:?}");
-    ok(server.post("/api/v1/plugins/team/disable").send().await.unwrap()).await;
+    ok(switch(&server, "disable").await).await;
     let team = listings(&server).await;
     assert_eq!(team.len(), 1, "{team:?}");
     assert!(team[0]["notice"].is_string(), "{team:?}");
-    ok(server.post("/api/v1/plugins/team/enable").send().await.unwrap()).await;
+    ok(switch(&server, "enable").await).await;
     // A component took the place of a package, which was not gone yet.
     publish(&server, naming("team", "1.2.0", "oom-exhaustion")).await;
     let package = licences("1.1.0", "No licence");
@@ -88,8 +82,7 @@ async fn versions_are_known_by_their_files_when_their_list_is_damaged() {
         .restart(|data| std::fs::write(data.join("plugin-versions/team/versions.json"), "[{").unwrap())
         .await;
     assert_eq!(numbers(&listed(&server).await).len(), 2);
-    let back = server.post("/api/v1/plugins/team/rollback").send().await.unwrap();
-    assert_eq!(ok(back).await["version"], "1.0.0");
+    assert_eq!(ok(switch(&server, "rollback").await).await["version"], "1.0.0");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,9 +1,8 @@
 //! Versions that were published: kept, one file each, and stepped back to.
 
-use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{licences, listed, numbers, publish};
+use super::{licences, listed, numbers, publish, remove, switch};
 use crate::support::{Server, ok, problem};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -15,7 +14,7 @@ async fn versions_that_were_published_are_kept_and_one_steps_back_to_them() {
     let plugin = listed(&server).await;
     assert_eq!(plugin["version"], "2.0.0");
     assert_eq!(numbers(&plugin), ["1.0.0", "1.1.0", "2.0.0"]);
-    let back = async || server.post("/api/v1/plugins/team/rollback").send().await.unwrap();
+    let back = async || switch(&server, "rollback").await;
     assert_eq!(ok(back().await).await["version"], "1.1.0");
     assert_eq!(ok(back().await).await["version"], "1.0.0");
     problem(back().await, 404, "no-such-plugin").await;
@@ -33,12 +32,7 @@ async fn versions_that_were_published_are_kept_and_one_steps_back_to_them() {
         publish(&server, licences(&format!("3.0.{patch}"), "No licence")).await;
     }
     assert_eq!(numbers(&listed(&server).await).len(), 10, "the oldest are forgotten");
-    ok(server
-        .request(reqwest::Method::DELETE, "/api/v1/plugins/team")
-        .send()
-        .await
-        .unwrap())
-    .await;
+    ok(remove(&server).await).await;
     publish(&server, licences("4.0.0", "No licence")).await;
     assert_eq!(numbers(&listed(&server).await), ["4.0.0"]);
 }
@@ -72,14 +66,9 @@ async fn a_version_is_one_file() {
     refused(other.clone()).await;
     publish(&server, first).await;
     assert_eq!(numbers(&listed(&server).await), ["1.1.0", "1.0.0"]);
-    ok(server.post("/api/v1/plugins/team/disable").send().await.unwrap()).await;
+    ok(switch(&server, "disable").await).await;
     refused(other.clone()).await;
-    ok(server
-        .request(Method::DELETE, "/api/v1/plugins/team")
-        .send()
-        .await
-        .unwrap())
-    .await;
+    ok(remove(&server).await).await;
     publish(&server, other).await;
     assert_eq!(
         numbers(&listed(&server).await),
@@ -95,7 +84,7 @@ async fn the_version_that_an_undone_one_replaced_is_kept() {
         publish(&server, licences(&format!("1.0.{patch}"), "No licence")).await;
     }
     for _ in 0..9 {
-        ok(server.post("/api/v1/plugins/team/rollback").send().await.unwrap()).await;
+        ok(switch(&server, "rollback").await).await;
     }
     let begun = server.post("/api/v1/previews").body(licences("2.0.0", "No licence"));
     let number = ok(begun.send().await.unwrap()).await["number"].clone();
