@@ -119,7 +119,7 @@ fn is_well(text: &str) -> Option<Well> {
 /// does that a library found no file and went on without.
 fn is_of_system(words: &LastWords) -> bool {
     let went_on = words.family == "files" && words.message.starts_with('[');
-    went_on || ["loader", "driver", "threads", "openmp"].contains(&words.family.as_str())
+    went_on || ["loader", "driver", "threads", "openmp", "device-memory"].contains(&words.family.as_str())
 }
 
 fn is_traceback_near(event: &Event, last: u64) -> bool {
@@ -271,7 +271,20 @@ fn not_started(text: &str) -> Option<&'static str> {
 
 /// What a command that was run found missing.
 fn lacking(text: &str) -> Option<&'static str> {
-    let forms: [(&'static str, &Regex); 10] = [
+    let forms: [(&'static str, &Regex); 12] = [
+        (
+            // llama.cpp's ggml, and TensorRT's error code 2 (`ErrorCode::kOUT_OF_MEMORY` has the name in its messages).
+            "device-memory",
+            regex!(
+                r"^ggml_\w+: allocating [\d.]+ MiB on device \d+: cudaMalloc failed: out of memory$|^\w+: failed to allocate (?:CUDA|ROCm|Vulkan|SYCL)\d* buffer of size \d+$|^(?:\[[\d/:. -]+\] )?\[TRT\] \[E\] .*\bError Code 2: OutOfMemory\b.*$"
+            ),
+        ),
+        (
+            "model",
+            regex!(
+                r"^gguf_\w+: (?:invalid magic characters?\b.*|failed to read (?:header|key-value pairs|tensor (?:info|data)).*)$|^\w+: error loading model: .*\b(?:is not within the file bounds|corrupted or incomplete|unexpectedly reached end of file|invalid magic)\b.*$"
+            ),
+        ),
         (
             "network",
             regex!(
@@ -303,7 +316,7 @@ fn lacking(text: &str) -> Option<&'static str> {
         (
             "files",
             regex!(
-                r"^(?:\S*/)?(?:cp|mv|ln|cat|head|tail|tar|bsdtar|dd|install|rsync|ls|stat|wc|sort|sed|awk|gawk|mawk|grep|cut|split|shuf|du|find|chmod|touch|unzip|gzip|zcat|xz|zstd): .*: (?:No such file or directory|Not a directory)(?: \(\d+\))?$|^.+: No such file or directory at \S+ line \d+\.$|^(?:gzip|unzip): +cannot find or open .+$|^\[ ?WARN:.*imread_\('.*'\): can't open/read file.*$"
+                r"^(?:\S*/)?(?:cp|mv|ln|cat|head|tail|tar|bsdtar|dd|install|rsync|ls|stat|wc|sort|sed|awk|gawk|mawk|grep|cut|split|shuf|du|find|chmod|touch|unzip|gzip|zcat|xz|zstd): .*: (?:No such file or directory|Not a directory)(?: \(\d+\))?$|^.+: No such file or directory at \S+ line \d+\.$|^(?:gzip|unzip): +cannot find or open .+$|^\[ ?WARN:.*imread_\('.*'\): can't open/read file.*$|^gguf_\w+: failed to open (?:GGUF file )?'.*'(?: \(No such file or directory\))?$"
             ),
         ),
         (
