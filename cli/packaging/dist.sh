@@ -30,7 +30,7 @@ tools() {
 build() {
   local arguments=(--profile packaging --locked -p whycrash --bin whycrash) link=()
   [ -z "${features[$1]}" ] || arguments+=("${features[$1]}")
-  [ "$GLIBC" = native ] || link=(-C "linker=$dist/tools/link")
+  [ "$GLIBC" = native ] || link=(-C "linker=$dist/tools/cc")
   # What stands behind -- is for the program alone, so that both share what they are built of.
   cargo rustc "${arguments[@]}" -- "${link[@]}"
   install -D -m 755 "$target/packaging/whycrash" "$dist/$1/whycrash"
@@ -105,8 +105,8 @@ wheel() {
 mkdir -p "$dist"
 tools $([ "$GLIBC" = native ] || echo ziglang)
 printf '#!/bin/sh\nexec %q -m ziglang cc -target %s-linux-gnu.%s "$@"\n' "$dist/tools/bin/python" "$machine" "$GLIBC" \
-  >"$dist/tools/link"
-chmod +x "$dist/tools/link"
+  >"$dist/tools/cc"
+chmod +x "$dist/tools/cc"
 for name in whycrash whycrash-collector; do
   say "building $name (minutes)"
   build "$name"
