@@ -615,6 +615,37 @@ fn what_a_program_says_at_its_end_settles_what_was_long_before() {
     }
 }
 
+/// What glibc's handler prints, up to the stack.
+fn catchsegv(signal: &str, trap: &str) -> String {
+    format!(
+        "*** {signal}\nRegister dump:\n\n RAX: 0000000000000041   RBX: 00007fb17c0008e0\n RIP: 00007fb19e2177c4   EFLAGS: \
+         00010202\n\n CS: 0033   FS: 0000   GS: 0000\n\n Trap: {trap}   Error: 00000004   OldMask: 00000000   CR2: 00000018\n\n \
+         FPUCW: 0000037f   FPUSW: 00000000   TAG: 00000000\n ST(0) 0000 0000000000000000   ST(1) 0000 0000000000000000\n \
+         mxcsr: 1fa0\n\nBacktrace:\n/opt/libplan.so(_ZN4plan4nextEv+0x44)[0x7fb19e2177c4]\n/opt/train[0x55d0c21e4fad]\n"
+    )
+}
+
+#[test]
+fn catchsegv_tells_of_a_signal_with_its_registers() {
+    let read = |text: &str| {
+        let evidence = evidence(text);
+        let stack = functions(evidence.threads.first().expect("a stack")).join(" ");
+        let crash = evidence.crash.expect("a crash");
+        (crash.signal, crash.code, crash.address.map(|at| at.0), stack)
+    };
+    let stack = "plan::next() ?".to_owned();
+    assert_eq!(
+        read(&catchsegv("Segmentation fault", "0000000e")),
+        (Some("SIGSEGV".to_owned()), None, Some(0x18), stack.clone())
+    );
+    assert_eq!(
+        read(&catchsegv("Segmentation fault", "0000000d")),
+        (Some("SIGSEGV".to_owned()), Some("SI_KERNEL".to_owned()), None, stack)
+    );
+    let told = evidence("*** Segmentation fault\nstep 2 loss 0.1\n");
+    assert!(told.crash.is_none(), "the words alone are no dump");
+}
+
 /// What Open MPI's handler prints of a process.
 fn open_mpi(pid: u32, function: &str) -> Vec<String> {
     [

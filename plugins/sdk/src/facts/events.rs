@@ -328,7 +328,8 @@ impl EventDetail for HostOom {
 #[serde(default)]
 pub struct Kernel {
     /// `segfault`, `trap`, `oom-kill`, `soft-lockup`, `hung-task`, `memory-failure`, `fallen-off-bus`, `nvrm`,
-    /// `fabric-manager` (NVIDIA's daemon for the switches between GPUs) or `hardware`.
+    /// `fabric-manager` (NVIDIA's daemon for the switches between GPUs), `storage` (a file system that stopped taking
+    /// writes) or `hardware`.
     pub family: String,
     /// Name of the process or task.
     pub process: Option<String>,

@@ -279,7 +279,8 @@ export interface HostOom {
 export interface Kernel {
   /**
    * `segfault`, `trap`, `oom-kill`, `soft-lockup`, `hung-task`, `memory-failure`, `fallen-off-bus`, `nvrm`,
-   * `fabric-manager` (NVIDIA's daemon for the switches between GPUs) or `hardware`.
+   * `fabric-manager` (NVIDIA's daemon for the switches between GPUs), `storage` (a file system that stopped taking
+   * writes) or `hardware`.
    */
   family?: string;
   /** Name of the process or task. */

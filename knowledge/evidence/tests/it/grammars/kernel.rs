@@ -113,6 +113,18 @@ fn kernel_log() {
             "systemd[1]: user@1000.service: A process of this unit has been killed by the OOM killer.",
             json!({"family": "oom-kill", "cgroup": false}),
         ),
+        (
+            "[1.5] oom_reaper: reaped process 77 (python3), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB",
+            json!({"family": "oom-kill", "process": "python3", "pid": 77, "cgroup": null}),
+        ),
+        (
+            "[1.5] EXT4-fs (nvme1n1p1): Remounting filesystem read-only",
+            json!({"family": "storage"}),
+        ),
+        (
+            "[1.5] XFS (dm-2): Log I/O Error Detected. Shutting down filesystem",
+            json!({"family": "storage"}),
+        ),
     ] {
         check(text, "kernel", &expected);
     }
@@ -123,6 +135,14 @@ fn kernel_log() {
     ] {
         assert!(events(of_others).is_empty(), "{of_others}");
     }
+}
+
+#[test]
+fn what_is_reaped_after_a_kill_is_the_same_victim() {
+    let killed = "Out of memory: Killed process 77 (python3) total-vm:9kB, anon-rss:8kB, file-rss:0kB\n";
+    let reaped = |pid: u32| format!("oom_reaper: reaped process {pid} (python3), now anon-rss:0kB\n");
+    assert_eq!(events(&format!("{killed}{}", reaped(77))).len(), 1);
+    assert_eq!(events(&format!("{killed}{}", reaped(78))).len(), 2);
 }
 
 #[test]

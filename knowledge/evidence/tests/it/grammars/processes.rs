@@ -79,6 +79,10 @@ fn native_code_that_gave_up() {
             json!({"family": "glibc", "message": "free(): invalid next size (fast)"}),
         ),
         (
+            "*** glibc detected *** /opt/bin/python2.7: free(): invalid pointer: 0x0000000004e27b30 ***",
+            json!({"family": "glibc", "message": "free(): invalid pointer"}),
+        ),
+        (
             "*** stack smashing detected ***: terminated",
             json!({"family": "glibc", "message": "*** stack smashing detected ***"}),
         ),

@@ -1,5 +1,5 @@
 //! What a handler of fatal signals prints before the process dies: Open MPI's, glog's, abseil's, Folly's, UCX's,
-//! torch's and Java's.
+//! torch's, Java's and that of glibc's catchsegv.
 //!
 //! * Open MPI: `*** Process received signal ***`, `Signal: Segmentation fault (11)`, `[ 0] lib.so(f+0x1f)[0x7f…]`
 //! * glog: `*** SIGSEGV (@0x8) received by PID 7 (TID 0x7f…) from PID 8; stack trace: ***`, `    @     0x7f… f`
@@ -8,6 +8,8 @@
 //! * UCX: `[host:7:0:9] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x8)`,
 //!   ` 0 0x3ef20 f()  file.c:7`
 //! * torch: `SIGSEGV(11), PID: 7, Thread 9: `, `frame #0: f + 0x1f (0x7f… in lib.so)`
+//! * catchsegv (glibc before 2.35, `debug/segfault.c`): `*** Segmentation fault`, `Register dump:`, ` Trap: 0000000e … CR2:
+//!   00000008`, `lib.so(f+0x1f)[0x7f…]`
 //! * Java: `#  SIGSEGV (0xb) at pc=0x7f…, pid=7, tid=9`, `# C  [lib.so+0x1f]  f+0x8`
 
 use super::cpp_stack;
@@ -24,6 +26,10 @@ use crate::readers::text::{Block, Next, regex};
 pub const RULE: Rule = Rule {
     literals: &[
         "*** Process received signal ***",
+        "*** Segmentation fault",
+        "*** Bus error",
+        "*** Illegal instruction",
+        "*** Floating point exception",
         ") received by PID ",
         " received at time=",
         "Caught signal ",
@@ -56,8 +62,21 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
         address: None,
         frames: Vec::new(),
     };
-    let opened = line.text.trim() == "*** Process received signal ***" || dump.names_signal(line.text);
+    let opened = line.text.trim() == "*** Process received signal ***"
+        || named(line.text).is_some()
+        || dump.names_signal(line.text);
     opened.then(|| Box::new(dump) as Box<dyn Block>)
+}
+
+/// The signal that the first line of catchsegv names.
+fn named(text: &str) -> Option<&'static str> {
+    match text.trim_end().strip_prefix("*** ")? {
+        "Segmentation fault" => Some("SIGSEGV"),
+        "Bus error" => Some("SIGBUS"),
+        "Illegal instruction" => Some("SIGILL"),
+        "Floating point exception" => Some("SIGFPE"),
+        _ => None,
+    }
 }
 
 #[derive(Debug)]
@@ -118,9 +137,27 @@ impl Dump {
                 .ok()
                 .or_else(|| address.starts_with("(nil)").then_some(Hex(0)));
         } else {
-            return false;
+            return self.has_registers(text);
         }
         true
+    }
+
+    /// What catchsegv prints of the registers. The kind of the trap (13 is a general protection fault, which has no
+    /// address; 14 a page fault, of which `CR2` is the address) is that of x86.
+    fn has_registers(&mut self, text: &str) -> bool {
+        if text == "Register dump:" {
+            self.signal = named(&self.text);
+            return self.signal.is_some();
+        }
+        if let Some(found) = regex!(r"^ Trap: 0*(?P<trap>[0-9a-f]+) .*\bCR2: (?P<at>[0-9a-f]+)$").captures(text) {
+            match &found["trap"] {
+                "d" => self.code = Some("SI_KERNEL"),
+                "e" => self.address = format!("0x{}", &found["at"]).parse().ok(),
+                _ => {}
+            }
+            return true;
+        }
+        text == "Backtrace:" || regex!(r"^ (?:\w+: +|ST\(\d\) )[0-9a-f]").is_match(text)
     }
 
     /// Where the frame before it is, as Folly prints it on a line of its own.
@@ -242,7 +279,7 @@ fn parse_frame(text: &str, number: u64) -> Option<Frame> {
         return Some(frame);
     }
     let found = regex!(
-        r"(?x) ^\s* (?:\[\ ?\d+\]|\d+)\ + (?:\[\d+,\d+\]<stderr>:)? (?P<module>/?[^\s()\[\]]+) (?:\((?P<symbol>[^()+]*)(?:\+(?P<offset>0x[0-9a-f]+))?\))?\ ?\[(?P<at>0x[0-9a-f]+)\]$
+        r"(?x) ^\s* (?:(?:\[\ ?\d+\]|\d+)\ + (?:\[\d+,\d+\]<stderr>:)?)? (?P<module>/?[^\s()\[\]]+) (?:\((?P<symbol>[^()+]*)(?:\+(?P<offset>0x[0-9a-f]+))?\))?\ ?\[(?P<at>0x[0-9a-f]+)\]$
         | ^\s+@\ +(?P<pc>(?:0x)?[0-9a-f]+)\ + (?:\d+\ +|\(unknown\)\ +)? (?P<name>\S.*?)$
         | ^\s*\d+\ +(?P<in>0x[0-9a-f]+)\ + (?P<function>\S.*?)\(\)\ + (?P<file>\S*):(?P<line>\d+)$
         | ^\#\ [CVJj]\s+\[(?P<library>[^\]+]+)\+(?P<place>0x[0-9a-f]+)\]\s*(?P<called>[^\s+]+)?"

@@ -25,6 +25,9 @@ pub const RULE: Rule = Rule {
         " trap divide error",
         " trap invalid opcode",
         " trap int3",
+        "oom_reaper: reaped process",
+        "Remounting filesystem read-only",
+        "hutting down filesystem",
         "out of memory: Kill",
         "Out of memory: Kill",
         "soft lockup - CPU",
@@ -131,7 +134,9 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let (pid, kernel) = fault(line.text)
         .or_else(|| trap(line.text))
         .or_else(|| oom_kill(line.text))
+        .or_else(|| reaped(line.text).filter(|(pid, _)| !is_killed(sink, *pid)))
         .or_else(|| oom_kill_told(line.text))
+        .or_else(|| storage(line))
         .or_else(|| lockup(line.text))
         .or_else(|| memory_failure(line.text))
         .or_else(|| device(line))?;
@@ -221,6 +226,35 @@ fn oom_kill(text: &str) -> Option<(Option<u32>, Kernel)> {
         ..of("oom-kill", text)
     };
     Some((parts.number("pid"), kernel))
+}
+
+/// `oom_reaper: reaped process 17282 (python), now anon-rss:0kB, …`: the memory of a victim is taken from it. It comes after
+/// the kill, and is all that is left of it where the ring of the kernel's log has turned.
+fn reaped(text: &str) -> Option<(Option<u32>, Kernel)> {
+    let parts = Parts::of(
+        regex!(r"oom_reaper: reaped process (?P<pid>\d+) \((?P<comm>[^)]*)\)"),
+        text,
+    )?;
+    let kernel = Kernel {
+        process: parts.text("comm"),
+        ..of("oom-kill", text)
+    };
+    Some((parts.number("pid"), kernel))
+}
+
+/// Whether the kill of a process has been read.
+fn is_killed(sink: &Sink, pid: Option<u32>) -> bool {
+    sink.events.iter().any(|event| {
+        event.pid == pid && matches!(&event.payload, EventPayload::Kernel(kernel) if kernel.family == "oom-kill")
+    })
+}
+
+/// `EXT4-fs (nvme1n1p1): Remounting filesystem read-only`, `XFS (dm-2): … Shutting down filesystem`: the file system gave
+/// up writing after errors of its own or of what lies below it.
+fn storage(line: &Line) -> Option<(Option<u32>, Kernel)> {
+    let gave_up =
+        regex!(r"\b\w+-fs \([^)]+\): Remounting filesystem read-only|\bXFS \([^)]+\): .*[Ss]hutting down filesystem");
+    gave_up.is_match(line.text).then(|| (None, of("storage", line.text)))
 }
 
 /// The kernel's kill as a scheduler passes it on, without the process: `slurmstepd: error: Detected 1 oom-kill event(s)
