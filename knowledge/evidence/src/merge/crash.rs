@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::Evidence;
+use crate::{Evidence, Hex};
 use crate::model::{Crash, Event, EventPayload, Kernel, Thread, ThreadId};
 
 /// Core or minidump, then faulthandler and the kernel's line, then the collector's exit, then other text. Where the
@@ -137,7 +137,20 @@ fn with_kernel(mut crash: Crash, kernel: &Kernel) -> Crash {
     crash.address = kernel.address;
     crash.access.clone_from(&kernel.access);
     crash.process.clone_from(&kernel.process);
+    crash.address_kind = address_kind(kernel).map(str::to_owned);
     crash
+}
+
+/// What the kernel's line alone tells of an address: a protection fault has one that no pointer can have, and a write
+/// right below the stack pointer finds memory unless the stack has come to its end.
+fn address_kind(kernel: &Kernel) -> Option<&'static str> {
+    const RED_ZONE: u64 = 128;
+    if kernel.message.contains("general protection") {
+        return Some("non-canonical");
+    }
+    let (Hex(address), Hex(sp)) = (kernel.address?, kernel.sp?);
+    let is_push = address < sp && sp - address <= RED_ZONE && kernel.access.as_deref() == Some("write");
+    is_push.then_some("stack-overflow")
 }
 
 /// Any other text that says how it ended.

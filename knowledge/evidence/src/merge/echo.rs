@@ -408,8 +408,11 @@ impl Search {
         let is_bare = abort.exception.is_none() && abort.message.contains("without an active exception");
         let last = self.before.failures.last(&()).filter(|_| is_bare)?;
         let failure = timeline.get(last)?;
-        let has_ended =
-            matches!(failure.payload, EventPayload::PythonException(_)) && failure.artifact == event.artifact;
+        let gave_up = matches!(
+            failure.payload,
+            EventPayload::PythonException(_) | EventPayload::CudaError(_)
+        );
+        let has_ended = gave_up && failure.artifact == event.artifact;
         has_ended.then_some(last)
     }
 

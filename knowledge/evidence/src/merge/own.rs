@@ -59,7 +59,20 @@ impl Own {
             let name = name.as_deref().unwrap_or_default();
             with.iter().any(|start| name.starts_with(start))
         };
-        starts(&kernel.process, &JOBS)
+        /// Parts of names of frameworks' libraries.
+        const FRAMEWORKS: [&str; 8] = [
+            "torch",
+            "tensorflow",
+            "jaxlib",
+            "xla_extension",
+            "onnxruntime",
+            "paddle",
+            "mxnet",
+            "cupy",
+        ];
+        let object = kernel.object.as_deref().unwrap_or_default();
+        FRAMEWORKS.iter().any(|name| object.contains(name))
+            || starts(&kernel.process, &JOBS)
             || starts(&kernel.object, &LIBRARIES)
             || self.kernel_alone && kernel.family == "oom-kill"
     }

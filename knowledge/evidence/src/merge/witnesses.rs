@@ -103,8 +103,10 @@ impl Before {
             }
             _ => {}
         }
-        // A test of the machine is made before or after, and what failed in the job follows from no test.
-        if event.primary && !matches!(event.payload, EventPayload::Diagnostic(_)) {
+        // A test of the machine is made before or after, and what failed in the job follows from no test; nor is it known
+        // what follows from a line that nobody reads.
+        let is_test = matches!(event.payload, EventPayload::Diagnostic(_));
+        if event.primary && !is_test && !event.payload.is_complaint() {
             self.pass_failure(index, event, names);
         }
     }
@@ -240,6 +242,7 @@ fn is_failure_of_its_own(event: &Event) -> bool {
         | EventPayload::Diagnostic(_)
         | EventPayload::CudaLog(_)
         | EventPayload::Hang(_) => false,
+        words if words.is_complaint() => false,
         _ => true,
     }
 }

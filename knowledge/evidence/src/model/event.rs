@@ -91,6 +91,11 @@ impl Event {
 }
 
 impl EventPayload {
+    /// Whether it is a line of which nothing more is known than that it says that something failed.
+    pub(crate) fn is_complaint(&self) -> bool {
+        matches!(self, Self::LastWords(words) if [LastWords::ERROR, LastWords::COMPLAINT].contains(&words.family.as_str()))
+    }
+
     /// The kind's name, as JSON has it.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -256,10 +256,18 @@ pub struct LastWords {
     /// `threads` and `openmp` (libraries that need them), `driver`, `scheduler`, `build` (of an extension), `package`
     /// (an installer that finds none), `stopped` (whoever ends the program from outside), or a command by what it
     /// lacked: `network`, `refused`, `archive`, `disk`, `permission`, `files`, `memory` or `port`; of MPI's launcher
-    /// and processes `peer` (another one is gone) or `unreachable`.
+    /// and processes `peer` (another one is gone) or `unreachable`; and of every other line that says that
+    /// something failed `error` where its logger gave it that level, and `complaint` where its words say so.
     pub family: String,
     /// The line.
     pub message: String,
+}
+
+impl LastWords {
+    /// The family of a line that its logger calls an error.
+    pub(crate) const ERROR: &str = "error";
+    /// The family of a line whose words say that something failed.
+    pub(crate) const COMPLAINT: &str = "complaint";
 }
 
 /// A failed assertion in a GPU kernel.
@@ -458,8 +466,8 @@ pub struct Xid {
 #[serde(default)]
 pub struct Kernel {
     /// `segfault`, `trap`, `oom-kill`, `soft-lockup`, `hung-task`, `memory-failure`, `fallen-off-bus`, `nvrm`,
-    /// `fabric-manager` (NVIDIA's daemon for the switches between GPUs), `storage` (a file system that stopped taking
-    /// writes) or `hardware`.
+    /// `fabric-manager` (NVIDIA's daemon for the switches between GPUs), `storage` (a disk that failed, or a
+    /// file system that gave up), `iommu` (a GPU was kept from memory) or `hardware`.
     pub family: String,
     /// Name of the process or task.
     pub process: Option<String>,
@@ -467,6 +475,9 @@ pub struct Kernel {
     pub address: Option<crate::Hex>,
     /// Instruction pointer.
     pub ip: Option<crate::Hex>,
+    /// Stack pointer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sp: Option<crate::Hex>,
     /// `read`, `write` or `execute`.
     pub access: Option<String>,
     /// The object the instruction pointer is in.

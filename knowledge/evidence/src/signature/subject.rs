@@ -58,7 +58,7 @@ impl<'a> Subject<'a> {
             evidence
                 .timeline
                 .iter()
-                .filter(|event| event.primary && !is_exit(event))
+                .filter(|event| event.primary && !is_exit(event) && !event.payload.is_complaint())
         };
         // A test of the machine is what a report is about where nothing else is.
         let of_job = failures().find(|event| !matches!(event.payload, EventPayload::Diagnostic(_)));
@@ -76,13 +76,19 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Where nothing failed that is known, the way the process ended.
+    /// Where nothing failed that is known, the way the process ended; where it ended by itself, what it said last that
+    /// something failed.
     fn end(evidence: &'a Evidence) -> Self {
-        match (&evidence.crash, evidence.timeline.iter().find(|event| event.primary)) {
-            (Some(crash), _) if crash.signal.is_some() || crash.exit_code.is_some_and(|code| code != 0) => {
-                Self::Exit(crash)
-            }
-            (_, Some(event)) if !is_success(event) => Self::event(event, evidence),
+        let mut primary = evidence.timeline.iter().filter(|event| event.primary);
+        let crash = evidence.crash.as_ref();
+        match (crash, primary.clone().rfind(|event| event.payload.is_complaint())) {
+            (Some(crash), _) if crash.signal.is_some() => return Self::Exit(crash),
+            (_, Some(event)) => return Self::event(event, evidence),
+            (Some(crash), None) if crash.exit_code.is_some_and(|code| code != 0) => return Self::Exit(crash),
+            _ => {}
+        }
+        match primary.next() {
+            Some(event) if !is_success(event) => Self::event(event, evidence),
             _ => Self::Nothing,
         }
     }

@@ -38,6 +38,8 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
     // The C library and torch's handler write these words differently.
     match signal.to_ascii_lowercase().replace('-', " ").as_str() {
         "killed" => Some(killed(report, death)),
+        // The host's memory failed, which is another cause's to tell.
+        "bus error" if memory_failed(report) => None,
         "bus error" => Some(bus_error(report, death)),
         "segmentation fault" => Some(by_signal(report, death, "dl-worker-segfault", "Segmentation fault")),
         "aborted" => Some(by_signal(report, death, "dl-worker-abort", "Aborted")),
@@ -79,6 +81,11 @@ fn killed(report: &Report, death: &Death) -> Diagnosis {
         .cite(report.cite(&death.event))
         .cite(report.cite(&kill.event))
         .into()
+}
+
+/// Whether the kernel says that memory of the machine lost its content: who touches it gets SIGBUS.
+fn memory_failed(report: &Report) -> bool {
+    report.told::<Kernel>().iter().any(|told| told.detail.family == "memory-failure")
 }
 
 fn bus_error(report: &Report, death: &Death) -> Diagnosis {

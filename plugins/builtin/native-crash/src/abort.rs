@@ -60,8 +60,14 @@ fn from_words(scene: &Scene) -> Option<Verdict> {
         return Some(Verdict::Undecided(Vec::new()));
     }
     let (cause, why) = cause(&told.detail)?;
+    let confidence = match told.detail.family.as_str() {
+        // What it says may be the sign of a cause: whoever reads it is surer.
+        "cpp-exception" | "rust-panic" if !told.detail.message.is_empty() => 0.78,
+        _ if aborted(scene) => 0.95,
+        _ => 0.88,
+    };
     let finding = scene
-        .finding(cause, if aborted(scene) { 0.95 } else { 0.88 })
+        .finding(cause, confidence)
         .because(format!("{why}{}.", scene.place()))
         .cite(scene.report.cite(&told.event))
         .cite_all(scene.frames_proof());

@@ -1,5 +1,7 @@
 //! The other signals that the processor raises.
 
+use whycrash_plugin::Owner;
+
 use crate::scene::Scene;
 use crate::{Collect, Verdict};
 
@@ -107,12 +109,7 @@ const X86_TRAPS: [&str; 3] = ["0f0b", "0fb9", "cc"];
 /// The instruction itself tells: one that is there to trap, or one that this processor does not know.
 fn illegal(scene: &Scene) -> Verdict {
     let Some(instruction) = scene.crash.instruction.as_deref() else {
-        return Verdict::Undecided(vec![Collect {
-            artifact: "disassembly of the instruction",
-            how: "open the core and look at it: gdb -batch -ex 'x/i $pc' PROGRAM CORE (ud2 is a compiler's trap), and compare \
-                  lscpu with what the program was built for",
-            between: &["ill-trap", "ill-unsupported-instruction"],
-        }]);
+        return unseen(scene);
     };
     if X86_TRAPS.iter().any(|bytes| instruction.starts_with(bytes)) {
         return trap(scene);
@@ -128,6 +125,31 @@ fn illegal(scene: &Scene) -> Verdict {
             .cite_all(scene.fault_facts())
             .cite_all(scene.frames_proof()),
     )
+}
+
+/// What the instruction was is not known. Programs that are handed out are built for one processor and run on another;
+/// traps are in the code of people who build it themselves.
+fn unseen(scene: &Scene) -> Verdict {
+    let next = vec![Collect {
+        artifact: "disassembly of the instruction",
+        how: "open the core and look at it: gdb -batch -ex 'x/i $pc' PROGRAM CORE (ud2 is a compiler's trap), and compare \
+              lscpu with what the program was built for",
+        between: &["ill-trap", "ill-unsupported-instruction"],
+    }];
+    let lead = scene.native.as_ref().and_then(|stack| stack.lead());
+    if lead.is_some_and(|(_, frame)| frame.owner() == Owner::Program) {
+        return Verdict::Undecided(next);
+    }
+    let finding = scene
+        .finding("ill-unsupported-instruction", 0.48)
+        .because(format!(
+            "The processor refused an instruction (SIGILL){}. Mostly a binary was built for newer processors than this one; a trap \
+             that the compiler put there is told in the same words.",
+            scene.place()
+        ))
+        .cite_all(scene.signal_proof())
+        .cite_all(scene.frames_proof());
+    Verdict::Likely(finding, next)
 }
 
 fn trap(scene: &Scene) -> Verdict {

@@ -299,7 +299,8 @@ fn vendor_library(scene: &Scene) -> Option<Finding> {
 fn vendor(library: &str) -> Option<&'static str> {
     let library = library.rsplit('/').next()?;
     match library {
-        _ if library.starts_with("libnccl.so") => Some("seg-libnccl"),
+        // With the plugins that it loads for networks and tuning.
+        _ if library.starts_with("libnccl.so") || library.starts_with("libnccl-") => Some("seg-libnccl"),
         _ if library.starts_with("libcuda.so") => Some("seg-libcuda"),
         _ => None,
     }

@@ -1,5 +1,6 @@
 //! Names the causes whose pages say how to recognise them: the tables of `knowledge/causes/`, held against a report.
 
+mod said;
 mod surroundings;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,14 +72,13 @@ fn rules<'s>(signs: &'s [Unread<'_>], read: &Read) -> Result<Vec<(&'s str, Rule)
         let rule = Rule::new(&table).map_err(|error| flaw(error.to_string()))?;
         Ok((sign.cause.as_str(), rule))
     };
-    let may_be = |sign: &&Unread<'_>| read.happened.iter().any(|event| sign.may_be(event));
+    let may_be = |sign: &&Unread<'_>| read.signs().any(|(_, event)| sign.may_be(event));
     signs.iter().filter(may_be).map(ready).collect()
 }
 
 /// The first event that a table is a sign in: what comes later is more often a consequence.
 fn first(rule: &Rule, read: &Read) -> Option<(usize, Match)> {
-    let happened = read.happened.iter().enumerate();
-    happened
+    read.signs()
         .filter(|(_, event)| rule.considers(event))
         .take(CONSIDERED)
         .find_map(|(position, event)| Some((position, rule.matches(event, read)?)))

@@ -6,6 +6,8 @@ use serde_json::Value;
 use whycrash_plugin::{Citation, Event, Frame, Owner, Report, Walk};
 use whycrash_recognise::{Framed, Happened, Surroundings};
 
+use crate::said;
+
 /// Events asked for at a time.
 const PAGE: u32 = 256;
 /// Events of one kind that are looked at: the first ones are those that the others follow from.
@@ -21,6 +23,8 @@ pub struct Read<'r> {
     pub report: &'r Report,
     /// Its events, for tables.
     pub happened: Vec<Happened>,
+    /// Those that say what an exception says, as exceptions; with their places among the events.
+    pub said: Vec<(usize, Happened)>,
     events: Vec<Event>,
     kinds: BTreeSet<String>,
 }
@@ -31,6 +35,7 @@ impl<'r> Read<'r> {
         let read = Self {
             report,
             happened: Vec::new(),
+            said: Vec::new(),
             events: Vec::new(),
             kinds: BTreeSet::new(),
         };
@@ -50,6 +55,10 @@ impl<'r> Read<'r> {
         }
         self.events.sort_by_key(|event| event.number);
         self.happened = self.events.iter().map(happened).collect();
+        let places = self.happened.iter().enumerate();
+        self.said = places
+            .filter_map(|(place, event)| Some((place, said::as_exception(event)?)))
+            .collect();
         let is_exception = |place: &usize| self.events[*place].kind == "python-exception";
         let exceptions: Vec<usize> = (0..self.events.len()).filter(is_exception).collect();
         for pair in exceptions.windows(2) {
@@ -58,6 +67,12 @@ impl<'r> Read<'r> {
                 is_end_of_chain(&self.events[earlier], &self.happened[earlier], &self.events[later]);
         }
         self
+    }
+
+    /// The events that may be signs, with their places: what is said like an exception comes after the exceptions.
+    pub fn signs(&self) -> impl Iterator<Item = (usize, &Happened)> {
+        let said = self.said.iter().map(|(place, event)| (*place, event));
+        self.happened.iter().enumerate().chain(said)
     }
 
     /// A citation of an event, by its position among those that were read.

@@ -10,6 +10,7 @@ use regex::Regex;
 
 use super::line::{self, Line};
 use super::sink::Sink;
+use super::severity::{Severity, severity};
 use super::{blocks, progress, regex};
 use crate::model::{Event, EventPayload, LastWords, Place, PythonException};
 
@@ -54,14 +55,18 @@ impl End {
     /// The line up to which everything went well, by what stands among the very last lines: tests that passed, a process
     /// that ended with 0, or that the training is finished. The last is what scripts say as well, whatever became of
     /// the program that they ran: it tells nothing of a failure that stands right before it.
-    pub fn all_is_well(&self) -> Option<u64> {
+    pub fn all_is_well(&self) -> Option<GoodEnd> {
         self.lines.iter().rev().take(CLOSING).find_map(|(number, raw)| {
             let cleaned = line::clean(raw);
             let line = Line::new(0, line::beginning(&cleaned));
-            match is_well(line.text.trim_end())? {
-                Well::Counted => Some(*number),
-                Well::Said => Some(number.saturating_sub(AFTERMATH)),
-            }
+            let well = is_well(line.text.trim_end())?;
+            Some(GoodEnd {
+                line: match well {
+                    Well::Tests | Well::Exit => *number,
+                    Well::Said => number.saturating_sub(AFTERMATH),
+                },
+                is_of_tests: matches!(well, Well::Tests),
+            })
         })
     }
 
@@ -82,6 +87,7 @@ impl End {
             let exception = if is_last { exception(line.text) } else { None };
             let exception = exception.or_else(|| is_script.then(|| script_error(line.text)).flatten().map(bare));
             let words = || command(line.text).filter(|words| !has_traceback || is_of_system(words));
+            let words = || words().or_else(|| complaint(&cleaned, &line));
             if let Some(what) = exception.or_else(|| words().map(EventPayload::LastWords)) {
                 sink.event(what, &line.origin, [*number, *number], line.text);
             }
@@ -89,10 +95,21 @@ impl End {
     }
 }
 
+/// A text whose very last lines say that all went well.
+#[derive(Clone, Copy, Debug)]
+pub struct GoodEnd {
+    /// The line up to which it did.
+    pub line: u64,
+    /// Tests came before it: whatever failed in them was meant to.
+    pub is_of_tests: bool,
+}
+
 /// Who says that all went well.
 enum Well {
-    /// Who counted tests or asked for the exit status.
-    Counted,
+    /// Who counted tests.
+    Tests,
+    /// Who asked for the exit status.
+    Exit,
     /// Whoever printed a line.
     Said,
 }
@@ -103,14 +120,18 @@ fn is_well(text: &str) -> Option<Well> {
     if regex!(r"\b(?:failed|failures?|errors?)\b").is_match(text) {
         return None;
     }
-    let counted = regex!(
-        r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$|(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$"
+    let tests = regex!(r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$");
+    let exit = regex!(
+        r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$"
     );
     let said = regex!(
-        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$"
+        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$"
     );
-    if counted.is_match(text) {
-        return Some(Well::Counted);
+    if tests.is_match(text) {
+        return Some(Well::Tests);
+    }
+    if exit.is_match(text) {
+        return Some(Well::Exit);
     }
     said.is_match(text).then_some(Well::Said)
 }
@@ -147,9 +168,7 @@ fn exception(text: &str) -> Option<EventPayload> {
         .map_or(text, |thread| text.get(thread.end()..).unwrap_or_default());
     let (exception, message) = blocks::bare_exception(text).or_else(|| blocks::bare_exception(said(text)?))?;
     let is_figure = message.trim().parse::<f64>().is_ok();
-    let goes_on = regex!(r"(?i)\b(?:retry|retrying|try again|trying again|ignor|skipp|continuing|falling back)")
-        .is_match(message);
-    (!is_figure && !goes_on).then(|| bare((exception, message)))
+    (!is_figure && !says_that_it_goes_on(message)).then(|| bare((exception, message)))
 }
 
 /// What a logger or a launcher says of how a program ended, without its own words before it: `ERROR: ValueError: …`,
@@ -181,6 +200,26 @@ fn script_error(text: &str) -> Option<(&str, &str)> {
     )
     .captures(text.trim_end())?;
     Some((found.get(1)?.as_str(), found.get(2)?.as_str()))
+}
+
+/// A line that says that something failed, by its level or its words, of which nothing more is known here: what it means
+/// is for the tables of pages to say, which need no reader of their own for each program that ends with words of its own.
+fn complaint(cleaned: &str, line: &Line) -> Option<LastWords> {
+    let before = cleaned.strip_suffix(line.text).unwrap_or_default();
+    let is_quote = line.text.trim_start().starts_with(['"', '\'', '\u{201c}']);
+    let severity = severity(before, line.text).filter(|_| !is_quote && !says_that_it_goes_on(line.text))?;
+    let family = match severity {
+        Severity::Error => LastWords::ERROR,
+        Severity::Words => LastWords::COMPLAINT,
+    };
+    Some(LastWords {
+        family: family.to_owned(),
+        message: line.text.trim().to_owned(),
+    })
+}
+
+fn says_that_it_goes_on(message: &str) -> bool {
+    regex!(r"(?i)\b(?:retry|retrying|try again|trying again|ignor|skipp|continuing|falling back)").is_match(message)
 }
 
 /// What a shell, an interpreter, a parser of arguments or a container runtime says when it can not run a program.
@@ -228,7 +267,7 @@ fn not_started(text: &str) -> Option<&'static str> {
         (
             "threads",
             regex!(
-                r"^OpenBLAS blas_thread_init: pthread_create failed .+$|^libgomp: Thread creation failed: .+$|^\S+: fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)$"
+                r"^runtime: failed to create new OS thread .+$|^OpenBLAS blas_thread_init: pthread_create failed .+$|^libgomp: Thread creation failed: .+$|^\S+: fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)$"
             ),
         ),
         (
@@ -276,7 +315,7 @@ fn lacking(text: &str) -> Option<&'static str> {
             // llama.cpp's ggml, and TensorRT's error code 2 (`ErrorCode::kOUT_OF_MEMORY` has the name in its messages).
             "device-memory",
             regex!(
-                r"^ggml_\w+: allocating [\d.]+ MiB on device \d+: cudaMalloc failed: out of memory$|^\w+: failed to allocate (?:CUDA|ROCm|Vulkan|SYCL)\d* buffer of size \d+$|^(?:\[[\d/:. -]+\] )?\[TRT\] \[E\] .*\bError Code 2: OutOfMemory\b.*$"
+                r"^ggml_\w+: allocating [\d.]+ MiB on device \d+: cudaMalloc failed: out of memory$|^\w+: failed to allocate (?:CUDA|ROCm|Vulkan|SYCL)\d* buffer of size \d+$|^(?:\[[\d/:. -]+\] )?\[TRT\] \[E\] .*\bError Code 2: OutOfMemory\b.*$|^.*\bcu\w+\(.*\) failed -> CUDA_ERROR_OUT_OF_MEMORY\b.*$"
             ),
         ),
         (
@@ -322,7 +361,7 @@ fn lacking(text: &str) -> Option<&'static str> {
         (
             "memory",
             regex!(
-                r"^FATAL ERROR: .*JavaScript heap out of memory$|^Could not reserve enough space for .+$|^[\w./+-]+: (?:.*: )?(?:Cannot allocate memory|memory exhausted)$|^(?:virtual memory exhausted|fatal error: runtime: out of memory|runtime: out of memory: .*)$"
+                r"^FATAL ERROR: .*JavaScript heap out of memory$|^.*\bos::commit_memory\(.*\) failed; error='(?:Not enough space|Cannot allocate memory)'.*$|^Could not reserve enough space for .+$|^[\w./+-]+: (?:.*: )?(?:Cannot allocate memory|memory exhausted)$|^(?:virtual memory exhausted|fatal error: runtime: out of memory|runtime: out of memory: .*)$"
             ),
         ),
         (

@@ -22,6 +22,7 @@ mod prefix;
 mod progress;
 mod record;
 mod rules;
+mod severity;
 mod shape;
 mod sink;
 mod stream;
@@ -407,9 +408,10 @@ impl<'a> TextReader<'a> {
         }
         self.close(self.streams.keys().copied().collect());
         match self.end.all_is_well() {
-            Some(line) => {
-                self.sink.settled = self.sink.settled.max(line);
-                self.sink.came_to_its_end = line;
+            Some(end) => {
+                self.sink.settled = self.sink.settled.max(end.line);
+                self.sink.came_to_its_end = end.line;
+                self.sink.tests_passed = if end.is_of_tests { end.line } else { 0 };
             }
             None => self.end.read(&mut self.sink),
         }

@@ -119,6 +119,10 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
                 in_bracket(line, |byte| !byte.is_ascii_whitespace()) && memchr::memchr(b'@', start(line)).is_some()
             },
         ),
+        // docker compose: the container's name, which ends in a number, padded to the width of the longest.
+        prefix(r"^[a-z][a-z0-9_-]*-\d+ +\| ", stream_tag, |line, _| {
+            byte(line, 0).is_ascii_lowercase() && memchr::memchr(b'|', start(line)).is_some()
+        }),
         // kubectl logs --prefix: `[pod/train-0/main] `.
         prefix(r"^\[pod/[^\s\]]+\] ", stream_tag, |line, _| line.starts_with(b"[pod/")),
         prefix(GLOG, glog, |line, _| {
@@ -140,6 +144,12 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         prefix(CTIME, ctime, |line, _| {
             in_bracket(line, |byte| byte.is_ascii_uppercase())
         }),
+        // dmesg -H: the minute, then what has passed since the line before: `[May19 19:57] `, `[  +0.000127] `.
+        prefix(
+            r"^\[(?:[A-Z][a-z]{2} ?\d{1,2} \d\d:\d\d| *\+\d{1,6}\.\d{6})\] ",
+            kernel_facility,
+            |line, _| in_bracket(line, |byte| byte.is_ascii_uppercase() || byte == b' ' || byte == b'+'),
+        ),
         // Ray's own processes, behind a date: `E 4711 4712] logging.cc:440: `.
         prefix(
             r"^[IWEFC] (?P<pid>\d{1,10}) \d{1,10}\] (?:\([^()\s]{1,40}\) )?[\w./-]{1,80}:\d+: ?",

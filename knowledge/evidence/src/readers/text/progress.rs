@@ -7,10 +7,11 @@ use std::sync::LazyLock;
 use super::sink::Sink;
 use crate::model::{Event, EventPayload, Place, ThreadId};
 
-/// Lines that a training loop prints while it goes on. Other lines prove nothing: a dying process prints warnings,
-/// summaries and what its peers still say.
+/// Lines that a training loop prints while it goes on, progress bars (`[22:04<06:10, 2.37 block/s]`), and what a server
+/// prints of requests that it answered. Other lines prove nothing: a dying process prints warnings, summaries and what
+/// its peers still say.
 static PROGRESS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i-u)\b(?:step|epoch|iter(?:ation)?|batch|loss|global_step)\b['\x22]?[ =:/#\[\]]{0,4}\d|\d+(?:\.\d+)?(?:it/s|s/it)\b")
+    Regex::new(r"(?i-u)\b(?:step|epoch|iter(?:ation)?|batch|loss|global_step)\b['\x22]?[ =:/#\[\]]{0,4}\d|\d+(?:\.\d+)?(?:it/s|s/it)\b|\[\d+:\d\d(?::\d\d)?<[^\]?]*/s[^\]]*\]|\bHTTP/\d(?:\.\d)?\x22 2\d\d\b|\| 2\d\d \||\bgeneration throughput: [1-9]")
         .expect("a fixed pattern")
 });
 
@@ -60,7 +61,8 @@ pub fn mark_survivors(sink: &mut Sink) {
     let (mut survivors, mut failed) = (HashSet::new(), HashSet::new());
     let end = sink.came_to_its_end;
     for event in &mut sink.events {
-        event.survived = is_survived(event, settled) || is_of_a_child(event, end);
+        event.survived =
+            is_survived(event, settled) || is_of_a_child(event, end) || last_line(event) < sink.tests_passed;
         let stacks = if event.survived { &mut survivors } else { &mut failed };
         stacks.extend(stack(event));
     }

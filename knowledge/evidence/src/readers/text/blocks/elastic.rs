@@ -213,6 +213,7 @@ impl Failure {
             "traceback" => {
                 value.clone_into(&mut self.what.message);
                 self.in_traceback = value.starts_with("Traceback");
+                return Next::Quoted;
             }
             _ => {}
         }

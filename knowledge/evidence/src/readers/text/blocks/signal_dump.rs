@@ -10,6 +10,10 @@
 //! * torch: `SIGSEGV(11), PID: 7, Thread 9: `, `frame #0: f + 0x1f (0x7f… in lib.so)`
 //! * catchsegv (glibc before 2.35, `debug/segfault.c`): `*** Segmentation fault`, `Register dump:`, ` Trap: 0000000e … CR2:
 //!   00000008`, `lib.so(f+0x1f)[0x7f…]`
+//! * Triton: `Signal (11) received.`, ` 0# 0x7f… in lib.so` (Boost.Stacktrace)
+//! * MATLAB: `   Segmentation violation detected at 2026-11-21 …`
+//! * Julia: `[7] signal (11.1): Segmentation fault`
+//! * Go: `SIGSEGV: segmentation violation`, `PC=0x7f… m=0 sigcode=1 addr=0x8`, or in one line behind a panic
 //! * Java: `#  SIGSEGV (0xb) at pc=0x7f…, pid=7, tid=9`, `# C  [lib.so+0x1f]  f+0x8`
 
 use super::cpp_stack;
@@ -35,6 +39,14 @@ pub const RULE: Rule = Rule {
         "Caught signal ",
         "), PID: ",
         ") at pc=0x",
+        "Signal (",
+        "signal (",
+        " violation detected at ",
+        "SIGSEGV: ",
+        "SIGBUS: ",
+        "SIGABRT: ",
+        "SIGFPE: ",
+        "SIGILL: ",
     ],
     read,
 };
@@ -60,8 +72,12 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
         signal: None,
         code: None,
         address: None,
+        is_fetch: false,
         frames: Vec::new(),
     };
+    if line.text.contains(" violation detected at ") {
+        dump.signal = named(line.text);
+    }
     let opened = line.text.trim() == "*** Process received signal ***"
         || named(line.text).is_some()
         || dump.names_signal(line.text);
@@ -70,6 +86,9 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
 
 /// The signal that the first line of catchsegv names.
 fn named(text: &str) -> Option<&'static str> {
+    if text.trim_start().starts_with("Segmentation violation detected at ") {
+        return Some("SIGSEGV");
+    }
     match text.trim_end().strip_prefix("*** ")? {
         "Segmentation fault" => Some("SIGSEGV"),
         "Bus error" => Some("SIGBUS"),
@@ -87,6 +106,8 @@ struct Dump {
     signal: Option<&'static str>,
     code: Option<&'static str>,
     address: Option<Hex>,
+    /// The processor was to read an instruction at the address.
+    is_fetch: bool,
     frames: Vec<Frame>,
 }
 
@@ -95,7 +116,10 @@ impl Dump {
     fn names_signal(&mut self, text: &str) -> bool {
         let Some(found) = regex!(
             r"(?x) ^\s* (?: \[?SignalInfo:\ )? \*\*\*\ (?: Signal\ \d+\ \( )? (?P<name>SIG[A-Z]+) \)?\ (?: \(@?(?P<at>0x[0-9a-f]+)\)\ received\ by\ PID\ (?P<pid>\d+) (?:.*\(code:\ (?P<code>[^()]*))? | received\ at\ time=\d )
-            | ^\[\S+?:(?P<process>\d+)\s*:\d+:\d+\]\ Caught\ signal\ (?P<number>\d+)\ \((?P<words>[^()]*)
+            | ^\[\S+?:(?P<process>\d+)\s*:\d+:\d+\]\ Caught\ signal\ (?P<number>\d+)\ \((?P<words>[^()]*(?:\(nil\))?)
+            | ^Signal\ \((?P<boost>\d+)\)\ received\.?\s*$
+            | ^(?:\[(?P<julia_pid>\d+)\]\ )?signal\ \((?P<julia>\d+)(?:\.\d+)?\):\ [A-Z]
+            | ^\[?(?:signal\ )?(?P<go>SIG[A-Z]+):\ (?:segmentation\ violation|bus\ error|abort|illegal\ instruction|floating-point\ exception)(?:\ code=(?P<go_code>0x[0-9a-f]+)\ addr=(?P<go_at>0x[0-9a-f]+)\ pc=0x[0-9a-f]+\])?\s*$
             | ^(?P<torch>SIG[A-Z]+)\(\d+\),\ PID:\ (?P<torch_pid>\d+),\ Thread\ \d+:
             | ^\#\s+(?P<java>SIG[A-Z]+)\ \(0x[0-9a-f]+\)\ at\ pc=0x[0-9a-f]+,\ pid=(?P<java_pid>\d+),\ tid="
         )
@@ -103,19 +127,19 @@ impl Dump {
             return false;
         };
         let part = |name| found.name(name).map(|part: regex::Match| part.as_str());
-        let name = part("name").or(part("torch")).or(part("java"));
-        let number = name.map_or_else(|| part("number")?.parse().ok(), number_of_signal);
+        let name = ["name", "torch", "java", "go"].iter().find_map(|name| part(name));
+        let number = || ["number", "boost", "julia"].iter().find_map(|name| part(name))?.parse().ok();
+        let number = name.map_or_else(number, number_of_signal);
         self.signal = number.and_then(signal_name);
-        let pid = ["pid", "process", "torch_pid", "java_pid"]
+        let pid = ["pid", "process", "torch_pid", "java_pid", "julia_pid"]
             .iter()
             .find_map(|name| part(name));
         self.origin.pid = pid.and_then(|pid| pid.parse().ok()).or(self.origin.pid);
         self.code = part("code").or(part("words")).and_then(code);
-        self.address = part("at").and_then(|at| at.parse().ok());
+        self.code = self.code.or_else(|| self.code_of_go(part("go_code")?));
+        self.address = part("at").or(part("go_at")).and_then(|at| at.parse().ok());
         if let Some(words) = part("words") {
-            let address = words
-                .rsplit_once("at address ")
-                .and_then(|(_, at)| at.trim().parse().ok());
+            let address = words.rsplit_once("at address ").and_then(|(_, at)| address(at));
             // Zero is told also where the processor had no address to give.
             self.address = address.filter(|Hex(at)| self.code.is_some() || *at != 0);
         }
@@ -130,12 +154,7 @@ impl Dump {
         } else if let Some(words) = text.strip_prefix("Signal code: ") {
             self.code = code(words);
         } else if let Some(address) = text.strip_prefix("Failing at address: ") {
-            // How the C library prints a null pointer.
-            self.address = address
-                .trim()
-                .parse()
-                .ok()
-                .or_else(|| address.starts_with("(nil)").then_some(Hex(0)));
+            self.address = self::address(address);
         } else {
             return self.has_registers(text);
         }
@@ -149,15 +168,37 @@ impl Dump {
             self.signal = named(&self.text);
             return self.signal.is_some();
         }
-        if let Some(found) = regex!(r"^ Trap: 0*(?P<trap>[0-9a-f]+) .*\bCR2: (?P<at>[0-9a-f]+)$").captures(text) {
+        if let Some(found) = regex!(r"^ Trap: 0*(?P<trap>[0-9a-f]+) +Error: (?P<error>[0-9a-f]+) .*\bCR2: (?P<at>[0-9a-f]+)$").captures(text) {
             match &found["trap"] {
                 "d" => self.code = Some("SI_KERNEL"),
-                "e" => self.address = format!("0x{}", &found["at"]).parse().ok(),
+                "e" => {
+                    self.address = format!("0x{}", &found["at"]).parse().ok();
+                    // Bit 4 of the page fault's error code: the instruction itself was to be read there.
+                    let error = u64::from_str_radix(&found["error"], 16).unwrap_or_default();
+                    self.is_fetch = error & 0x10 != 0;
+                }
                 _ => {}
             }
             return true;
         }
-        text == "Backtrace:" || regex!(r"^ (?:\w+: +|ST\(\d\) )[0-9a-f]").is_match(text)
+        if let Some(found) =
+            regex!(r"^PC=0x[0-9a-f]+ m=\d+ sigcode=(?P<code>\d+)(?: addr=(?P<at>0x[0-9a-f]+))?").captures(text)
+        {
+            self.code = self.code_of_go(&found["code"]);
+            self.address = found.name("at").and_then(|at| at.as_str().parse().ok());
+            return true;
+        }
+        text == "signal arrived during cgo execution" || text == "Backtrace:" || regex!(r"^ (?:\w+: +|ST\(\d\) )[0-9a-f]").is_match(text)
+    }
+
+    /// The signal's code, of which Go prints the number (that of Linux).
+    fn code_of_go(&self, number: &str) -> Option<&'static str> {
+        match (self.signal?, number.trim_start_matches("0x")) {
+            ("SIGSEGV", "1") => Some("SEGV_MAPERR"),
+            ("SIGSEGV", "2") => Some("SEGV_ACCERR"),
+            (_, "128" | "80") => Some("SI_KERNEL"),
+            _ => None,
+        }
     }
 
     /// Where the frame before it is, as Folly prints it on a line of its own.
@@ -196,6 +237,7 @@ impl Dump {
             code: self.code.map(str::to_owned),
             address,
             address_kind: kind.map(str::to_owned),
+            access: self.is_fetch.then(|| "execute".to_owned()),
             pid: self.origin.pid,
             rank: self.origin.rank,
             at: Some(Place::Line(self.lines)),
@@ -280,6 +322,7 @@ fn parse_frame(text: &str, number: u64) -> Option<Frame> {
     }
     let found = regex!(
         r"(?x) ^\s* (?:(?:\[\ ?\d+\]|\d+)\ + (?:\[\d+,\d+\]<stderr>:)?)? (?P<module>/?[^\s()\[\]]+) (?:\((?P<symbol>[^()+]*)(?:\+(?P<offset>0x[0-9a-f]+))?\))?\ ?\[(?P<at>0x[0-9a-f]+)\]$
+        | ^\s*\d+\#\ (?:(?P<boost_at>0x[0-9A-Fa-f]+)|(?P<boost>\S.*?))\ in\ (?P<boost_module>\S+)$
         | ^\s+@\ +(?P<pc>(?:0x)?[0-9a-f]+)\ + (?:\d+\ +|\(unknown\)\ +)? (?P<name>\S.*?)$
         | ^\s*\d+\ +(?P<in>0x[0-9a-f]+)\ + (?P<function>\S.*?)\(\)\ + (?P<file>\S*):(?P<line>\d+)$
         | ^\#\ [CVJj]\s+\[(?P<library>[^\]+]+)\+(?P<place>0x[0-9a-f]+)\]\s*(?P<called>[^\s+]+)?"
@@ -289,25 +332,37 @@ fn parse_frame(text: &str, number: u64) -> Option<Frame> {
         let part = found.name(name).map(|part: regex::Match| part.as_str());
         part.filter(|text| !text.is_empty())
     };
-    let symbol = ["symbol", "name", "function", "called"]
+    let symbol = ["symbol", "name", "function", "called", "boost"]
         .iter()
         .find_map(|name| part(name));
     let file = part("file").filter(|file| *file != "???");
     Some(Frame {
         kind: FrameKind::Native,
         function: symbol.filter(|name| *name != "(unknown)").map(super::readable),
-        module: part("module").or(part("library")).map(str::to_owned),
+        module: ["module", "library", "boost_module"]
+            .iter()
+            .find_map(|name| part(name))
+            .map(str::to_owned),
         // With a symbol the number is relative to that, not to the file.
         offset: part("offset")
             .filter(|_| symbol.is_none())
             .or(part("place"))
             .and_then(|offset| offset.parse().ok()),
-        address: part("at").or(part("pc")).and_then(|at| at.parse().ok()),
+        address: ["at", "pc", "boost_at"]
+            .iter()
+            .find_map(|name| part(name))
+            .and_then(|at| at.parse().ok()),
         line: file.and(part("line")).and_then(|line| line.parse().ok()),
         file: file.map(str::to_owned),
         at: Some(Place::Line([number, number])),
         ..Frame::default()
     })
+}
+
+/// An address, and how the C library prints a null pointer.
+fn address(text: &str) -> Option<Hex> {
+    let text = text.trim();
+    text.parse().ok().or_else(|| text.starts_with("(nil)").then_some(Hex(0)))
 }
 
 /// The signal's code by name, from the words of Open MPI, Folly or UCX.

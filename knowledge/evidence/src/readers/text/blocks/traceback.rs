@@ -223,6 +223,11 @@ impl Chain {
             self.next_raised(line, None);
             return self.stack_line(line);
         }
+        if self.now.exception.starts_with("ray.exceptions.") && parse_frame(text, line.number).is_some() {
+            // The remote process's own traceback, without a header.
+            self.next_raised(line, Some("original"));
+            return self.stack_line(line);
+        }
         let unfinished = std::mem::take(&mut self.now.unfinished) && self.blanks <= 1 && !text.starts_with("====");
         if self.linked || !(unfinished || self.continues_message(text) || is_group_line(line.text)) {
             return Next::Ended;
@@ -367,13 +372,14 @@ impl Block for Chain {
 impl Raised {
     fn finish(self, origin: &Origin, preface: &Preface, uncaught: bool, sink: &mut Sink) {
         let mut frames = self.frames;
+        let ignored = preface.ignored || frames.first().is_some_and(is_of_a_printer);
         frames.reverse();
         let omitted = self.omitted + frames.len().saturating_sub(sink.frame_limit()) as u64;
         frames.truncate(sink.frame_limit());
         let thread = (!frames.is_empty()).then(|| {
             let mut thread = new_thread(origin);
             thread.name.clone_from(&preface.thread);
-            thread.crashed = uncaught && !preface.ignored;
+            thread.crashed = uncaught && !ignored;
             thread.frames = frames;
             thread.frames_omitted = (omitted > 0).then_some(omitted);
             sink.stack("traceback", thread)
@@ -393,7 +399,7 @@ impl Raised {
             thread,
             relation: self.relation,
             process: preface.thread.clone(),
-            ignored: preface.ignored,
+            ignored,
         };
         sink.event(
             EventPayload::PythonException(what),
@@ -402,6 +408,13 @@ impl Raised {
             &text,
         );
     }
+}
+
+/// Whether the outermost frame is of code that only prints what its callees raise: `multiprocessing` does so with the
+/// finalizers that it runs when a process ends (`multiprocessing/util.py`).
+fn is_of_a_printer(outermost: &Frame) -> bool {
+    let is_in = |file: &str| (outermost.file.as_deref()).is_some_and(|path| path.ends_with(file));
+    outermost.function.as_deref() == Some("_run_finalizers") && is_in("multiprocessing/util.py")
 }
 
 /// A line that is nothing but an exception and its message: `AssertionError: batch size 30 != 32`, `MemoryError`.

@@ -30,6 +30,9 @@ pub const RULE: Rule = Rule {
         "INTERNAL ASSERT FAILED",
         "pybind11::",
         "Check failed: ",
+        ") failed",
+        "failed assertion ",
+        "Assertion failed: ",
         "has overflowed its stack",
         "goroutine stack exceeds ",
     ],
@@ -42,6 +45,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     }
     let abort = glibc(line.text)
         .or_else(|| assertion(line.text))
+        .or_else(|| other_assertion(line.text))
         .or_else(|| torch_assert(line.text))
         .or_else(|| check_failed(line.text))
         .or_else(|| runtime(line.text))?;
@@ -88,6 +92,25 @@ fn assertion(text: &str) -> Option<NativeAbort> {
         line: parts.number("line"),
         function: parts.text("function"),
         ..of("assertion", parts.text("expression")?)
+    })
+}
+
+/// Assertions of other make: `file.c:7: GGML_ASSERT(a < b) failed` (ggml), ``file.mm:7: failed assertion `a < b'``
+/// (Apple), `Assertion failed: (a < b), function f, file x.c, line 7.` (BSD), `Assertion failed: a < b, file x.c, line 7`
+/// (Microsoft).
+fn other_assertion(text: &str) -> Option<NativeAbort> {
+    let parts = Parts::of(
+        regex!(
+            r"^(?P<file>[^\s:][^:]*):(?P<line>\d+): (?:(?P<macro>[A-Z][A-Z_]*ASSERT\(.*\)) failed|failed assertion [`'](?P<apple>.*)')\s*$|^Assertion failed: (?P<expression>.+?), (?:function (?P<function>.+?), )?file (?P<in>[^,]+), line (?P<at>\d+)\.?\s*$"
+        ),
+        text,
+    )?;
+    let expression = ["macro", "apple", "expression"].iter().find_map(|name| parts.text(name))?;
+    Some(NativeAbort {
+        file: parts.text("file").or_else(|| parts.text("in")),
+        line: parts.number("line").or_else(|| parts.number("at")),
+        function: parts.text("function"),
+        ..of("assertion", expression)
     })
 }
 

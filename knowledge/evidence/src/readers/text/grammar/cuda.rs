@@ -3,7 +3,7 @@
 //! What torch prints behind the error's text (`CUDA kernel errors might be …`, `Compile with TORCH_USE_CUDA_DSA …`)
 //! differs by version and says nothing.
 
-use super::cuda_codes::{by_name, by_text};
+use super::cuda_codes::{by_code, by_name, by_text, by_unique_text};
 use super::{Parts, cuda_log};
 use crate::model::{CudaError, DeviceAssert, EventPayload};
 use crate::readers::text::line::Line;
@@ -46,6 +46,33 @@ pub const RULE: Rule = Rule {
         "GPUassert: ",
         "Cuda Runtime (",
         "Memory access fault by GPU node",
+        "hipError",
+        "CUDA error ",
+        "cuda error",
+        "Cuda error",
+        "CUDA_ERR",
+        "CUDA runtime API error",
+        "cudaMalloc",
+        "cuMemAlloc",
+        "error code = HIP:",
+        // Texts of errors that nothing else has.
+        "an illegal memory access was encountered",
+        "an illegal instruction was encountered",
+        "unspecified launch failure",
+        "device-side assert triggered",
+        "no kernel image is available for execution on the device",
+        "PTX was compiled with an unsupported toolchain",
+        "CUDA driver version is insufficient for CUDA runtime version",
+        "API call is not supported in the installed CUDA driver",
+        "no CUDA-capable device is detected",
+        "too many resources requested for launch",
+        "the launch timed out and was terminated",
+        "uncorrectable ECC error encountered",
+        "misaligned address",
+        "CUDA-capable device(s) is/are busy or unavailable",
+        "CUDA-capable devices are busy or unavailable",
+        "operation not permitted when stream is capturing",
+        "MPS client failed to connect to the MPS control daemon",
     ],
     read,
 };
@@ -64,7 +91,8 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         .or_else(|| runtime(line.text))
         .or_else(|| old(line.text))
         .or_else(|| other(line.text))
-        .or_else(|| wrapped(line.text))?;
+        .or_else(|| wrapped(line.text))
+        .or_else(|| in_own_words(line))?;
     sink.event(
         EventPayload::CudaError(error),
         &line.origin,
@@ -269,6 +297,47 @@ fn with_place_behind(text: &str) -> Option<CudaError> {
         file: parts.text("file"),
         line: parts.number("line"),
         ..error
+    })
+}
+
+/// However a program words it: an error's name with its text (`DriverError(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal …")`,
+/// `error( cudaErrorIllegalAddress): an illegal …`, `700 cudaErrorIllegalAddress an illegal …`), a text that nothing else
+/// has (`what():  predictor.cu(322): unspecified launch failure`), one that others have too behind the words that make it
+/// CUDA's (`CUDA error 2 out of memory`, `cudaMalloc failed: out of memory`), or the name that torch says to search for.
+fn in_own_words(line: &Line) -> Option<CudaError> {
+    let text = line.text;
+    let named = || {
+        let found = regex!(r"\b(?:cudaError[A-Z]\w+|hipError[A-Z]\w+|CUDA_ERROR_[A-Z_]+)\b").find(text)?;
+        let error = by_name(&found.as_str().replacen("hipError", "cudaError", 1))?;
+        let is_told = text.contains(&error.message) || text.starts_with("Search for `");
+        is_told.then_some(error)
+    };
+    let unique = || by_unique_text("cuda", text).filter(|error| !line.quotes(&error.message));
+    let common = || {
+        let parts = Parts::of(
+            regex!(
+                r"(?i)\b(?:cuda(?:malloc\w*|mem\w+|launch\w*|stream\w*|device\w*|event\w*|set\w*|free\w*)?|cu(?:mem|launch|ctx|stream|device)\w*)\b(?:\([^()]*\))?[ _-]?(?:runtime |driver |api )*(?:error|err|failure|failed|returned)\b\W*(?:code\W*)?\d*\W*(?P<text>out of memory|invalid argument|unknown error|initialization error|invalid device ordinal|invalid configuration argument|invalid device function|invalid resource handle|operation not supported|system not yet initialized|driver shutting down|misaligned address)\b"
+            ),
+            text,
+        )?;
+        Some(by_text("cuda", &parts.text("text")?.to_lowercase()))
+    };
+    named().or_else(unique).or_else(common).or_else(|| by_number(text))
+}
+
+/// `hipMemsetAsync() failed (error code = HIP:1)`, `Error 805: MPS client failed …`: the number alone tells.
+fn by_number(text: &str) -> Option<CudaError> {
+    let parts = Parts::of(
+        regex!(
+            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$"
+        ),
+        text,
+    )?;
+    let code = parts.number("hip").or_else(|| parts.number("torch"))?;
+    let api = if parts.text("call").is_some() { "hip" } else { "cuda" };
+    Some(CudaError {
+        call: parts.text("call"),
+        ..by_code(api, code)?
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::model::CudaError;
 
 /// Number, name and text of the runtime's errors since CUDA 10.1 (`cudaGetErrorString`).
-const ERRORS: [(u32, &str, &str); 64] = [
+const ERRORS: [(u32, &str, &str); 65] = [
     (1, "cudaErrorInvalidValue", "invalid argument"),
     (2, "cudaErrorMemoryAllocation", "out of memory"),
     (3, "cudaErrorInitializationError", "initialization error"),
@@ -148,6 +148,11 @@ const ERRORS: [(u32, &str, &str); 64] = [
         "forward compatibility was attempted on non supported HW",
     ),
     (
+        805,
+        "cudaErrorMpsConnectionFailed",
+        "MPS client failed to connect to the MPS control daemon or the MPS server",
+    ),
+    (
         900,
         "cudaErrorStreamCaptureUnsupported",
         "operation not permitted when stream is capturing",
@@ -221,13 +226,34 @@ pub fn by_text(api: &str, text: &str) -> CudaError {
     }
 }
 
+/// Numbers of errors whose texts are said of nothing but CUDA.
+const UNIQUE: [u32; 15] = [35, 36, 46, 100, 209, 214, 222, 700, 701, 702, 710, 715, 719, 805, 900];
+
+/// The error whose text stands anywhere in a line, where nothing else is worded so.
+pub fn by_unique_text(api: &str, line: &str) -> Option<CudaError> {
+    let known = |(code, _, text): &&(u32, &str, &str)| UNIQUE.contains(code) && line.contains(text);
+    ERRORS.iter().find(known).map(|(_, _, text)| by_text(api, text))
+}
+
+/// The error with this number, as CUDA counts since 10.1 and HIP does as far as both have the error.
+pub fn by_code(api: &str, number: u32) -> Option<CudaError> {
+    let (_, _, text) = ERRORS.iter().find(|(code, ..)| *code == number)?;
+    Some(by_text(api, text))
+}
+
 /// The driver's names of what the runtime has other names for (CUDA driver API, `CUresult`). `CUDA_ERROR_OUT_OF_MEMORY`
 /// and `CUDA_ERROR_NO_DEVICE` are left out: `TensorFlow` prints them while it tries smaller pieces, or goes on without
 /// a GPU.
-const DRIVER_NAMES: [(&str, u32); 12] = [
+const DRIVER_NAMES: [(&str, u32); 18] = [
     ("CUDA_ERROR_INVALID_VALUE", 1),
     ("CUDA_ERROR_NOT_INITIALIZED", 3),
+    ("CUDA_ERROR_DEVICE_UNAVAILABLE", 46),
     ("CUDA_ERROR_INVALID_DEVICE", 101),
+    ("CUDA_ERROR_INVALID_IMAGE", 200),
+    ("CUDA_ERROR_INVALID_PTX", 218),
+    ("CUDA_ERROR_UNSUPPORTED_PTX_VERSION", 222),
+    ("CUDA_ERROR_SYSTEM_NOT_READY", 802),
+    ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", 803),
     ("CUDA_ERROR_NO_BINARY_FOR_GPU", 209),
     ("CUDA_ERROR_ECC_UNCORRECTABLE", 214),
     ("CUDA_ERROR_ILLEGAL_ADDRESS", 700),

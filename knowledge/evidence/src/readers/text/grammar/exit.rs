@@ -41,15 +41,19 @@ pub const RULE: Rule = Rule {
         " with signal ",
         " by signal ",
         "(signal ",
+        "Abort trap: ",
+        "signaled to shutdown with signal ",
+        ") received by PID ",
     ],
     read,
 };
 
 /// Words of strsignal(3), which shells print.
-pub const SIGNAL_WORDS: [(&str, &str); 14] = [
+pub const SIGNAL_WORDS: [(&str, &str); 15] = [
     ("Segmentation fault", "SIGSEGV"),
     ("Killed", "SIGKILL"),
     ("Aborted", "SIGABRT"),
+    ("Abort trap", "SIGABRT"),
     ("Bus error", "SIGBUS"),
     ("Illegal instruction", "SIGILL"),
     ("Floating point exception", "SIGFPE"),
@@ -72,6 +76,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     }
     let (pid, exit) = shell(line.text)
         .or_else(|| zsh(line.text))
+        .or_else(|| in_table(line.text))
         .or_else(|| launcher(line.text))?;
     let mut origin = line.origin.clone();
     origin.pid = pid.or(origin.pid);
@@ -85,11 +90,11 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
 }
 
 /// A whole line `Segmentation fault (core dumped)`, or a script's `run.sh: line 3:  4711 Killed   python train.py`.
-/// Words of some length stand right before the command.
+/// Words of some length stand right before the command, and on macOS the signal's number (`Abort trap: 6`).
 fn shell(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     let parts = Parts::of(
         regex!(
-            r"^(?:\S+: line \d+:\s+(?P<pid>\d+) )?(?P<word>Segmentation fault|Killed|Aborted|Bus error|Illegal instruction|Floating point exception|Trace/breakpoint trap|Terminated|Hangup|Alarm clock|CPU time limit exceeded|File size limit exceeded|User defined signal [12])(?:\s*\(core dumped\))?(?P<command>\s*\S.*)?$"
+            r"^(?:\S+: line \d+:\s+(?P<pid>\d+) )?(?P<word>Segmentation fault|Killed|Aborted|Abort trap|Bus error|Illegal instruction|Floating point exception|Trace/breakpoint trap|Terminated|Hangup|Alarm clock|CPU time limit exceeded|File size limit exceeded|User defined signal [12])(?:: \d{1,2})?(?:\s*\(core dumped\))?(?P<command>\s*\S.*)?$"
         ),
         text.trim_end(),
     )?;
@@ -195,17 +200,27 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     ))
 }
 
+/// What torchelastic's table says of a worker that a signal ended, where the table's head was cut off.
+fn in_table(text: &str) -> Option<(Option<u32>, ProcessExit)> {
+    let parts = Parts::of(
+        regex!(r"^\s*traceback\s*: Signal \d+ \((?P<signal>SIG[A-Z0-9]+)\) received by PID (?P<pid>\d+)\s*$"),
+        text,
+    )?;
+    Some((parts.number("pid"), exit(parts.text("signal"), None)))
+}
+
 /// The signal by its number, as MPI's launchers and supervisors of processes tell it: `mpirun noticed that process rank 3
 /// with PID 17 on node n1 exited on signal 9 (Killed).`, `EXIT STRING: Killed (signal 9)`, `process 'train' (pid 17) was
 /// terminated by signal 11`.
 fn of_number(text: &str) -> Option<&'static str> {
     let parts = Parts::of(
         regex!(
-            r"(?i)(?:\b(?:process|rank|task|worker|job|child|program|command|container|pid|main)\b.{0,120}\b(?:exited|terminated|killed|died|crashed|ended)\b(?: (?:on|with|by|due to|of))? signal:? (?P<number>\d{1,2})\b(?: ?\(|[.,;]|\s*$)|EXIT STRING: .*\(signal (?P<hydra>\d{1,2})\))"
+            r"(?i)(?:\b(?:process|rank|task|worker|job|child|program|command|container|pid|main)\b.{0,120}\b(?:exited|terminated|killed|died|crashed|ended)\b(?: (?:on|with|by|due to|of))? signal:? (?P<number>\d{1,2})\b(?: ?\(|[.,;]|\s*$)|EXIT STRING: .*\(signal (?P<hydra>\d{1,2})\)|\bsignaled to shutdown with signal (?P<shard>\d{1,2})\b)"
         ),
         text,
     )?;
-    signal_name(parts.number("number").or_else(|| parts.number("hydra"))?)
+    let number = ["number", "hydra", "shard"].iter().find_map(|name| parts.number(name))?;
+    signal_name(number)
 }
 
 /// What is known where only the signal's name or the code is told.

@@ -13,7 +13,7 @@ const DRIVER: &str = "NVRM: ";
 
 /// Xids and `SXid`s.
 pub const XID_RULE: Rule = Rule {
-    literals: &["NVRM: Xid (", "SXid ("],
+    literals: &["NVRM: Xid (", "SXid (", "XidCriticalError: "],
     read: read_xid,
 };
 
@@ -27,6 +27,20 @@ pub const RULE: Rule = Rule {
         " trap int3",
         "oom_reaper: reaped process",
         "Remounting filesystem read-only",
+        "Aborting journal on device",
+        "Detected aborted journal",
+        "I/O error",
+        "I/O Error",
+        "controller is down",
+        "Disabling device after reset failure",
+        "Removing after probe failure",
+        "not responding, timed out",
+        "IO_PAGE_FAULT",
+        "DMAR: [DMA ",
+        " UE memory ",
+        " UE page ",
+        " UE row ",
+        "ncorrected error",
         "hutting down filesystem",
         "out of memory: Kill",
         "Out of memory: Kill",
@@ -68,7 +82,9 @@ fn read_xid(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     if line.is_quoted() || line.quotes(DRIVER) {
         return None;
     }
-    let (pid, xid) = xid(line.text).or_else(|| sxid(line.text))?;
+    let (pid, xid) = xid(line.text)
+        .or_else(|| sxid(line.text))
+        .or_else(|| xid_told(line.text))?;
     let mut origin = line.origin.clone();
     origin.pid = pid;
     // One fault of one process is reported once per processor that saw it: that is one event.
@@ -107,6 +123,23 @@ fn xid(text: &str) -> Option<(Option<u32>, Xid)> {
         ..Xid::default()
     };
     Some((pid, xid))
+}
+
+/// What Kubernetes' device plugin was told by NVML: `XidCriticalError: Xid=94 on Device=GPU-1b6e…; marking device as
+/// unhealthy.`
+fn xid_told(text: &str) -> Option<(Option<u32>, Xid)> {
+    let parts = Parts::of(
+        regex!(r"XidCriticalError: Xid=(?P<code>\d+) on Device=(?P<device>[\w-]+)(?P<message>.*)"),
+        text,
+    )?;
+    let xid = Xid {
+        code: parts.number("code")?,
+        pci: parts.text("device")?,
+        message: parts.text("message").unwrap_or_default().trim_start_matches([';', ' ']).to_owned(),
+        count: 1,
+        ..Xid::default()
+    };
+    Some((None, xid))
 }
 
 /// `nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress …`.
@@ -170,6 +203,7 @@ fn with_object(kernel: Kernel, parts: &Parts) -> Kernel {
         .or_else(|| Some(Hex(ip?.0.checked_sub(parts.hex("base")?.0)?)));
     Kernel {
         ip,
+        sp: parts.hex("sp"),
         object: parts.text("object"),
         offset,
         process: parts.text("comm"),
@@ -181,7 +215,7 @@ fn with_object(kernel: Kernel, parts: &Parts) -> Kernel {
 fn fault(text: &str) -> Option<(Option<u32>, Kernel)> {
     let parts = Parts::of(
         regex!(&format!(
-            r"(?P<comm>[^\s\[\]][^\[\]]*?)\[(?P<pid>\d+)\]: segfault at (?P<address>[0-9a-f]+) ip (?P<ip>[0-9a-f]+) sp [0-9a-f]+ error (?P<error>[0-9a-f]+){OBJECT}"
+            r"(?P<comm>[^\s\[\]][^\[\]]*?)\[(?P<pid>\d+)\]: segfault at (?P<address>[0-9a-f]+) ip (?P<ip>[0-9a-f]+) sp (?P<sp>[0-9a-f]+) error (?P<error>[0-9a-f]+){OBJECT}"
         )),
         text,
     )?;
@@ -204,7 +238,7 @@ fn fault(text: &str) -> Option<(Option<u32>, Kernel)> {
 fn trap(text: &str) -> Option<(Option<u32>, Kernel)> {
     let parts = Parts::of(
         regex!(&format!(
-            r"(?P<comm>[^\s:][^\[\]:]*?)\[(?P<pid>\d+)\]:? (?:general protection(?: fault)?|trap (?:divide error|invalid opcode|int3)) ip:(?P<ip>[0-9a-f]+) sp:[0-9a-f]+ error:[0-9a-f]+{OBJECT}"
+            r"(?P<comm>[^\s:][^\[\]:]*?)\[(?P<pid>\d+)\]:? (?:general protection(?: fault)?|trap (?:divide error|invalid opcode|int3)) ip:(?P<ip>[0-9a-f]+) sp:(?P<sp>[0-9a-f]+) error:[0-9a-f]+{OBJECT}"
         )),
         text,
     )?;
@@ -252,8 +286,9 @@ fn is_killed(sink: &Sink, pid: Option<u32>) -> bool {
 /// `EXT4-fs (nvme1n1p1): Remounting filesystem read-only`, `XFS (dm-2): … Shutting down filesystem`: the file system gave
 /// up writing after errors of its own or of what lies below it.
 fn storage(line: &Line) -> Option<(Option<u32>, Kernel)> {
-    let gave_up =
-        regex!(r"\b\w+-fs \([^)]+\): Remounting filesystem read-only|\bXFS \([^)]+\): .*[Ss]hutting down filesystem");
+    let gave_up = regex!(
+        r"\b\w+-fs \([^)]+\): Remounting filesystem read-only|\bXFS \([^)]+\): .*[Ss]hutting down filesystem|\bAborting journal on device |\bEXT4-fs error \(device [^)]+\): .*Detected aborted journal|\bXFS \([^)]+\): (?:metadata|log) I/O error|\b(?:Buffer I/O error on dev(?:ice)?|I/O error, dev|(?:critical|unrecoverable) (?:medium|target) error, dev) (?:nvme|sd|md|dm-|vd)|\bnvme\d\w*: (?:I/O Cmd\(.*I/O Error|.*controller is down|Removing after probe failure|Disabling device after reset failure)|\bnfs: server \S+ not responding, timed out|\bnvme nvme\d+: (?:controller is down|Removing after probe failure|Disabling device after reset failure|Device not ready; aborting)"
+    );
     gave_up.is_match(line.text).then(|| (None, of("storage", line.text)))
 }
 
@@ -337,6 +372,14 @@ fn device(line: &Line) -> Option<(Option<u32>, Kernel)> {
     if no_fabric.is_match(text) {
         return Some((None, of("fabric-manager", text)));
     }
+    // The processor's unit for the addresses of devices kept a GPU from memory that it was not given.
+    let refused = regex!(r"^(?:nvidia|amdgpu) [0-9a-f:.]+: AMD-Vi: Event logged \[IO_PAGE_FAULT|^DMAR: \[DMA (?:Read|Write)\b.*\bfault addr");
+    if refused.is_match(text) {
+        return Some((None, of("iommu", text)));
+    }
+    if line.origin.kernel && is_memory_error(text) {
+        return Some((None, of("memory-failure", text)));
+    }
     if line.origin.kernel && text.contains("[Hardware Error]") {
         return Some((None, of("hardware", text)));
     }
@@ -344,4 +387,10 @@ fn device(line: &Line) -> Option<(Option<u32>, Kernel)> {
         r"NVRM: .*\b(?i:error|fail(?:ed|ure)|timeout|timed out|assert|fatal|mismatch|API mismatch|RmInitAdapter|No NVIDIA (?:devices|graphics adapter) probed)\b"
     );
     trouble.is_match(text).then(|| (None, of("nvrm", text)))
+}
+
+/// `EDAC MC3: 1 UE memory read error on CPU_SrcID#1_MC#1_Chan#2_DIMM#0`: the memory controller could not correct what it
+/// read (CE: it could).
+fn is_memory_error(text: &str) -> bool {
+    regex!(r"\bEDAC \S+: \d+ UE\b").is_match(text)
 }

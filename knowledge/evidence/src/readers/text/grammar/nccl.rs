@@ -13,8 +13,9 @@ pub const RULE: Rule = Rule {
     read,
 };
 
-/// `[time] host:pid:tid [dev] file.cc:93 (function) NCCL WARN message`; the position is there in some versions.
-const WARN: &str = r"(?P<host>[^\s:\[\]]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<device>-?\d+)\] (?:(?P<source>\S+:\d+) (?:\(\w+\) )?)?NCCL WARN (?P<message>.*)$";
+/// `[time] host:pid:tid [dev] file.cc:93 (function) NCCL WARN message`; the position is there in some versions, and the
+/// host is often cut off with what stands before it.
+const WARN: &str = r"(?:(?P<host>[^\s:\[\]]+):(?P<pid>\d+):(?P<tid>\d+) |^)\[(?P<device>-?\d+)\] (?:(?P<source>\S+:\d+) (?:\(\w+\) )?)?NCCL WARN (?P<message>.*)$";
 
 /// `host:pid:tid [dev] NCCL INFO file.cc:93 -> 2`.
 const PATH: &str = r"(?P<host>[^\s:\[\]]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<device>-?\d+)\] NCCL INFO (?P<source>\S+:\d+) -> (?P<code>[1-9]\d*)";
@@ -31,7 +32,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     };
     let is_path = parts.text("code").is_some();
     let warning = NcclWarning {
-        host: parts.text("host")?,
+        host: parts.text("host").unwrap_or_default(),
         device: parts.number("device"),
         source: parts.text("source"),
         family: if is_path { "path" } else { family(&message) }.to_owned(),

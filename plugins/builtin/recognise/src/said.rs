@@ -1,0 +1,44 @@
+//! What is said in the same words whoever says it.
+//!
+//! A full disk, a lost peer or a wrong shape has one wording, and reaches a log as the message of a Python exception, of
+//! a C++ exception or a Rust panic that ended the process, or as an error of a logger. Tables are written for the first
+//! of these; the others are shown to them as exceptions too. Exceptions of the C++ standard library are not: whoever
+//! throws those says what he likes, and that nobody caught it is then what is certain.
+
+use serde_json::{Value, json};
+use whycrash_recognise::Happened;
+
+/// An event as the exception that it would be in Python; nothing for those that say nothing of their own.
+pub fn as_exception(event: &Happened) -> Option<Happened> {
+    let part = |name: &str| event.detail.get(name).and_then(Value::as_str).unwrap_or_default();
+    let exception = match (event.kind.as_str(), part("family")) {
+        ("native-abort", "glog-fatal" | "go-panic") => "",
+        ("native-abort", "cpp-exception") => translated(part("exception"))?,
+        ("native-abort", "rust-panic") if part("message").contains("Os { code: ") => "OSError",
+        ("native-abort", "rust-panic") => "",
+        ("last-words", "error") => "",
+        _ => return None,
+    };
+    let message = part("message");
+    (!message.is_empty()).then(|| Happened {
+        kind: "python-exception".to_owned(),
+        text: event.text.clone(),
+        detail: json!({ "exception": exception, "message": message, "thread": event.detail.get("thread") }),
+        artifact: event.artifact.clone(),
+        primary: event.primary,
+        survived: event.survived,
+        ..Happened::default()
+    })
+}
+
+/// What an exception of a C++ library becomes where its binding passes it on to Python.
+fn translated(exception: &str) -> Option<&'static str> {
+    let (namespace, _) = exception.split_once("::")?;
+    Some(match exception {
+        "c10::ValueError" => "ValueError",
+        "c10::IndexError" => "IndexError",
+        "c10::DistBackendError" => "torch.distributed.DistBackendError",
+        _ if namespace == "std" => return None,
+        _ => "RuntimeError",
+    })
+}
