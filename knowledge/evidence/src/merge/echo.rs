@@ -169,8 +169,12 @@ impl Search {
             EventPayload::NativeAbort(abort) => {
                 let told = abort.message.contains("Watchdog caught collective operation timeout")
                     || abort.message.contains("watchdog thread terminated");
-                let is_bare = abort.message.is_empty()
-                    && (abort.exception.as_deref()).is_some_and(|exception| exception.ends_with("DistBackendError"));
+                // torch's watchdog threw a plain `std::runtime_error` up to 2.1.
+                let is_of_watchdog = |exception: &str| {
+                    exception.ends_with("DistBackendError") || exception == "std::runtime_error"
+                };
+                let is_bare =
+                    abort.message.is_empty() && abort.exception.as_deref().is_some_and(is_of_watchdog);
                 let watchdog = self.before.watchdogs.last(&()).filter(|_| told || is_bare);
                 watchdog
                     .or_else(|| self.end_of_interpreter(event, timeline))

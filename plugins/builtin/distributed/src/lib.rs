@@ -2,6 +2,7 @@
 //!
 //! What a rank says about its peers is an echo where any rank failed by itself; then the failure is another plugin's.
 
+mod at_work;
 mod divergence;
 mod network;
 mod refusal;
@@ -60,6 +61,7 @@ impl Plugin for Distributed {
         Ok(refusal::rule(report)
             .or_else(|| divergence::rule(report))
             .or_else(|| network::rule(report))
+            .or_else(|| at_work::rule(report))
             .unwrap_or_else(Diagnosis::nothing))
     }
 }

@@ -280,7 +280,8 @@ fn rendezvous(report: &Report) -> Option<Diagnosis> {
         let in_use = ["EADDRINUSE", "address already in use", "Address already in use"];
         let late = ["timed out", "timeout", "Timeout", "clients joined"];
         match told.detail.operation.as_str() {
-            "listen" if in_use.iter().any(|words| reason.contains(words)) => Some((
+            // A terminal may have folded the line before its reason, which hardly ever is another one.
+            "listen" if reason.is_empty() || in_use.iter().any(|words| reason.contains(words)) => Some((
                 told,
                 "dist-port-in-use",
                 0.94,

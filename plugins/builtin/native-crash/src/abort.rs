@@ -231,7 +231,7 @@ fn is_deadly(abort: &NativeAbort) -> bool {
 
 /// What an exception says when it only carries the news of a failure elsewhere: on the GPU, on another rank, on the
 /// network, in a file, or that the system refused a thread.
-const NEWS: [&str; 17] = [
+const NEWS: [&str; 22] = [
     "CUDA error",
     "CUDA Error",
     "Cuda Error",
@@ -239,6 +239,11 @@ const NEWS: [&str; 17] = [
     "CUDNN_STATUS_",
     "CUDA runtime error",
     "cudaError",
+    "hipError",
+    "unspecified launch failure",
+    "an illegal memory access",
+    "misaligned address",
+    "no kernel image",
     "Resource temporarily unavailable",
     "DistBackendError",
     "NCCL",

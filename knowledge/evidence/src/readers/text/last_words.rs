@@ -80,7 +80,9 @@ impl End {
         for (place, (number, raw)) in self.lines.iter().enumerate().skip(settled.map_or(0, |line| line + 1)) {
             let cleaned = line::clean(raw);
             let line = Line::new(*number, line::beginning(&cleaned));
-            if line.is_quoted() || sink.events.iter().any(|event| tells_of(event, *number)) {
+            let next = self.lines.get(place + 1).map(|(_, raw)| line::clean(raw));
+            let goes_on = next.is_some_and(|next| regex!(r"(?i)\bignoring this (?:choice|error)|\bfalling back\b").is_match(&next));
+            if goes_on || line.is_quoted() || sink.events.iter().any(|event| tells_of(event, *number)) {
                 continue;
             }
             let is_last = place >= last_ones && !has_traceback;
@@ -144,13 +146,14 @@ fn is_of_system(words: &LastWords) -> bool {
 }
 
 fn is_traceback_near(event: &Event, last: u64) -> bool {
-    // These two only tell that another program ended, which had its own last words.
-    let is_news = |exception: &str| {
+    // These only tell that another program ended, which had its own last words.
+    let is_news = |raised: &PythonException| {
         ["ChildFailedError", "CalledProcessError"]
             .iter()
-            .any(|name| exception.ends_with(name))
+            .any(|name| raised.exception.ends_with(name))
+            || regex!(r"\b(?:exited|returned|failed) with (?:a )?non-?zero (?:exit )?(?:status|code)").is_match(&raised.message)
     };
-    let is_own = matches!(&event.payload, EventPayload::PythonException(raised) if !is_news(&raised.exception));
+    let is_own = matches!(&event.payload, EventPayload::PythonException(raised) if !raised.exception.is_empty() && !is_news(raised));
     is_own && progress::last_line(event).saturating_add(NEAR) > last
 }
 

@@ -52,8 +52,12 @@ impl<'a> Line<'a> {
             return true;
         }
         let text = text.trim_start_matches(['+', '-', '>', '|', '*']).trim_start();
+        // A path may begin so as well.
+        if text.starts_with("//") && !regex!(r"^//[\w.-]+/\S+:\d+: ").is_match(text) {
+            return true;
+        }
         [
-            "#", "`", "//", "/*", "\"\"\"", "'''", "raise ", "print(", "def ", "assert ", "import ", "from ",
+            "#", "`", "/*", "\"\"\"", "'''", "raise ", "print(", "def ", "assert ", "import ", "from ",
             "return ", "if ",
         ]
         .iter()

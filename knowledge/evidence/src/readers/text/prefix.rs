@@ -43,7 +43,8 @@ pub fn split(line: &str) -> (Origin, &str) {
 
 fn strip_one(text: &str, origin: &mut Origin) -> Option<usize> {
     let first = *text.as_bytes().first()?;
-    if !may_have_prefix(first, text) {
+    let is_host = origin.stamp.is_some() && is_before_kernel(text);
+    if !is_host && !may_have_prefix(first, text) {
         return None;
     }
     let may_be = |prefix: &&Prefix| (prefix.may_be)(text.as_bytes(), origin);
@@ -86,6 +87,12 @@ fn may_have_prefix(first: u8, text: &str) -> bool {
     }
 }
 
+/// rsyslog with dates of RFC 3339 writes the host behind them: `node7 kernel: `.
+fn is_before_kernel(text: &str) -> bool {
+    let host = text.find(' ').and_then(|end| text.get(end..));
+    host.is_some_and(|rest| rest.starts_with(" kernel: "))
+}
+
 /// Something that may stand in front of a line.
 struct Prefix {
     /// Whether the line may start with it: a look at some bytes, which keeps most patterns from being tried.
@@ -110,6 +117,10 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         }),
         // mpirun --tag-output: `[1,3]<stderr>:`, since Open MPI 5 `[job-4711@1,3]<stderr>: `.
         prefix(r"^\[\d+,(\d+)\]<(?:stderr|stdout)>:", rank_tag, |line, _| {
+            in_bracket(line, |byte| byte.is_ascii_digit())
+        }),
+        // horovodrun: `[3]<stderr>:`.
+        prefix(r"^\[(\d+)\]<(?:stderr|stdout)>: ?", rank_tag, |line, _| {
             in_bracket(line, |byte| byte.is_ascii_digit())
         }),
         prefix(
@@ -144,6 +155,9 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         prefix(CTIME, ctime, |line, _| {
             in_bracket(line, |byte| byte.is_ascii_uppercase())
         }),
+        prefix(r"^[\w.-]+ kernel: (?:\[ *\d+\.\d+\] ?)?", kernel_facility, |line, origin| {
+            origin.stamp.is_some() && std::str::from_utf8(line).is_ok_and(is_before_kernel)
+        }),
         // dmesg -H: the minute, then what has passed since the line before: `[May19 19:57] `, `[  +0.000127] `.
         prefix(
             r"^\[(?:[A-Z][a-z]{2} ?\d{1,2} \d\d:\d\d| *\+\d{1,6}\.\d{6})\] ",
@@ -168,7 +182,7 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         ),
         // vLLM's formatter repeats this on every line of a traceback.
         prefix(
-            r"^(?:INFO|WARNING|ERROR|DEBUG|CRITICAL) (\d\d)-(\d\d) (\d\d:\d\d:\d\d) \[[^\]]+\] ?",
+            r"^(?:INFO|WARNING|ERROR|DEBUG|CRITICAL) (\d\d)-(\d\d) (\d\d:\d\d:\d\d) (?:\[[^\]]+\]|\w+\.py:\d+\]) ?",
             month_day,
             |line, _| is_level(line) && byte(line, 1).is_ascii_uppercase(),
         ),

@@ -309,10 +309,12 @@ fn in_own_words(line: &Line) -> Option<CudaError> {
     let named = || {
         let found = regex!(r"\b(?:cudaError[A-Z]\w+|hipError[A-Z]\w+|CUDA_ERROR_[A-Z_]+)\b").find(text)?;
         let error = by_name(&found.as_str().replacen("hipError", "cudaError", 1))?;
-        let is_told = text.contains(&error.message) || text.starts_with("Search for `");
+        let is_told = text.contains(&error.message) || text.starts_with("Search for `") || has_number(text, &error);
         is_told.then_some(error)
     };
     let unique = || by_unique_text("cuda", text).filter(|error| !line.quotes(&error.message));
+    // ggml tries smaller layouts: what became of it is read at the end of the log.
+    let tries = text.starts_with("ggml_");
     let common = || {
         let parts = Parts::of(
             regex!(
@@ -322,7 +324,18 @@ fn in_own_words(line: &Line) -> Option<CudaError> {
         )?;
         Some(by_text("cuda", &parts.text("text")?.to_lowercase()))
     };
-    named().or_else(unique).or_else(common).or_else(|| by_number(text))
+    named()
+        .or_else(unique)
+        .or_else(|| common().filter(|_| !tries)).or_else(|| by_number(text))
+}
+
+/// Whether an error's number stands right before its name.
+fn has_number(text: &str, error: &CudaError) -> bool {
+    let before = error.name.as_deref().and_then(|name| text.split_once(name));
+    let before = before.map(|(before, _)| before.trim_end_matches([' ', ':', '(', '=']));
+    before
+        .zip(error.code)
+        .is_some_and(|(before, code)| before.ends_with(&code.to_string()))
 }
 
 /// `hipMemsetAsync() failed (error code = HIP:1)`, `Error 805: MPS client failed …`: the number alone tells.

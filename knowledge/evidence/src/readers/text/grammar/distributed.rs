@@ -310,7 +310,7 @@ fn rendezvous(text: &str) -> Option<Rendezvous> {
     }
     if let Some(parts) = Parts::of(
         regex!(
-            r"server socket (?:has failed to listen|cannot be initialized) on (?:any local network address|\[?(?P<peer>\S+?)\]?)(?P<reason>[. ].*)$"
+            r"server socket (?:has failed to listen|cannot be initialized) on (?:any local network(?: address)?|\[?(?P<peer>\S+?)\]?)(?P<reason>(?:[. ].*)?)$"
         ),
         text,
     ) {
