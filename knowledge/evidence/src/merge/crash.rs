@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{Evidence, Hex};
 use crate::model::{Crash, Event, EventPayload, Kernel, Thread, ThreadId};
+use crate::{Evidence, Hex};
 
 /// Core or minidump, then faulthandler and the kernel's line, then the collector's exit, then other text. Where the
 /// collector saw which process failed first, only what may be of that one counts before the collector's own word.

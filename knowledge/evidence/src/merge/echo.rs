@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::own::Own;
 use super::witnesses::{After, Before, Killer, LOST_PEER, Name, Names, TIMED_OUT, is_launcher, lines};
-use crate::model::{Crash, Event, EventPayload, FrameKind, PythonException, Thread, ThreadId, Xid};
+use crate::model::{Crash, Event, EventPayload, FrameKind, LastWords, PythonException, Thread, ThreadId, Xid};
 
 /// `kernel_alone`: nothing but the kernel's log is in the report.
 pub(super) fn mark(timeline: &mut [Event], crashes: &[Crash], threads: &[Thread], kernel_alone: bool) {
@@ -119,12 +119,13 @@ fn in_collectives(threads: &[Thread]) -> HashMap<String, HashSet<ThreadId>> {
     found
 }
 
-/// What is no failure by itself: an exception that nobody saw, and a call that the driver refused, which its caller
-/// tells of where it matters.
+/// What is no failure by itself: an exception that nobody saw, a call that the driver refused, which its caller tells of
+/// where it matters, and a line that only has the words of a failure.
 fn is_ignored(event: &Event) -> bool {
     match &event.payload {
         EventPayload::PythonException(exception) => exception.ignored,
         EventPayload::CudaLog(_) => true,
+        EventPayload::LastWords(words) => words.family == LastWords::COMPLAINT,
         _ => false,
     }
 }
@@ -170,11 +171,9 @@ impl Search {
                 let told = abort.message.contains("Watchdog caught collective operation timeout")
                     || abort.message.contains("watchdog thread terminated");
                 // torch's watchdog threw a plain `std::runtime_error` up to 2.1.
-                let is_of_watchdog = |exception: &str| {
-                    exception.ends_with("DistBackendError") || exception == "std::runtime_error"
-                };
-                let is_bare =
-                    abort.message.is_empty() && abort.exception.as_deref().is_some_and(is_of_watchdog);
+                let is_of_watchdog =
+                    |exception: &str| exception.ends_with("DistBackendError") || exception == "std::runtime_error";
+                let is_bare = abort.message.is_empty() && abort.exception.as_deref().is_some_and(is_of_watchdog);
                 let watchdog = self.before.watchdogs.last(&()).filter(|_| told || is_bare);
                 watchdog
                     .or_else(|| self.end_of_interpreter(event, timeline))

@@ -257,7 +257,8 @@ pub struct LastWords {
     /// (an installer that finds none), `stopped` (whoever ends the program from outside), or a command by what it
     /// lacked: `network`, `refused`, `archive`, `disk`, `permission`, `files`, `memory` or `port`; of MPI's launcher
     /// and processes `peer` (another one is gone) or `unreachable`; and of every other line that says that
-    /// something failed `error` where its logger gave it that level, and `complaint` where its words say so.
+    /// something failed `error` where its logger gave it that level, and `complaint`, which is never primary, where only
+    /// its words say so.
     pub family: String,
     /// The line.
     pub message: String,

@@ -79,17 +79,24 @@ impl<'a> Subject<'a> {
     /// Where nothing failed that is known, the way the process ended; where it ended by itself, what it said last that
     /// something failed.
     fn end(evidence: &'a Evidence) -> Self {
-        let mut primary = evidence.timeline.iter().filter(|event| event.primary);
         let crash = evidence.crash.as_ref();
-        match (crash, primary.clone().rfind(|event| event.payload.is_complaint())) {
-            (Some(crash), _) if crash.signal.is_some() => return Self::Exit(crash),
-            (_, Some(event)) => return Self::event(event, evidence),
-            (Some(crash), None) if crash.exit_code.is_some_and(|code| code != 0) => return Self::Exit(crash),
-            _ => {}
+        if let Some(crash) = crash.filter(|crash| crash.signal.is_some()) {
+            return Self::Exit(crash);
         }
-        match primary.next() {
-            Some(event) if !is_success(event) => Self::event(event, evidence),
-            _ => Self::Nothing,
+        let failed = crash.filter(|crash| crash.exit_code.is_some_and(|code| code != 0));
+        let complaints = || evidence.timeline.iter().filter(|event| event.payload.is_complaint());
+        let error = complaints().rfind(|event| event.primary);
+        let told = error.or_else(|| complaints().next_back().filter(|_| failed.is_some()));
+        let first = || {
+            evidence
+                .timeline
+                .iter()
+                .find(|event| event.primary && !is_success(event))
+        };
+        match (told, failed) {
+            (Some(event), _) => Self::event(event, evidence),
+            (None, Some(crash)) => Self::Exit(crash),
+            (None, None) => first().map_or(Self::Nothing, |event| Self::event(event, evidence)),
         }
     }
 

@@ -828,3 +828,94 @@ fn the_frame_that_a_signal_interrupted_is_marked() {
     }
     assert_eq!(evidence(&tagged).threads[0].rank, Some(3));
 }
+
+#[test]
+fn signals_in_the_words_of_other_runtimes() {
+    for (text, signal, kind) in [
+        (
+            "Signal (11) received.\n 0# 0x0000561E522EA549 in tritonserver\n",
+            "SIGSEGV",
+            None,
+        ),
+        (
+            "[60718] signal (11.1): Segmentation fault\nin expression starting at /a.jl:2\n",
+            "SIGSEGV",
+            None,
+        ),
+        (
+            "SIGSEGV: segmentation violation\nPC=0x7180ec649a70 m=17 sigcode=1 addr=0x8\nsignal arrived during cgo execution\n",
+            "SIGSEGV",
+            Some("null"),
+        ),
+        (
+            "panic: runtime error: invalid memory address\n[signal SIGSEGV: segmentation violation code=0x1 addr=0x18 pc=0x47]\n",
+            "SIGSEGV",
+            Some("null"),
+        ),
+        (
+            "     Segmentation violation detected at 2026-11-21 10:00:00 +0100\n",
+            "SIGSEGV",
+            None,
+        ),
+        (
+            "[host:67   :0:70] Caught signal 11 (Segmentation fault: address not mapped to object at address (nil))\n",
+            "SIGSEGV",
+            Some("null"),
+        ),
+        (
+            "  traceback : Signal 7 (SIGBUS) received by PID 3304209\n",
+            "SIGBUS",
+            None,
+        ),
+        (
+            "/a/run.sh: line 6: 53306 Abort trap: 6           train --web\n",
+            "SIGABRT",
+            None,
+        ),
+        (
+            "ERROR Shard process was signaled to shutdown with signal 4 rank=0\n",
+            "SIGILL",
+            None,
+        ),
+        (
+            "a.c:8456: GGML_ASSERT(i01 >= 0 && i01 < ne01) failed\n",
+            "SIGABRT",
+            None,
+        ),
+        (
+            "x/MPSNDArray.mm:724: failed assertion `[init] Error: too many bytes'\n",
+            "SIGABRT",
+            None,
+        ),
+    ] {
+        let (artifact, _keep) = crate::support::artifact("train.log", text.as_bytes());
+        let read = whycrash_evidence::read(&artifact, &whycrash_evidence::Limits::default()).evidence;
+        let merged = whycrash_evidence::merge(vec![read], serde_json::Map::new());
+        let crash = merged.crash.unwrap_or_else(|| panic!("no crash in {text}"));
+        assert_eq!(crash.signal.as_deref(), Some(signal), "{text}");
+        assert_eq!(crash.address_kind.as_deref(), kind, "{text}");
+    }
+}
+
+#[test]
+fn the_kernels_line_alone_tells_kinds_of_addresses() {
+    for (text, kind) in [
+        (
+            "python3[7]: segfault at 7ffee3a84ff8 ip 00007f5ac9b12c44 sp 00007ffee3a85000 error 6 in libpython3.11.so.1.0[7f5ac9a00000+2a9000]\n",
+            Some("stack-overflow"),
+        ),
+        (
+            "traps: python[7] general protection fault ip:7fb0d37c05b4 sp:7fb05f7fd2c8 error:0 in libtorch_cpu.so[7fb0cf000000+8f3e000]\n",
+            Some("non-canonical"),
+        ),
+        (
+            "python3[7]: segfault at 7f00e3a84ff8 ip 00007f5ac9b12c44 sp 00007ffee3a85000 error 6 in libpython3.11.so.1.0[7f5ac9a00000+2a9000]\n",
+            None,
+        ),
+    ] {
+        let (artifact, _keep) = crate::support::artifact("dmesg.txt", text.as_bytes());
+        let read = whycrash_evidence::read(&artifact, &whycrash_evidence::Limits::default()).evidence;
+        let crash = whycrash_evidence::merge(vec![read], serde_json::Map::new()).crash;
+        assert_eq!(crash.and_then(|crash| crash.address_kind).as_deref(), kind, "{text}");
+    }
+}

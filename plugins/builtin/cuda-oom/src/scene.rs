@@ -95,7 +95,10 @@ fn is_of_logits(frame: &Frame) -> bool {
         "selective_log_softmax",
         "logprobs_from_logits",
     ];
-    of_loss.contains(&function) || function.contains("log_probs_and_entropy") || function.contains("lm_head") || function.contains("compute_logits")
+    of_loss.contains(&function)
+        || function.contains("log_probs_and_entropy")
+        || function.contains("lm_head")
+        || function.contains("compute_logits")
 }
 
 fn is_of_evaluation(frame: &Frame) -> bool {

@@ -85,7 +85,10 @@ fn killed(report: &Report, death: &Death) -> Diagnosis {
 
 /// Whether the kernel says that memory of the machine lost its content: who touches it gets SIGBUS.
 fn memory_failed(report: &Report) -> bool {
-    report.told::<Kernel>().iter().any(|told| told.detail.family == "memory-failure")
+    report
+        .told::<Kernel>()
+        .iter()
+        .any(|told| told.detail.family == "memory-failure")
 }
 
 fn bus_error(report: &Report, death: &Death) -> Diagnosis {

@@ -6,8 +6,7 @@ use whycrash_plugin::{Diagnosis, Finding, Line, Report, cite};
 use crate::counts;
 
 /// A rank says that it has no more input.
-const OUT_OF_INPUT: &str =
-    r"(?i)\b(?:data ?loader|iterator|loader|dataset|sampler|shard)\b.{0,40}\b(?:exhausted|depleted|ran out)\b|\bran out of (?:data|batches|samples)\b";
+const OUT_OF_INPUT: &str = r"(?i)\b(?:data ?loader|iterator|loader|dataset|sampler|shard)\b.{0,40}\b(?:exhausted|depleted|ran out)\b|\bran out of (?:data|batches|samples)\b";
 
 /// A rank tells how far it is with something that is no training step, such as `Running tokenizer on dataset:  8%|`.
 const AT_WORK: &str = r"(?i)\b(?:tokeniz\w*|pre-?process\w*|map|filter|generating \w+ split|packing|grouping|download\w*|eval\w*|validat\w*|saving|convert\w*)\b.{0,60}?\b\d{1,3}%";

@@ -328,8 +328,8 @@ impl EventDetail for HostOom {
 #[serde(default)]
 pub struct Kernel {
     /// `segfault`, `trap`, `oom-kill`, `soft-lockup`, `hung-task`, `memory-failure`, `fallen-off-bus`, `nvrm`,
-    /// `fabric-manager` (NVIDIA's daemon for the switches between GPUs), `storage` (a file system that stopped taking
-    /// writes) or `hardware`.
+    /// `fabric-manager` (NVIDIA's daemon for the switches between GPUs), `storage` (a disk that failed, or a
+    /// file system that gave up), `iommu` (a GPU was kept from memory) or `hardware`.
     pub family: String,
     /// Name of the process or task.
     pub process: Option<String>,
@@ -337,6 +337,8 @@ pub struct Kernel {
     pub address: Option<Hex>,
     /// Instruction pointer.
     pub ip: Option<Hex>,
+    /// Stack pointer.
+    pub sp: Option<Hex>,
     /// `read`, `write` or `execute`.
     pub access: Option<String>,
     /// The object the instruction pointer is in.
@@ -365,7 +367,9 @@ pub struct LastWords {
     /// `threads` and `openmp` (libraries that need them), `driver`, `scheduler`, `build` (of an extension), `package`
     /// (an installer that finds none), `stopped` (whoever ends the program from outside), or a command by what it
     /// lacked: `network`, `refused`, `archive`, `disk`, `permission`, `files`, `memory` or `port`; of MPI's launcher
-    /// and processes `peer` (another one is gone) or `unreachable`.
+    /// and processes `peer` (another one is gone) or `unreachable`; and of every other line that says that
+    /// something failed `error` where its logger gave it that level, and `complaint`, which is never primary, where only
+    /// its words say so.
     pub family: String,
     /// The line.
     pub message: String,

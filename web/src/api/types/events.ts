@@ -279,8 +279,8 @@ export interface HostOom {
 export interface Kernel {
   /**
    * `segfault`, `trap`, `oom-kill`, `soft-lockup`, `hung-task`, `memory-failure`, `fallen-off-bus`, `nvrm`,
-   * `fabric-manager` (NVIDIA's daemon for the switches between GPUs), `storage` (a file system that stopped taking
-   * writes) or `hardware`.
+   * `fabric-manager` (NVIDIA's daemon for the switches between GPUs), `storage` (a disk that failed, or a
+   * file system that gave up), `iommu` (a GPU was kept from memory) or `hardware`.
    */
   family?: string;
   /** Name of the process or task. */
@@ -289,6 +289,8 @@ export interface Kernel {
   address?: Hex | null;
   /** Instruction pointer. */
   ip?: Hex | null;
+  /** Stack pointer. */
+  sp?: Hex | null;
   /** `read`, `write` or `execute`. */
   access?: string | null;
   /** The object the instruction pointer is in. */
@@ -312,7 +314,9 @@ export interface LastWords {
    * `threads` and `openmp` (libraries that need them), `driver`, `scheduler`, `build` (of an extension), `package`
    * (an installer that finds none), `stopped` (whoever ends the program from outside), or a command by what it
    * lacked: `network`, `refused`, `archive`, `disk`, `permission`, `files`, `memory` or `port`; of MPI's launcher
-   * and processes `peer` (another one is gone) or `unreachable`.
+   * and processes `peer` (another one is gone) or `unreachable`; and of every other line that says that
+   * something failed `error` where its logger gave it that level, and `complaint`, which is never primary, where only
+   * its words say so.
    */
   family?: string;
   /** The line. */

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use regex::Regex;
 
 use super::line::{self, Line};
-use super::sink::Sink;
 use super::severity::{Severity, severity};
+use super::sink::Sink;
 use super::{blocks, progress, regex};
 use crate::model::{Event, EventPayload, LastWords, Place, PythonException};
 
@@ -77,24 +77,64 @@ impl End {
         let settled = self.lines.iter().rposition(|(_, raw)| progress::is_progress(raw));
         let last_ones = self.lines.len().saturating_sub(EXCEPTIONS);
         let is_script = self.lines.back().is_some_and(|(_, raw)| raw.starts_with(b"Node.js v"));
-        for (place, (number, raw)) in self.lines.iter().enumerate().skip(settled.map_or(0, |line| line + 1)) {
+        let from = settled.map_or(0, |line| line + 1);
+        for (place, (number, raw)) in self.lines.iter().enumerate().skip(from) {
             let cleaned = line::clean(raw);
             let line = Line::new(*number, line::beginning(&cleaned));
-            let next = self.lines.get(place + 1).map(|(_, raw)| line::clean(raw));
-            let goes_on = next.is_some_and(|next| regex!(r"(?i)\bignoring this (?:choice|error)|\bfalling back\b").is_match(&next));
-            if goes_on || line.is_quoted() || sink.events.iter().any(|event| tells_of(event, *number)) {
+            if line.is_quoted() || self.is_ignored_next(place) || is_told(sink, *number) {
                 continue;
             }
             let is_last = place >= last_ones && !has_traceback;
             let exception = if is_last { exception(line.text) } else { None };
             let exception = exception.or_else(|| is_script.then(|| script_error(line.text)).flatten().map(bare));
             let words = || command(line.text).filter(|words| !has_traceback || is_of_system(words));
-            let words = || words().or_else(|| complaint(&cleaned, &line));
             if let Some(what) = exception.or_else(|| words().map(EventPayload::LastWords)) {
                 sink.event(what, &line.origin, [*number, *number], line.text);
             }
         }
+        let settled = sink.settled;
+        if sink.events.iter().all(|event| is_open(event, settled)) {
+            self.read_complaints(from, sink);
+        }
     }
+
+    /// Where nothing tells why a program ended, the lines that say that something failed.
+    fn read_complaints(&self, from: usize, sink: &mut Sink) {
+        for (place, (number, raw)) in self.lines.iter().enumerate().skip(from) {
+            let cleaned = line::clean(raw);
+            let line = Line::new(*number, line::beginning(&cleaned));
+            if line.is_quoted() || self.is_ignored_next(place) || is_told(sink, *number) {
+                continue;
+            }
+            if let Some(words) = complaint(&cleaned, &line) {
+                sink.event(
+                    EventPayload::LastWords(words),
+                    &line.origin,
+                    [*number, *number],
+                    line.text,
+                );
+            }
+        }
+    }
+
+    /// Whether the line behind this one says that it does not matter.
+    fn is_ignored_next(&self, place: usize) -> bool {
+        let next = self.lines.get(place + 1).map(|(_, raw)| line::clean(raw));
+        next.is_some_and(|next| regex!(r"(?i)\bignoring this (?:choice|error)|\bfalling back\b").is_match(&next))
+    }
+}
+
+/// Whether an event leaves open why a program failed: that it ended, and how, does not say why.
+fn is_open(event: &Event, settled: u64) -> bool {
+    let is_end = matches!(
+        event.payload,
+        EventPayload::ProcessExit(_) | EventPayload::ElasticFailure(_) | EventPayload::SharedMemory(_)
+    );
+    is_end || progress::is_survived(event, settled)
+}
+
+fn is_told(sink: &Sink, number: u64) -> bool {
+    sink.events.iter().any(|event| tells_of(event, number))
 }
 
 /// A text whose very last lines say that all went well.
@@ -151,7 +191,8 @@ fn is_traceback_near(event: &Event, last: u64) -> bool {
         ["ChildFailedError", "CalledProcessError"]
             .iter()
             .any(|name| raised.exception.ends_with(name))
-            || regex!(r"\b(?:exited|returned|failed) with (?:a )?non-?zero (?:exit )?(?:status|code)").is_match(&raised.message)
+            || regex!(r"\b(?:exited|returned|failed) with (?:a )?non-?zero (?:exit )?(?:status|code)")
+                .is_match(&raised.message)
     };
     let is_own = matches!(&event.payload, EventPayload::PythonException(raised) if !raised.exception.is_empty() && !is_news(raised));
     is_own && progress::last_line(event).saturating_add(NEAR) > last

@@ -47,6 +47,10 @@ impl<'a> Line<'a> {
         {
             return true;
         }
+        // A line of a table of known messages: `"CUDA error: …" -> what to do`.
+        if regex!(r#"^["'`][^"'`]+["'`]\s*(?:->|=>|\u{2192}|means\b)"#).is_match(text) {
+            return true;
+        }
         // A mail or a page that quotes, and a record of data: what is in a log's records was taken out before.
         if text.starts_with("> ") || text.starts_with("{\"") && text.trim_end().ends_with('}') {
             return true;
@@ -57,8 +61,8 @@ impl<'a> Line<'a> {
             return true;
         }
         [
-            "#", "`", "/*", "\"\"\"", "'''", "raise ", "print(", "def ", "assert ", "import ", "from ",
-            "return ", "if ",
+            "#", "`", "/*", "\"\"\"", "'''", "raise ", "print(", "def ", "assert ", "import ", "from ", "return ",
+            "if ",
         ]
         .iter()
         .any(|opener| text.starts_with(opener))

@@ -155,9 +155,11 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         prefix(CTIME, ctime, |line, _| {
             in_bracket(line, |byte| byte.is_ascii_uppercase())
         }),
-        prefix(r"^[\w.-]+ kernel: (?:\[ *\d+\.\d+\] ?)?", kernel_facility, |line, origin| {
-            origin.stamp.is_some() && std::str::from_utf8(line).is_ok_and(is_before_kernel)
-        }),
+        prefix(
+            r"^[\w.-]+ kernel: (?:\[ *\d+\.\d+\] ?)?",
+            kernel_facility,
+            |line, origin| origin.stamp.is_some() && std::str::from_utf8(line).is_ok_and(is_before_kernel),
+        ),
         // dmesg -H: the minute, then what has passed since the line before: `[May19 19:57] `, `[  +0.000127] `.
         prefix(
             r"^\[(?:[A-Z][a-z]{2} ?\d{1,2} \d\d:\d\d| *\+\d{1,6}\.\d{6})\] ",

@@ -100,6 +100,42 @@ fn cuda_errors_in_the_words_of_other_libraries() {
             json!({"code": 700, "file": "scan.cu", "line": 12, "call": "cudaDeviceSynchronize()"}),
         ),
         (
+            "Search for `cudaErrorStreamCaptureUnsupported' in https://docs.nvidia.com/cuda/ for more information.",
+            json!({"code": 900}),
+        ),
+        (
+            "Error: Cuda(Load { cuda: DriverError(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, \"the provided PTX was compiled with an unsupported toolchain.\") })",
+            json!({"api": "driver", "code": 222}),
+        ),
+        (
+            "(event_synchronize(e)) error( cudaErrorIllegalAddress): an illegal memory access was encountered a.hpp:153",
+            json!({"code": 700}),
+        ),
+        (
+            "RuntimeError: CUDA error encountered at: /src/join.cuh:357:700 cudaErrorIllegalAddress an illegal memory address was met",
+            json!({"code": 700}),
+        ),
+        (
+            "  what():  /src/predictor.cu(322): unspecified launch failure",
+            json!({"code": 719}),
+        ),
+        (
+            "Faiss assertion 'err == cudaSuccess' failed in void f() at a.cpp:312; details: CUDA error 2 out of memory",
+            json!({"code": 2}),
+        ),
+        (
+            "LogicError: cuMemcpyDtoHAsync failed: misaligned address",
+            json!({"code": 716}),
+        ),
+        (
+            "hip_queue: hipMemsetAsync() failed (error code = HIP:1)",
+            json!({"api": "hip", "code": 1, "call": "hipMemsetAsync"}),
+        ),
+        (
+            "[error] Unexpected error from cudaGetDeviceCount(). Did you call it before? Error 805: MPS client failed to connect to the MPS control daemon or the MPS server",
+            json!({"code": 805}),
+        ),
+        (
             "GPUassert: device-side assert triggered scan.cu 12",
             json!({"code": 710, "file": "scan.cu", "line": 12}),
         ),
@@ -123,7 +159,6 @@ fn cuda_errors_in_the_words_of_other_libraries() {
         check(text, "cuda-error", &expected);
     }
     for text in [
-        "Search for `cudaErrorAssert' in the documentation for more information.",
         "wrote the results at line 12 in file /data/out.csv",
         "Error rates at line 4 in file /data/rates.csv",
         "CUDA_ERROR_POLICY is not set",

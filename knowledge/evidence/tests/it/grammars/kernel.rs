@@ -24,6 +24,8 @@ fn kernel_log_behind_every_prefix() {
             json!("0000-01-21T04:41:44Z"),
         ),
         ("4,1234,98765432,-;", Value::Null),
+        ("[May19 19:57] ", Value::Null),
+        ("[  +0.000127] ", Value::Null),
     ] {
         let expected = json!({"code": 31, "pci": "PCI:0000:07:00", "process": "python", "pid": 16952, "time": time});
         check(&format!("{prefix}{line}"), "xid", &expected);
@@ -122,6 +124,22 @@ fn kernel_log() {
             json!({"family": "storage"}),
         ),
         (
+            "[1.5] nvme nvme2: Disabling device after reset failure: -19",
+            json!({"family": "storage"}),
+        ),
+        (
+            "[1.5] nfs: server nas-07 not responding, timed out",
+            json!({"family": "storage"}),
+        ),
+        (
+            "[12.500000] EDAC MC3: 1 UE memory read error on CPU_SrcID#1_MC#1_Chan#2_DIMM#0 (channel:2 slot:0)",
+            json!({"family": "memory-failure", "process": null}),
+        ),
+        (
+            "[1.5] nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0021 address=0xd0139068 flags=0x0020]",
+            json!({"family": "iommu"}),
+        ),
+        (
             "[1.5] XFS (dm-2): Log I/O Error Detected. Shutting down filesystem",
             json!({"family": "storage"}),
         ),
@@ -131,6 +149,8 @@ fn kernel_log() {
     for of_others in [
         "systemd[1]: postgresql.service: A process of this unit has been killed by the OOM killer.",
         "systemd[1]: Failed to start Hostname Service.",
+        "[1.5] nfs: server nas-07 not responding, still trying",
+        "[1.5] EDAC MC3: 1 CE memory read error on CPU_SrcID#1_MC#1_Chan#2_DIMM#0 (channel:2 slot:0)",
         "Memory failure: 0x3fa3: already hardware poisoned",
     ] {
         assert!(events(of_others).is_empty(), "{of_others}");
@@ -159,4 +179,13 @@ fn a_line_of_the_driver_that_is_a_records_field_is_one() {
     ] {
         assert_eq!(events(line).len(), 1, "{line}");
     }
+}
+
+#[test]
+fn what_a_device_plugin_is_told_is_an_xid() {
+    check(
+        "I0809 13:32:51.873541       1 health.go:185] XidCriticalError: Xid=94 on Device=GPU-1b6ec030; marking device as unhealthy.",
+        "xid",
+        &json!({"code": 94, "pci": "GPU-1b6ec030", "message": "marking device as unhealthy."}),
+    );
 }

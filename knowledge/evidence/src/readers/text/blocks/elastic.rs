@@ -213,7 +213,9 @@ impl Failure {
             "traceback" => {
                 value.clone_into(&mut self.what.message);
                 self.in_traceback = value.starts_with("Traceback");
-                return Next::Quoted;
+                if value.starts_with("Signal ") {
+                    return Next::Quoted;
+                }
             }
             _ => {}
         }

@@ -128,7 +128,13 @@ impl Dump {
         };
         let part = |name| found.name(name).map(|part: regex::Match| part.as_str());
         let name = ["name", "torch", "java", "go"].iter().find_map(|name| part(name));
-        let number = || ["number", "boost", "julia"].iter().find_map(|name| part(name))?.parse().ok();
+        let number = || {
+            ["number", "boost", "julia"]
+                .iter()
+                .find_map(|name| part(name))?
+                .parse()
+                .ok()
+        };
         let number = name.map_or_else(number, number_of_signal);
         self.signal = number.and_then(signal_name);
         let pid = ["pid", "process", "torch_pid", "java_pid", "julia_pid"]
@@ -168,7 +174,10 @@ impl Dump {
             self.signal = named(&self.text);
             return self.signal.is_some();
         }
-        if let Some(found) = regex!(r"^ Trap: 0*(?P<trap>[0-9a-f]+) +Error: (?P<error>[0-9a-f]+) .*\bCR2: (?P<at>[0-9a-f]+)$").captures(text) {
+        if let Some(found) =
+            regex!(r"^ Trap: 0*(?P<trap>[0-9a-f]+) +Error: (?P<error>[0-9a-f]+) .*\bCR2: (?P<at>[0-9a-f]+)$")
+                .captures(text)
+        {
             match &found["trap"] {
                 "d" => self.code = Some("SI_KERNEL"),
                 "e" => {
@@ -188,7 +197,9 @@ impl Dump {
             self.address = found.name("at").and_then(|at| at.as_str().parse().ok());
             return true;
         }
-        text == "signal arrived during cgo execution" || text == "Backtrace:" || regex!(r"^ (?:\w+: +|ST\(\d\) )[0-9a-f]").is_match(text)
+        text == "signal arrived during cgo execution"
+            || text == "Backtrace:"
+            || regex!(r"^ (?:\w+: +|ST\(\d\) )[0-9a-f]").is_match(text)
     }
 
     /// The signal's code, of which Go prints the number (that of Linux).
@@ -362,7 +373,9 @@ fn parse_frame(text: &str, number: u64) -> Option<Frame> {
 /// An address, and how the C library prints a null pointer.
 fn address(text: &str) -> Option<Hex> {
     let text = text.trim();
-    text.parse().ok().or_else(|| text.starts_with("(nil)").then_some(Hex(0)))
+    text.parse()
+        .ok()
+        .or_else(|| text.starts_with("(nil)").then_some(Hex(0)))
 }
 
 /// The signal's code by name, from the words of Open MPI, Folly or UCX.

@@ -440,7 +440,9 @@ fn is_named_like_an_error(exception: &str) -> bool {
     ]
     .iter()
     .any(|ending| exception.ends_with(ending))
-        || ["errors.", "exceptions."].iter().any(|module| exception.contains(module))
+        || ["errors.", "exceptions."]
+            .iter()
+            .any(|module| exception.contains(module))
 }
 
 /// How an exception follows from the one before, in the line between the two.

@@ -105,7 +105,9 @@ fn other_assertion(text: &str) -> Option<NativeAbort> {
         ),
         text,
     )?;
-    let expression = ["macro", "apple", "expression"].iter().find_map(|name| parts.text(name))?;
+    let expression = ["macro", "apple", "expression"]
+        .iter()
+        .find_map(|name| parts.text(name))?;
     Some(NativeAbort {
         file: parts.text("file").or_else(|| parts.text("in")),
         line: parts.number("line").or_else(|| parts.number("at")),

@@ -326,7 +326,8 @@ fn in_own_words(line: &Line) -> Option<CudaError> {
     };
     named()
         .or_else(unique)
-        .or_else(|| common().filter(|_| !tries)).or_else(|| by_number(text))
+        .or_else(|| common().filter(|_| !tries))
+        .or_else(|| by_number(text))
 }
 
 /// Whether an error's number stands right before its name.

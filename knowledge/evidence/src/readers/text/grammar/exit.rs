@@ -219,7 +219,9 @@ fn of_number(text: &str) -> Option<&'static str> {
         ),
         text,
     )?;
-    let number = ["number", "hydra", "shard"].iter().find_map(|name| parts.number(name))?;
+    let number = ["number", "hydra", "shard"]
+        .iter()
+        .find_map(|name| parts.number(name))?;
     signal_name(number)
 }
 

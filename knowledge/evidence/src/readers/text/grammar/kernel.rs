@@ -135,7 +135,11 @@ fn xid_told(text: &str) -> Option<(Option<u32>, Xid)> {
     let xid = Xid {
         code: parts.number("code")?,
         pci: parts.text("device")?,
-        message: parts.text("message").unwrap_or_default().trim_start_matches([';', ' ']).to_owned(),
+        message: parts
+            .text("message")
+            .unwrap_or_default()
+            .trim_start_matches([';', ' '])
+            .to_owned(),
         count: 1,
         ..Xid::default()
     };
@@ -373,7 +377,9 @@ fn device(line: &Line) -> Option<(Option<u32>, Kernel)> {
         return Some((None, of("fabric-manager", text)));
     }
     // The processor's unit for the addresses of devices kept a GPU from memory that it was not given.
-    let refused = regex!(r"^(?:nvidia|amdgpu) [0-9a-f:.]+: AMD-Vi: Event logged \[IO_PAGE_FAULT|^DMAR: \[DMA (?:Read|Write)\b.*\bfault addr");
+    let refused = regex!(
+        r"^(?:nvidia|amdgpu) [0-9a-f:.]+: AMD-Vi: Event logged \[IO_PAGE_FAULT|^DMAR: \[DMA (?:Read|Write)\b.*\bfault addr"
+    );
     if refused.is_match(text) {
         return Some((None, of("iommu", text)));
     }

@@ -1,0 +1,111 @@
+//! What a text ends with, and nobody else reads.
+
+use serde_json::{Value, json};
+use whycrash_evidence::{Limits, merge, read};
+
+use super::{check, events};
+use crate::support::artifact;
+
+/// Everything in a text's timeline, as it stands in a report, in `kind family primary` form.
+fn told(text: &str) -> Vec<(String, String, bool)> {
+    let (artifact, _keep) = artifact("train.log", text.as_bytes());
+    let evidence = merge(
+        vec![read(&artifact, &Limits::default()).evidence],
+        serde_json::Map::new(),
+    );
+    let timeline = evidence.timeline.iter().map(|event| {
+        let event = serde_json::to_value(event).expect("an event is JSON");
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        (
+            word(&event["kind"]),
+            word(&event["detail"]["family"]),
+            event["primary"] == true,
+        )
+    });
+    timeline.collect()
+}
+
+#[test]
+fn a_line_that_its_logger_calls_an_error_is_an_event() {
+    for (text, message) in [
+        (
+            "2026-11-21 10:00:00,123 - loader - ERROR - the licence server said no",
+            "loader - ERROR - the licence server said no",
+        ),
+        ("[ERROR] no frames came", "[ERROR] no frames came"),
+        (
+            "time=2026-11-21T10:00:00Z level=error msg=\"no frames came\"",
+            "time=2026-11-21T10:00:00Z level=error msg=\"no frames came\"",
+        ),
+        (
+            "fatal: the index is of another version",
+            "fatal: the index is of another version",
+        ),
+    ] {
+        check(text, "last-words", &json!({"family": "error", "message": message}));
+    }
+}
+
+#[test]
+fn words_of_failure_are_no_failure_by_themselves() {
+    let told = told("the simulation has become unstable and was aborted\n");
+    assert_eq!(told, [("last-words".to_owned(), "complaint".to_owned(), false)]);
+}
+
+#[test]
+fn what_only_sounds_bad_is_left_alone() {
+    for text in [
+        "INFO: the last run failed, starting anew",
+        "2026-11-21 10:00:00,123 WARNING the cache is missing",
+        "host:1:2 [0] NCCL INFO NET/Plugin : libnccl-net.so: cannot open shared object file",
+        "12 files read, 0 errors",
+        "  \"CUDA error: system not yet initialized\" -> start the fabric manager",
+        "ERROR could not reach the mirror, trying again in 5 s",
+        "E1118 10:12:44.6 2081 select.py:2100] [0/0] out of resource: shared memory\nE1118 10:12:44.6 2081 select.py:2100] [0/0] Ignoring this choice.",
+    ] {
+        let told = told(text);
+        assert!(told.is_empty(), "{text} gave {told:?}");
+    }
+}
+
+#[test]
+fn complaints_are_told_only_where_nothing_else_is() {
+    let text =
+        "ERROR the loader gave up\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\nValueError: 3\n";
+    let kinds: Vec<String> = told(text).into_iter().map(|(kind, ..)| kind).collect();
+    assert_eq!(kinds, ["python-exception"]);
+}
+
+#[test]
+fn a_server_that_goes_on_serving_has_survived() {
+    let text = "ERROR 10-10 08:41:20 [chat.py:201] ValueError: the prompt is too long\nINFO:     10.2.0.9:4 - \"POST /v1/completions HTTP/1.1\" 200 OK\n";
+    assert!(events(text).is_empty(), "{:?}", events(text));
+    let bar = "ERROR the shard is damaged\nRunning: 78%|███████▊  | 3120/4000 [22:04<06:10, 2.37 block/s]\n";
+    assert!(told(bar).is_empty());
+}
+
+#[test]
+fn tests_that_passed_meant_their_failures() {
+    let error = "RuntimeError: CUDA error: an illegal memory access was encountered\n";
+    assert!(told(error).iter().any(|(.., primary)| *primary));
+    let passed = format!("{error}===== 9 passed, 1 skipped in 12.41s =====\n");
+    assert!(!told(&passed).iter().any(|(.., primary)| *primary));
+    let failed = format!("{error}===== 1 failed, 9 passed in 12.41s =====\n");
+    assert!(told(&failed).iter().any(|(.., primary)| *primary));
+}
+
+#[test]
+fn finalizers_that_raise_end_nothing() {
+    let text = "Traceback (most recent call last):\n  File \"/usr/lib/python3.11/multiprocessing/util.py\", line 300, in _run_finalizers\n    finalizer()\n  File \"/usr/lib/python3.11/shutil.py\", line 438, in rmtree\n    os.unlink(name)\nOSError: [Errno 16] Device or resource busy: '.nfs01'\n";
+    assert_eq!(told(text), [("python-exception".to_owned(), String::new(), false)]);
+}
+
+#[test]
+fn what_a_remote_actor_raised_is_read_behind_what_ray_says() {
+    let text = "Traceback (most recent call last):\n  File \"main.py\", line 8, in <module>\n    ray.get(ready)\nray.exceptions.ActorDiedError: The actor died because of an error raised in its creation task, ray::W.__init__() (pid=7)\n  File \"w.py\", line 12, in __init__\n    import acme\nModuleNotFoundError: No module named 'acme'\n";
+    let raised: Vec<Value> = events(text)
+        .into_iter()
+        .map(|event| event["detail"]["exception"].clone())
+        .collect();
+    assert_eq!(raised, ["ray.exceptions.ActorDiedError", "ModuleNotFoundError"]);
+}
