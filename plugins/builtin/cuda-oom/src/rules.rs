@@ -3,7 +3,7 @@
 //! The rules are asked in the order of how much they exclude: a limit, other holders of the device, holders of the
 //! allocator's own memory, blocks that can not be used, and what remains is that the program needs more than there is.
 
-use whycrash_plugin::{Diagnosis, Finding, Report};
+use whycrash_plugin::{Citation, Diagnosis, Finding, Line, Report, cite};
 
 use crate::request::{Blocks, Request, own_frame};
 use crate::size::{GIB, size};
@@ -98,22 +98,39 @@ fn fraction(_: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
 }
 
 /// Processes of one job that all use the first device.
-fn all_ranks_on_one(_: &Report, request: &Request, all: &[Request]) -> Option<Finding> {
+fn all_ranks_on_one(report: &Report, request: &Request, all: &[Request]) -> Option<Finding> {
     let strays = all
         .iter()
         .filter(|other| other.gpu == Some(0) && other.rank.is_some_and(|rank| rank > 0))
         .count();
     let crowd = request.others.len();
     let held: u64 = request.others.iter().map(|process| process.bytes).sum();
-    if request.gpu != Some(0) || strays == 0 || crowd < 2 || held < request.missing() {
+    if request.gpu != Some(0) || crowd < 2 || held < request.missing() {
+        return None;
+    }
+    let seen = on_other_devices(report, request);
+    if strays == 0 && seen.len() < 2 {
         return None;
     }
     let rank = request.rank.unwrap_or(0);
-    Some(Finding::new("oom-all-ranks-on-gpu0", 0.92).because(format!(
+    let finding = Finding::new("oom-all-ranks-on-gpu0", 0.94).because(format!(
         "Rank {rank} asked for {} on GPU 0, where {crowd} other processes hold {}: the ranks of the job did not each choose their own device.",
         size(request.requested),
         size(held)
-    )))
+    ));
+    Some(finding.cite_all(seen))
+}
+
+/// Lines of nvidia-smi's table in which processes that hold memory of the first device are on another one too: ranks
+/// that have a device of their own.
+fn on_other_devices(report: &Report, request: &Request) -> Vec<Citation> {
+    const PROCESS: &str = r"^\|\s+[1-9]\d*\s+(?:N/A\s+N/A\s+)?\d+\s+[CG+]+\s";
+    let rows = report.find(PROCESS).unwrap_or_default();
+    let is_of_others = |line: &&Line| {
+        let pid = line.text.split_whitespace().skip(2).find_map(|word| word.parse::<u32>().ok());
+        pid.is_some_and(|pid| request.others.iter().any(|other| other.pid == pid))
+    };
+    rows.iter().filter(is_of_others).take(NAMED).map(cite::line).collect()
 }
 
 /// Processes of others hold what is missing.

@@ -6,7 +6,7 @@ use whycrash_plugin::{Citation, Diagnosis, Event, Finding, Report};
 use crate::counts;
 
 /// Words of NCCL that name a cause: all must occur. Those that stand first win.
-const NCCL: [(&[&str], &str, f64, &str); 26] = [
+const NCCL: [(&[&str], &str, f64, &str); 27] = [
     (
         &["Duplicate GPU detected"],
         "nccl-dup-gpu",
@@ -74,6 +74,12 @@ const NCCL: [(&[&str], &str, f64, &str); 26] = [
         "dist-shape-mismatch",
         0.86,
         "A rank received more bytes for a collective than it had room for: its peer sent a tensor of another size.",
+    ),
+    (
+        &["Unable to register memory", "Cannot allocate memory"],
+        "nccl-memlock",
+        0.88,
+        "Memory could not be registered with the network card: the limit on locked memory, or what the card can map, is too low.",
     ),
     (
         &["ibv_reg_mr", "Cannot allocate memory"],

@@ -182,7 +182,7 @@ fn is_well(text: &str) -> Option<Well> {
 /// does that a library found no file and went on without.
 fn is_of_system(words: &LastWords) -> bool {
     let went_on = words.family == "files" && words.message.starts_with('[');
-    went_on || ["loader", "driver", "threads", "openmp", "device-memory"].contains(&words.family.as_str())
+    went_on || ["loader", "driver", "threads", "openmp", "device-memory", "build"].contains(&words.family.as_str())
 }
 
 fn is_traceback_near(event: &Event, last: u64) -> bool {
@@ -277,11 +277,17 @@ fn command(text: &str) -> Option<LastWords> {
 
 /// Why a program could not be run, by who says it.
 fn not_started(text: &str) -> Option<&'static str> {
-    let forms: [(&'static str, &Regex); 12] = [
+    let forms: [(&'static str, &Regex); 13] = [
         (
             "usage",
             regex!(
                 r"^\S+(?: \S+)?: error: (?:argument |unrecognized arguments|the following arguments|ambiguous option|invalid ).+$|^Error: (?:No such option|Missing (?:option|argument)|Invalid value).*$|^Could not override '.+$|^Error merging \S.*$|^Invalid type assigned : .+$|^Unsupported interpolation type .+$|^Interpolation key '.+' not found$|^Cannot find primary config .+$|^In '.+': Could not find .+$|^│ (?:No such option|Missing (?:option|argument)|Invalid value|Got unexpected extra argument).*│$|^ERROR: (?:Could not consume arg|The function received no value).*$|^FATAL Flags parsing error:.*$|^\S+: (?:(?:unrecognized|unrecognised|unknown|illegal|ambiguous|invalid) option|option .+ requires an argument)\b.*$|^Unknown flags? in XLA_FLAGS: .+$"
+            ),
+        ),
+        (
+            "build",
+            regex!(
+                r"^\s*\S+\.(?:c|cc|cpp|cxx|cu|h|hpp|cuh):\d+:\d+: (?:fatal )?error: .+$|^\s*\S+\.cuh?\(\d+\): error: .+$|^\s*nvcc fatal\s*: .+$|^CMake Error\b.*$|^collect2: error: ld returned .+$"
             ),
         ),
         (
@@ -305,7 +311,7 @@ fn not_started(text: &str) -> Option<&'static str> {
         (
             "loader",
             regex!(
-                r"^\S+: error while loading shared libraries: .+$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$|^Could not load library \S+ Error: .+$|^Loaded runtime CuDNN library: .+$|^(?:INTEL|Intel) (?:MKL|oneMKL) (?:FATAL )?ERROR: .+$"
+                r"^\S+: error while loading shared libraries: .+$|^.*\.so[\w.]*: undefined symbol: \S+.*$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$|^Could not load library \S+ Error: .+$|^Loaded runtime CuDNN library: .+$|^(?:INTEL|Intel) (?:MKL|oneMKL) (?:FATAL )?ERROR: .+$"
             ),
         ),
         (

@@ -29,7 +29,10 @@ impl<'a> Line<'a> {
         let before = self.text.split_once(words).map(|(before, _)| before);
         let unquoted = before.and_then(|before| before.strip_suffix(['`', '"', '\'', '\u{201c}', '\u{2018}']));
         let field = regex!(r#"(?i)(?:(?:^|[,{(])\s*["']?(?:message|msg)["']?\s*:|\b(?:message|msg)=)\s*$"#);
-        unquoted.is_some_and(|before| !field.is_match(before))
+        // An agent of the machine lists the lines that it found, each to its end.
+        let found = regex!(r"(?i)\b(?:found|matched|detected)\b[^\x22']{0,40}$");
+        let is_whole = self.text.trim_end().ends_with(['"', '\'', '`', '\u{201d}']);
+        unquoted.is_some_and(|before| !field.is_match(before) && !(is_whole && found.is_match(before)))
     }
 
     /// True for a line that only quotes: a comment, a line of source code, a prompt, an item of a list

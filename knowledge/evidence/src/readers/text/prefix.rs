@@ -130,6 +130,16 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
                 in_bracket(line, |byte| !byte.is_ascii_whitespace()) && memchr::memchr(b'@', start(line)).is_some()
             },
         ),
+        // What people print before a line to say which of several processes writes: `[gpu 0] `, `[worker-3]: `.
+        prefix(
+            r"^\[(?i:gpu|worker|proc|process|node|rank|local_rank|trainer|device|r)[ :=_-]?\d{1,5}\]:? ",
+            stream_tag,
+            |line, _| in_bracket(line, |byte| byte.is_ascii_alphabetic()),
+        ),
+        // DeepSpeed's launcher and pdsh: the address of the machine.
+        prefix(r"^\d{1,3}(?:\.\d{1,3}){3}: ", stream_tag, |line, _| {
+            byte(line, 0).is_ascii_digit() && memchr::memchr(b'.', start(line)).is_some()
+        }),
         // docker compose: the container's name, which ends in a number, padded to the width of the longest.
         prefix(r"^[a-z][a-z0-9_-]*-\d+ +\| ", stream_tag, |line, _| {
             byte(line, 0).is_ascii_lowercase() && memchr::memchr(b'|', start(line)).is_some()
@@ -199,6 +209,10 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
             process_tag,
             |line, _| in_bracket(line, |byte| byte.is_ascii_alphanumeric()),
         ),
+        // Launchers that name the machine and the process: `[node-14:0]: `.
+        prefix(r"^\[[A-Za-z][\w.-]*:\d{1,7}\]:? ", stream_tag, |line, _| {
+            in_bracket(line, |byte| byte.is_ascii_alphabetic())
+        }),
         // A clock that a log viewer puts before lines that have a rank's tag.
         prefix(r"^\d\d:\d\d:\d\d(?:[.,]\d{1,9})? (?P<rest>\[)", nothing, |line, _| {
             is_numbered(line, b':') && byte(line, 5) == b':'

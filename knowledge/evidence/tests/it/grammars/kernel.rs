@@ -136,7 +136,7 @@ fn kernel_log() {
             json!({"family": "memory-failure", "process": null}),
         ),
         (
-            "[1.5] nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0021 address=0xd0139068 flags=0x0020]",
+            "[12.500000] nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0021 address=0xd0139068 flags=0x0020]",
             json!({"family": "iommu"}),
         ),
         (

@@ -73,6 +73,21 @@ pub const RULE: Rule = Rule {
         "CUDA-capable devices are busy or unavailable",
         "operation not permitted when stream is capturing",
         "MPS client failed to connect to the MPS control daemon",
+        "peer access ",
+        "PTX JIT ",
+        "unspecified launch failure in prior launch",
+        "CUDA driver is a stub library",
+        "uncorrectable NVLink error",
+        "Invalid access of peer GPU memory",
+        "on global/shared address space",
+        "too many blocks in cooperative launch",
+        "unsupported display driver / cuda driver combination",
+        "forward compatibility was attempted on non supported HW",
+        "separate capture sequences",
+        "uncaptured work in another stream",
+        "capturing blocking stream",
+        "last recorded in a capturing stream",
+        "cudaGetDeviceCount",
     ],
     read,
 };
@@ -306,19 +321,26 @@ fn with_place_behind(text: &str) -> Option<CudaError> {
 /// CUDA's (`CUDA error 2 out of memory`, `cudaMalloc failed: out of memory`), or the name that torch says to search for.
 fn in_own_words(line: &Line) -> Option<CudaError> {
     let text = line.text;
+    if text.contains("NCCL WARN ") {
+        return None;
+    }
     let named = || {
         let found = regex!(r"\b(?:cudaError[A-Z]\w+|hipError[A-Z]\w+|CUDA_ERROR_[A-Z_]+)\b").find(text)?;
         let error = by_name(&found.as_str().replacen("hipError", "cudaError", 1))?;
         let is_told = text.contains(&error.message) || text.starts_with("Search for `") || has_number(text, &error);
         is_told.then_some(error)
     };
-    let unique = || by_unique_text("cuda", text).filter(|error| !line.quotes(&error.message));
+    let is_cuda = regex!(r"(?i)\b(?:cuda|hip)\w*\W{1,3}(?:runtime |driver )?(?:error|failure)|\bfailed\b");
+    let unique = || {
+        let error = by_unique_text("cuda", text)?;
+        (!line.quotes(&error.message) || is_cuda.is_match(text)).then_some(error)
+    };
     // ggml tries smaller layouts: what became of it is read at the end of the log.
     let tries = text.starts_with("ggml_");
     let common = || {
         let parts = Parts::of(
             regex!(
-                r"(?i)\b(?:cuda(?:malloc\w*|mem\w+|launch\w*|stream\w*|device\w*|event\w*|set\w*|free\w*)?|cu(?:mem|launch|ctx|stream|device)\w*)\b(?:\([^()]*\))?[ _-]?(?:runtime |driver |api )*(?:error|err|failure|failed|returned)\b\W*(?:code\W*)?\d*\W*(?P<text>out of memory|invalid argument|unknown error|initialization error|invalid device ordinal|invalid configuration argument|invalid device function|invalid resource handle|operation not supported|system not yet initialized|driver shutting down|misaligned address)\b"
+                r"(?i)\b(?:cuda(?:malloc\w*|mem\w+|launch\w*|stream\w*|device\w*|event\w*|set\w*|free\w*)?|cu(?:mem|launch|ctx|stream|device)\w*)\b(?:\([^()]*\))?[ _-]?(?:runtime |driver |api )*(?:(?:error|err|failure|failed|returned)\b\W*(?:code\W*)?\d*\W*|: )(?P<text>out of memory|invalid argument|unknown error|initialization error|invalid device ordinal|invalid configuration argument|invalid device function|invalid resource handle|operation not supported|system not yet initialized|driver shutting down|misaligned address)\b"
             ),
             text,
         )?;

@@ -227,7 +227,10 @@ pub fn by_text(api: &str, text: &str) -> CudaError {
 }
 
 /// Numbers of errors whose texts are said of nothing but CUDA.
-const UNIQUE: [u32; 15] = [35, 36, 46, 100, 209, 214, 222, 700, 701, 702, 710, 715, 719, 805, 900];
+const UNIQUE: [u32; 33] = [
+    34, 35, 36, 46, 53, 100, 209, 214, 216, 217, 218, 220, 221, 222, 226, 700, 701, 702, 704, 705, 710, 715, 717, 719, 720,
+    803, 804, 805, 900, 902, 905, 906, 907,
+];
 
 /// The error whose text stands anywhere in a line, where nothing else is worded so.
 pub fn by_unique_text(api: &str, line: &str) -> Option<CudaError> {

@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
         " by signal ",
         "(signal ",
         "Abort trap: ",
+        "Main process exited, code=",
         "signaled to shutdown with signal ",
         ") received by PID ",
     ],
@@ -77,6 +78,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let (pid, exit) = shell(line.text)
         .or_else(|| zsh(line.text))
         .or_else(|| in_table(line.text))
+        .or_else(|| service(line.text))
         .or_else(|| launcher(line.text))?;
     let mut origin = line.origin.clone();
     origin.pid = pid.or(origin.pid);
@@ -198,6 +200,16 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
         None,
         exit(exit_code.and_then(signal_of_exit).map(str::to_owned), exit_code),
     ))
+}
+
+/// What systemd says of a service: `Main process exited, code=dumped, status=11/SEGV`.
+fn service(text: &str) -> Option<(Option<u32>, ProcessExit)> {
+    let parts = Parts::of(
+        regex!(r"Main process exited, code=(?:dumped|killed), status=\d+/(?P<signal>[A-Z0-9]+)"),
+        text,
+    )?;
+    let signal = format!("SIG{}", parts.text("signal")?);
+    Some((None, exit(Some(signal), None)))
 }
 
 /// What torchelastic's table says of a worker that a signal ended, where the table's head was cut off.

@@ -65,6 +65,7 @@ pub const RULE: Rule = Rule {
         "xceeded job memory limit",
         "xceeded step memory limit",
         "over memory limit",
+        "MEM usage ",
         "over cgroup memory limit",
         "PBS: job killed: ",
         "due to memory ",
@@ -302,7 +303,7 @@ fn storage(line: &Line) -> Option<(Option<u32>, Kernel)> {
 /// eviction, Ray, systemd-oomd and earlyoom watch the whole node.
 fn oom_kill_told(text: &str) -> Option<(Option<u32>, Kernel)> {
     let of_cgroup = regex!(
-        r#"Detected \d+ oom[-_]kill event|(?:^|[\s,(]|\{")"?(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s|^srun: error: \S+: tasks? [\d,\[\]-]+: Out Of Memory|container init was OOM-killed|^TERM_MEMLIMIT: |^(?:srun|slurmstepd): error: .*[Ee]xceeded (?:(?:job|step) )?memory limit|PBS: job killed: (?:mem|vmem|pmem|pvmem) .*exceed|[Jj]ob has gone over (?:cgroup )?memory limit"#
+        r#"Detected \d+ oom[-_]kill event|(?:^|[\s,(]|\{")"?(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s|^srun: error: \S+: tasks? [\d,\[\]-]+: Out Of Memory|container init was OOM-killed|^TERM_MEMLIMIT: |^(?:srun|slurmstepd): error: .*[Ee]xceeded (?:(?:job|step) )?memory limit|PBS: job killed: (?:mem|vmem|pmem|pvmem) .*exceed|\bjob \S+ exceeded P?V?MEM usage (?:hard|soft) limit|[Jj]ob has gone over (?:cgroup )?memory limit"#
     );
     let of_node = regex!(
         r"The node was low on resource: memory|killed due to the node running low on memory|\bKilled /\S+ due to memory (?:used|pressure)|\bsending SIG(?:TERM|KILL) to process \d+ .*\bVmRSS\b|\b(?:user@\d+\.service|(?:session|run|docker|cri|slurm)\S*\.(?:scope|service)): A process of this unit has been killed by the OOM killer"
