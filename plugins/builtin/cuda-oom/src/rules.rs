@@ -127,7 +127,11 @@ fn on_other_devices(report: &Report, request: &Request) -> Vec<Citation> {
     const PROCESS: &str = r"^\|\s+[1-9]\d*\s+(?:N/A\s+N/A\s+)?\d+\s+[CG+]+\s";
     let rows = report.find(PROCESS).unwrap_or_default();
     let is_of_others = |line: &&Line| {
-        let pid = line.text.split_whitespace().skip(2).find_map(|word| word.parse::<u32>().ok());
+        let pid = line
+            .text
+            .split_whitespace()
+            .skip(2)
+            .find_map(|word| word.parse::<u32>().ok());
         pid.is_some_and(|pid| request.others.iter().any(|other| other.pid == pid))
     };
     rows.iter().filter(is_of_others).take(NAMED).map(cite::line).collect()

@@ -1,7 +1,7 @@
 //! What the logs say of a rank that the others waited for in vain: that it was still at work, or had none left.
 
-use whycrash_plugin::facts::Watchdog;
-use whycrash_plugin::{Diagnosis, Finding, Line, Report, cite};
+use whycrash_plugin::facts::{CollectiveMismatch, Watchdog};
+use whycrash_plugin::{Diagnosis, Event, Finding, Line, Report, cite};
 
 use crate::counts;
 
@@ -13,9 +13,15 @@ const AT_WORK: &str = r"(?i)\b(?:tokeniz\w*|pre-?process\w*|map|filter|generatin
 
 pub fn rule(report: &Report) -> Option<Diagnosis> {
     let timeouts = report.told::<Watchdog>();
+    // What the watchdog finds out about the ranks comes first, and the time-out is an echo of that.
+    let has_desync = report
+        .told::<CollectiveMismatch>()
+        .iter()
+        .any(|told| counts(&told.event));
+    let is_first = |event: &Event| counts(event) || has_desync && !event.survived;
     let timeout = timeouts
         .iter()
-        .find(|told| counts(&told.event) && told.detail.family == "timeout")?;
+        .find(|told| is_first(&told.event) && told.detail.family == "timeout")?;
     let told = report.cite(&timeout.event);
     let until = timeout.event.lines.map_or(u32::MAX.into(), |(first, _)| first);
     let is_here = |line: &&Line| line.artifact == timeout.event.artifact;

@@ -77,7 +77,9 @@ fn from_words(scene: &Scene) -> Option<Verdict> {
 /// It follows from something else and says nothing of its own: C++ gives up where threads outlive the interpreter, and
 /// after what a watchdog has told.
 fn is_of_end(told: &Told<NativeAbort>) -> bool {
-    !told.event.primary && told.detail.family == "cpp-exception" && (told.detail.exception.is_none() || told.detail.message.is_empty())
+    !told.event.primary
+        && told.detail.family == "cpp-exception"
+        && (told.detail.exception.is_none() || told.detail.message.is_empty())
 }
 
 /// The core's memory has the last words: the C library's own, which it keeps for debuggers, or those of an exception.

@@ -1,6 +1,7 @@
 //! The other signals that the processor raises.
 
 use whycrash_plugin::Owner;
+use whycrash_plugin::facts::ElasticFailure;
 
 use crate::scene::Scene;
 use crate::{Collect, Verdict};
@@ -137,7 +138,9 @@ fn unseen(scene: &Scene) -> Verdict {
         between: &["ill-trap", "ill-unsupported-instruction"],
     }];
     let lead = scene.native.as_ref().and_then(|stack| stack.lead());
-    if lead.is_some_and(|(_, frame)| frame.owner() == Owner::Program) {
+    // Of a rank, its launcher often knows no more than the exit status.
+    let is_status_alone = lead.is_none() && !scene.report.told::<ElasticFailure>().is_empty();
+    if is_status_alone || lead.is_some_and(|(_, frame)| frame.owner() == Owner::Program) {
         return Verdict::Undecided(next);
     }
     let finding = scene

@@ -228,8 +228,8 @@ pub fn by_text(api: &str, text: &str) -> CudaError {
 
 /// Numbers of errors whose texts are said of nothing but CUDA.
 const UNIQUE: [u32; 33] = [
-    34, 35, 36, 46, 53, 100, 209, 214, 216, 217, 218, 220, 221, 222, 226, 700, 701, 702, 704, 705, 710, 715, 717, 719, 720,
-    803, 804, 805, 900, 902, 905, 906, 907,
+    34, 35, 36, 46, 53, 100, 209, 214, 216, 217, 218, 220, 221, 222, 226, 700, 701, 702, 704, 705, 710, 715, 717, 719,
+    720, 803, 804, 805, 900, 902, 905, 906, 907,
 ];
 
 /// The error whose text stands anywhere in a line, where nothing else is worded so.
