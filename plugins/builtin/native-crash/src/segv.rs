@@ -276,11 +276,18 @@ fn vendor_library(scene: &Scene) -> Option<Finding> {
         .as_ref()
         .and_then(|stack| Some((stack, stack.innermost()?)));
     let from_frame = frame.and_then(|(stack, fault)| Some((module(&fault.1)?.to_owned(), stack.cite(fault))));
+    // Stacks that a handler printed name functions and often no modules.
+    let from_name = scene.native.as_ref().and_then(|stack| {
+        let fault = stack.innermost()?;
+        let is_of_nccl = function(&fault.1)?.strip_prefix("nccl")?.starts_with(char::is_uppercase);
+        (module(&fault.1).is_none() && is_of_nccl).then(|| ("libnccl.so".to_owned(), stack.cite(fault)))
+    });
     let from_kernel = scene
         .kernel_fault()
         .and_then(|told| Some((told.detail.object.clone()?, scene.report.cite(&told.event))));
     let (library, proof) = from_frame
         .into_iter()
+        .chain(from_name)
         .chain(from_kernel)
         .find(|(library, _)| vendor(library).is_some())?;
     Some(

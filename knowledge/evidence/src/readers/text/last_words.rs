@@ -159,6 +159,13 @@ enum Well {
 /// pytest, unittest and doctest where no test failed, the words of launchers for an exit status of 0, and those of
 /// programs that came to their end.
 fn is_well(text: &str) -> Option<Well> {
+    // GoogleTest, CTest and cargo.
+    let none_failed = regex!(
+        r"^(?:\d+: )?\[ {2}PASSED {2}\] \d+ tests?\.$|^100% tests passed, 0 tests failed out of \d+$|^test result: ok\. \d+ passed; 0 failed;"
+    );
+    if none_failed.is_match(text) {
+        return Some(Well::Tests);
+    }
     if regex!(r"\b(?:failed|failures?|errors?)\b").is_match(text) {
         return None;
     }

@@ -38,7 +38,7 @@ impl Progress {
 
     /// Looks at a line that no grammar reads. Costs nothing until there is something to survive.
     pub fn plain_line(&mut self, number: u64, raw: &[u8], sink: &mut Sink) {
-        if sink.events.is_empty() || self.is_settled(sink) || !PROGRESS.is_match(raw) {
+        if sink.events.is_empty() || self.is_settled(sink) || !is_progress(raw) {
             return;
         }
         self.last.rotate_left(1);
@@ -51,7 +51,9 @@ impl Progress {
 
 /// Whether a line is one that a training loop prints while it goes on.
 pub fn is_progress(raw: &[u8]) -> bool {
-    PROGRESS.is_match(raw)
+    // Slurm's steps are no steps of training.
+    let is_of_slurm = ["slurmstepd: ", "srun: "].iter().any(|who| raw.starts_with(who.as_bytes()));
+    !is_of_slurm && PROGRESS.is_match(raw)
 }
 
 /// Marks what was followed by progress. Where several ranks print into one artifact without tags, that may have

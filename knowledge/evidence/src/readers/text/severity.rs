@@ -63,7 +63,7 @@ fn says_none(text: &str) -> bool {
 /// The words with which programs say that they could not do something.
 fn says_failure(text: &str) -> bool {
     regex!(
-        r"(?i)^Warning\s{2,}[a-z]|\b(?:errors?|fail(?:ed|s|ure|ing)?|fatal|panic(?:ked)?|exception|cannot|can't|can not|could ?n[o']t|unable to|denied|refused|rejected|exceed(?:ed|s)|evicted|killed|abort(?:ed|ing)?|terminat(?:ed|ing)|cancell?ed|preempted|invalid|corrupt(?:ed|ion)?|missing|un(?:correct\w+|supported|known|recogni[sz]ed|reachable|healthy|defined|available|responsive)|incompatible|mismatch|time(?:d)? ?out|timeout|expired|insufficient|not (?:found|supported|available|enough|allowed|permitted|valid|compatible|responding|ready)|no (?:such|space|module|device|route|longer)|out of|occurred|does(?: not|n't) (?:exist|match|support)|lost|dead|stuck|violation|crash(?:ed)?)\b"
+        r"(?i)^\s*Warning\s{2,}[a-z]|\b(?:errors?|fail(?:ed|s|ure|ing)?|fatal|panic(?:ked)?|exception|cannot|can't|can not|could ?n[o']t|unable to|denied|refused|rejected|exceed(?:ed|s)|evicted|killed|abort(?:ed|ing)?|terminat(?:ed|ing)|cancell?ed|preempted|invalid|corrupt(?:ed|ion)?|missing|un(?:correct\w+|supported|known|recogni[sz]ed|reachable|healthy|defined|available|responsive)|incompatible|mismatch|time(?:d)? ?out|timeout|expired|insufficient|not (?:found|supported|available|enough|allowed|permitted|valid|compatible|responding|ready)|no (?:such|space|module|device|route|longer)|out of|occurred|does(?: not|n't) (?:exist|match|support)|lost|dead|stuck|violation|crash(?:ed)?)\b"
     )
     .is_match(text)
 }

@@ -372,7 +372,9 @@ impl Block for Chain {
 impl Raised {
     fn finish(self, origin: &Origin, preface: &Preface, uncaught: bool, sink: &mut Sink) {
         let mut frames = self.frames;
-        let ignored = preface.ignored || frames.first().is_some_and(is_of_a_printer);
+        // A task that somebody cancelled: servers print it of clients that went away.
+        let is_cancelled = self.exception.ends_with("CancelledError");
+        let ignored = preface.ignored || is_cancelled || frames.first().is_some_and(is_of_a_printer);
         frames.reverse();
         let omitted = self.omitted + frames.len().saturating_sub(sink.frame_limit()) as u64;
         frames.truncate(sink.frame_limit());

@@ -340,7 +340,7 @@ fn in_own_words(line: &Line) -> Option<CudaError> {
     let common = || {
         let parts = Parts::of(
             regex!(
-                r"(?i)\b(?:cuda(?:malloc\w*|mem\w+|launch\w*|stream\w*|device\w*|event\w*|set\w*|free\w*)?|cu(?:mem|launch|ctx|stream|device)\w*)\b(?:\([^()]*\))?[ _-]?(?:runtime |driver |api )*(?:(?:error|err|failure|failed|returned)\b\W*(?:code\W*)?\d*\W*|: )(?P<text>out of memory|invalid argument|unknown error|initialization error|invalid device ordinal|invalid configuration argument|invalid device function|invalid resource handle|operation not supported|system not yet initialized|driver shutting down|misaligned address)\b"
+                r"(?i)\b(?:cuda(?:malloc\w*|mem\w+|launch\w*|stream\w*|device\w*|event\w*|get\w*|set\w*|free\w*)?|cu(?:mem|launch|ctx|stream|device)\w*)\b(?:\([^()]*\))?[ _-]?(?:runtime |driver |api )*(?:(?:error|err|failure|failed|returned)\b\W*(?:code\W*)?\d*\W*|: )(?P<text>out of memory|invalid argument|unknown error|initialization error|invalid device ordinal|invalid configuration argument|invalid device function|invalid resource handle|operation not supported|system not yet initialized|driver shutting down|misaligned address)\b"
             ),
             text,
         )?;
