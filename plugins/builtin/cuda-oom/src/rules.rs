@@ -9,6 +9,9 @@ use crate::request::{Blocks, Request, own_frame};
 use crate::size::{GIB, size};
 use crate::{leak, scene};
 
+/// Rows of a table of processes that are looked at.
+const ROWS: u32 = 64;
+
 /// The largest other holders that are named.
 const NAMED: usize = 4;
 
@@ -125,7 +128,13 @@ fn all_ranks_on_one(report: &Report, request: &Request, all: &[Request]) -> Opti
 /// that have a device of their own.
 fn on_other_devices(report: &Report, request: &Request) -> Vec<Citation> {
     const PROCESS: &str = r"^\|\s+[1-9]\d*\s+(?:N/A\s+N/A\s+)?\d+\s+[CG+]+\s";
-    let rows = report.find(PROCESS).unwrap_or_default();
+    /// Lines of an artifact that such a table may be in: long logs are not searched for it.
+    const LONGEST: u64 = 4096;
+    let short = report
+        .artifacts()
+        .into_iter()
+        .filter(|artifact| artifact.lines <= LONGEST);
+    let rows = short.flat_map(|artifact| report.search(Some(&artifact.name), PROCESS, ROWS).unwrap_or_default());
     let is_of_others = |line: &&Line| {
         let pid = line
             .text
@@ -134,7 +143,10 @@ fn on_other_devices(report: &Report, request: &Request) -> Vec<Citation> {
             .find_map(|word| word.parse::<u32>().ok());
         pid.is_some_and(|pid| request.others.iter().any(|other| other.pid == pid))
     };
-    rows.iter().filter(is_of_others).take(NAMED).map(cite::line).collect()
+    rows.filter(|line| is_of_others(&line))
+        .take(NAMED)
+        .map(|line| cite::line(&line))
+        .collect()
 }
 
 /// Processes of others hold what is missing.

@@ -1,15 +1,54 @@
 //! What the logs say of a rank that the others waited for in vain: that it was still at work, or had none left.
 
 use whycrash_plugin::facts::{CollectiveMismatch, Watchdog};
-use whycrash_plugin::{Diagnosis, Event, Finding, Line, Report, cite};
+use whycrash_plugin::{Diagnosis, Event, Finding, Report, cite};
 
 use crate::counts;
 
-/// A rank says that it has no more input.
-const OUT_OF_INPUT: &str = r"(?i)\b(?:data ?loader|iterator|loader|dataset|sampler|shard)\b.{0,40}\b(?:exhausted|depleted|ran out)\b|\bran out of (?:data|batches|samples)\b";
+/// Lines before the time-out, and with those behind it, that are looked at: a long log is not searched for this.
+const BEFORE: u64 = 512;
+const LINES: u32 = 1024;
 
-/// A rank tells how far it is with something that is no training step, such as `Running tokenizer on dataset:  8%|`.
-const AT_WORK: &str = r"(?i)\b(?:tokeniz\w*|pre-?process\w*|map|filter|generating \w+ split|packing|grouping|download\w*|eval\w*|validat\w*|saving|convert\w*)\b.{0,60}?\b\d{1,3}%";
+/// What runs out, and in which words.
+const INPUTS: [&str; 6] = ["dataloader", "data loader", "iterator", "loader", "dataset", "shard"];
+const OUT: [&str; 3] = ["exhausted", "depleted", "ran out"];
+
+/// Work that is no training step, of which a rank tells how far it is: `Running tokenizer on dataset:  8%|`.
+const WORK: [&str; 12] = [
+    "tokeniz",
+    "preprocess",
+    "pre-process",
+    "map (",
+    "filter",
+    "generating ",
+    "packing",
+    "grouping",
+    "download",
+    "eval",
+    "validat",
+    "saving",
+];
+
+/// A rank says that it has no more input.
+fn is_out_of_input(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let input = INPUTS.iter().filter_map(|word| text.find(word)).min();
+    let out = OUT.iter().filter_map(|word| text.find(word)).max();
+    input
+        .zip(out)
+        .is_some_and(|(input, out)| input < out && out - input < 80)
+}
+
+/// A rank tells how much of some work is done.
+fn is_at_work(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let work = WORK.iter().filter_map(|word| text.find(word)).min();
+    let percent = text
+        .find('%')
+        .filter(|at| text[..*at].ends_with(|digit: char| digit.is_ascii_digit()));
+    work.zip(percent)
+        .is_some_and(|(work, percent)| work < percent && percent - work < 80)
+}
 
 pub fn rule(report: &Report) -> Option<Diagnosis> {
     let timeouts = report.told::<Watchdog>();
@@ -23,18 +62,18 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         .iter()
         .find(|told| is_first(&told.event) && told.detail.family == "timeout")?;
     let told = report.cite(&timeout.event);
-    let until = timeout.event.lines.map_or(u32::MAX.into(), |(first, _)| first);
-    let is_here = |line: &&Line| line.artifact == timeout.event.artifact;
-    let before = report.find(OUT_OF_INPUT).unwrap_or_default();
-    if let Some(line) = before.iter().filter(is_here).find(|line| line.number < until) {
+    let (until, _) = timeout.event.lines?;
+    let lines = report.lines(&timeout.event.artifact, until.saturating_sub(BEFORE).max(1), LINES);
+    let mut before = lines.iter().filter(|line| line.number < until);
+    if let Some(line) = before.find(|line| is_out_of_input(&line.text)) {
         let finding = Finding::new("dist-uneven-inputs", 0.84).because(format!(
             "A rank had no input left while the others went on: \"{}\". They waited in the next collective until their time-out.",
             line.text.trim()
         ));
         return Some(finding.cite(cite::line(line)).cite(told).into());
     }
-    let after = report.find(AT_WORK).unwrap_or_default();
-    let line = after.iter().filter(is_here).find(|line| line.number >= until)?;
+    let mut after = lines.iter().filter(|line| line.number >= until);
+    let line = after.find(|line| is_at_work(&line.text))?;
     let finding = Finding::new("dist-slow-rank-not-hang", 0.82).because(
         "A rank was still at work when the others had waited for it until their time-out: it came late, and did not hang.",
     );

@@ -279,7 +279,9 @@ fn vendor_library(scene: &Scene) -> Option<Finding> {
     // Stacks that a handler printed name functions and often no modules.
     let from_name = scene.native.as_ref().and_then(|stack| {
         let fault = stack.innermost()?;
-        let is_of_nccl = function(&fault.1)?.strip_prefix("nccl")?.starts_with(char::is_uppercase);
+        let is_of_nccl = function(&fault.1)?
+            .strip_prefix("nccl")?
+            .starts_with(char::is_uppercase);
         (module(&fault.1).is_none() && is_of_nccl).then(|| ("libnccl.so".to_owned(), stack.cite(fault)))
     });
     let from_kernel = scene

@@ -8,10 +8,10 @@ use super::sink::Sink;
 use crate::model::{Event, EventPayload, Place, ThreadId};
 
 /// Lines that a training loop prints while it goes on, progress bars (`[22:04<06:10, 2.37 block/s]`), and what a server
-/// prints of requests that it answered. Other lines prove nothing: a dying process prints warnings, summaries and what
+/// prints of requests that it answered; also what a search tells of its trials, and that a batch is left out. Other lines prove nothing: a dying process prints warnings, summaries and what
 /// its peers still say.
 static PROGRESS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i-u)\b(?:step|epoch|iter(?:ation)?|batch|loss|global_step)\b['\x22]?[ =:/#\[\]]{0,4}\d|\d+(?:\.\d+)?(?:it/s|s/it)\b|\[\d+:\d\d(?::\d\d)?<[^\]?]*/s[^\]]*\]|\bHTTP/\d(?:\.\d)?\x22 2\d\d\b|\| 2\d\d \||\bgeneration throughput: [1-9]|^\s*Normal\s+(?:Started|Pulled|Completed)\b")
+    Regex::new(r"(?i-u)\b(?:step|epoch|iter(?:ation)?|batch|loss|global_step)\b['\x22]?[ =:/#\[\]]{0,4}\d|\d+(?:\.\d+)?(?:it/s|s/it)\b|\[\d+:\d\d(?::\d\d)?<[^\]?]*/s[^\]]*\]|\bHTTP/\d(?:\.\d)?\x22 2\d\d\b|\| 2\d\d \||\bgeneration throughput: [1-9]|\bTrial \d+ (?:finished|pruned)\b|\bskipping (?:this |the )?batch\b|^\s*Normal\s+(?:Started|Pulled|Completed)\b")
         .expect("a fixed pattern")
 });
 
@@ -52,7 +52,9 @@ impl Progress {
 /// Whether a line is one that a training loop prints while it goes on.
 pub fn is_progress(raw: &[u8]) -> bool {
     // Slurm's steps are no steps of training.
-    let is_of_slurm = ["slurmstepd: ", "srun: "].iter().any(|who| raw.starts_with(who.as_bytes()));
+    let is_of_slurm = ["slurmstepd: ", "srun: "]
+        .iter()
+        .any(|who| raw.starts_with(who.as_bytes()));
     !is_of_slurm && PROGRESS.is_match(raw)
 }
 

@@ -90,6 +90,14 @@ fn tests_that_passed_meant_their_failures() {
     assert!(told(error).iter().any(|(.., primary)| *primary));
     let passed = format!("{error}===== 9 passed, 1 skipped in 12.41s =====\n");
     assert!(!told(&passed).iter().any(|(.., primary)| *primary));
+    for passed in [
+        "14: [  PASSED  ] 5 tests.\n",
+        "100% tests passed, 0 tests failed out of 14\n",
+        "test result: ok. 6 passed; 0 failed; 0 ignored\n",
+    ] {
+        let told = told(&format!("{error}{passed}"));
+        assert!(!told.iter().any(|(.., primary)| *primary), "{passed}");
+    }
     let failed = format!("{error}===== 1 failed, 9 passed in 12.41s =====\n");
     assert!(told(&failed).iter().any(|(.., primary)| *primary));
 }
@@ -108,4 +116,24 @@ fn what_a_remote_actor_raised_is_read_behind_what_ray_says() {
         .map(|event| event["detail"]["exception"].clone())
         .collect();
     assert_eq!(raised, ["ray.exceptions.ActorDiedError", "ModuleNotFoundError"]);
+}
+
+#[test]
+fn what_a_search_or_a_loop_goes_on_after_was_survived() {
+    let raised = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nValueError: no such solver\n";
+    let trials = "Trial 1 finished with value: 0.7\nTrial 2 pruned.\nTrial 3 finished with value: 0.8\n";
+    let skipped = "WARNING: ran out of memory, skipping batch\n".repeat(3);
+    for (before, after) in [
+        ("", trials),
+        ("", skipped.as_str()),
+        ("30 fits failed with the following error:\n", ""),
+    ] {
+        let told = told(&format!("{before}{raised}{after}"));
+        assert!(
+            !told.iter().any(|(.., primary)| *primary),
+            "{before}{after} gave {told:?}"
+        );
+    }
+    let cancelled = raised.replace("ValueError: no such solver", "asyncio.exceptions.CancelledError");
+    assert!(!told(&cancelled).iter().any(|(.., primary)| *primary));
 }

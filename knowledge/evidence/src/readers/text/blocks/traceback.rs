@@ -20,6 +20,7 @@ pub const RULE: Rule = Rule {
         "Exception in thread ",
         "Exception ignored in",
         "exception was never retrieved",
+        "fits failed with the following error",
         "Process ",
         // A frame whose header is not there: the log is the end of a longer one.
         "\", line ",
@@ -71,7 +72,11 @@ impl Preface {
                 .and_then(|found| Some(found.get(1)?.as_str().to_owned()))
         };
         // asyncio tells of a task that failed and that nobody waited for; its program goes on.
-        let of_nobody = regex!(r"(?:^|:)(?:Task|Future) exception was never retrieved$").is_match(text);
+        // scikit-learn warns of fits that failed in a search, which goes on.
+        let of_nobody = regex!(
+            r"(?:^|:)(?:Task|Future) exception was never retrieved$|^\d+ fits failed with the following error:$"
+        )
+        .is_match(text);
         if text.starts_with("Exception ignored in") || of_nobody {
             return Some(Self {
                 thread: None,
