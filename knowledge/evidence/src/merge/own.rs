@@ -55,10 +55,6 @@ impl Own {
         const JOBS: [&str; 7] = ["python", "ipython", "pypy", "pt_", "ray::", "torch", "train"];
         /// Libraries that only programs on a GPU, or with tensors, have in them.
         const LIBRARIES: [&str; 6] = ["libcuda", "libcu", "libnccl", "libnv", "libtorch", "libc10"];
-        let starts = |name: &Option<String>, with: &[&str]| {
-            let name = name.as_deref().unwrap_or_default();
-            with.iter().any(|start| name.starts_with(start))
-        };
         /// Parts of names of frameworks' libraries.
         const FRAMEWORKS: [&str; 8] = [
             "torch",
@@ -70,6 +66,10 @@ impl Own {
             "mxnet",
             "cupy",
         ];
+        let starts = |name: &Option<String>, with: &[&str]| {
+            let name = name.as_deref().unwrap_or_default();
+            with.iter().any(|start| name.starts_with(start))
+        };
         let object = kernel.object.as_deref().unwrap_or_default();
         FRAMEWORKS.iter().any(|name| object.contains(name))
             || starts(&kernel.process, &JOBS)

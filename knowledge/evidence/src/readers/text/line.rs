@@ -32,7 +32,7 @@ impl<'a> Line<'a> {
         // An agent of the machine lists the lines that it found, each to its end.
         let found = regex!(r"(?i)\b(?:found|matched|detected)\b[^\x22']{0,40}$");
         let is_whole = self.text.trim_end().ends_with(['"', '\'', '`', '\u{201d}']);
-        unquoted.is_some_and(|before| !field.is_match(before) && !(is_whole && found.is_match(before)))
+        unquoted.is_some_and(|before| !(field.is_match(before) || is_whole && found.is_match(before)))
     }
 
     /// True for a line that only quotes: a comment, a line of source code, a prompt, an item of a list
