@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 
+use super::lines::after_hole;
 use crate::{Artifact, Limits, Problem};
 
 /// How the bytes of an artifact are packed, told from its first bytes.
@@ -32,6 +33,9 @@ impl Compression {
 
 /// Bytes of the head that [`Input::head`] keeps, enough to tell every format apart.
 const HEAD_BYTES: u64 = 64 << 10;
+
+/// Bytes of a hole at the beginning of a log behind which its text is looked for.
+const HOLE_BYTES: u64 = 4 << 30;
 
 /// An artifact opened for reading, with its compression undone on the way.
 #[derive(Debug)]
@@ -72,8 +76,30 @@ impl Input {
         };
         let mut head = Vec::new();
         let _ = input.stream()?.take(HEAD_BYTES).read_to_end(&mut head);
+        if head.iter().all(|byte| *byte == 0) && head.len() as u64 == HEAD_BYTES {
+            input.head_after_hole(&mut head);
+        }
         input.head = head;
         Ok(input)
+    }
+
+    /// The first bytes behind nothing but NULs; left as it is where there are none.
+    fn head_after_hole(&self, head: &mut Vec<u8>) {
+        let Ok(stream) = self.stream() else { return };
+        let mut stream = stream.take(HOLE_BYTES);
+        while let Ok(buffer) = stream.fill_buf() {
+            let (length, rest) = (buffer.len(), after_hole(buffer).len());
+            if rest > 0 {
+                stream.consume(length - rest);
+                head.clear();
+                let _ = stream.take(HEAD_BYTES).read_to_end(head);
+                return;
+            }
+            if length == 0 {
+                return;
+            }
+            stream.consume(length);
+        }
     }
 
     /// The artifact's name within its report.
@@ -91,7 +117,7 @@ impl Input {
         self.compression
     }
 
-    /// The first decompressed bytes (up to 64 KiB).
+    /// The first decompressed bytes (up to 64 KiB), those of a text behind the hole that it starts with.
     pub fn head(&self) -> &[u8] {
         &self.head
     }

@@ -132,12 +132,24 @@ fn is_plain_elastic_error(text: &[u8]) -> bool {
             .all(|key| ["message", "timestamp", "errorCode", "error_code"].contains(&key.as_str()))
 }
 
-/// Text has hardly any control bytes. A few do occur: colours, bells, the NULs that a crashed file system leaves.
+/// NULs in a row that are a hole in a text, and no bytes of another format.
+const HOLE: usize = 16;
+
+/// Text has hardly any control bytes. A few do occur: colours, bells, the NULs that a crashed file system leaves. Many
+/// NULs in a row are a hole: the log was truncated while its program wrote on.
 fn is_text(head: &[u8]) -> bool {
-    let control = head
-        .iter()
-        .filter(|byte| matches!(byte, 0..=0x06 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f))
-        .count();
+    let (mut bytes, mut control) = (0, 0);
+    for run in head.chunk_by(|one, next| (*one == 0) == (*next == 0)) {
+        if run.first() == Some(&0) && run.len() >= HOLE {
+            continue;
+        }
+        bytes += run.len();
+        control += run.iter().filter(|byte| is_control(**byte)).count();
+    }
     let high = head.utf8_chunks().map(|chunk| chunk.invalid().len()).sum::<usize>();
-    control * 20 <= head.len() && high * 5 <= head.len()
+    bytes > 0 && control * 20 <= bytes && high * 5 <= bytes
+}
+
+fn is_control(byte: u8) -> bool {
+    matches!(byte, 0..=0x06 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f)
 }

@@ -277,7 +277,8 @@ pub(crate) struct ReadLine {
 }
 
 /// Reads one line into `line`, without its line end and cut to `cap` bytes; says how many bytes the text went on by.
-/// Nothing at the end of the text.
+/// Nothing at the end of the text. NULs at its beginning are left out: a log that is truncated while its program goes on
+/// writing where it was has a hole before its next line, of any size.
 pub(crate) fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>, cap: usize) -> io::Result<Option<ReadLine>> {
     line.clear();
     let mut read = ReadLine::default();
@@ -288,10 +289,11 @@ pub(crate) fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>, cap: usiz
         }
         let newline = memchr::memchr(b'\n', buffer);
         let part = buffer.get(..newline.unwrap_or(buffer.len())).unwrap_or_default();
+        let used = part.len() + usize::from(newline.is_some());
+        let part = if line.is_empty() { after_hole(part) } else { part };
         let room = cap.saturating_sub(line.len());
         read.cut |= part.len() > room;
         line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
-        let used = part.len() + usize::from(newline.is_some());
         reader.consume(used);
         read.bytes += used as u64;
         if newline.is_some() {
@@ -302,4 +304,10 @@ pub(crate) fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>, cap: usiz
         line.pop();
     }
     Ok((read.bytes > 0).then_some(read))
+}
+
+/// What follows the NULs at the beginning.
+pub(super) fn after_hole(bytes: &[u8]) -> &[u8] {
+    let hole = bytes.iter().take_while(|byte| **byte == 0).count();
+    bytes.get(hole..).unwrap_or_default()
 }

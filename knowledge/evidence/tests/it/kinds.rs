@@ -98,3 +98,16 @@ fn a_microdump_is_named_and_what_stands_around_it_is_read() {
     let (mention, _keep) = artifact("notes.txt", b"grep for -----BEGIN BREAKPAD MICRODUMP----- in logcat\n");
     assert!(read(&mention, &Limits::default()).problems.is_empty());
 }
+
+#[test]
+fn a_hole_in_a_log_is_no_other_format() {
+    let failure = "step 1 loss 2\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\nOSError: x\n";
+    for (before, hole) in [("nohup: ignoring input\n", 54_494), ("", 300 << 10), ("", 20)] {
+        let bytes = [before.as_bytes(), &vec![0; hole], failure.as_bytes()].concat();
+        check(&bytes, Log);
+        let (log, _keep) = artifact("log", &bytes);
+        let timeline = read(&log, &Limits::default()).evidence.timeline;
+        assert_eq!(timeline.len(), 1, "{hole} NULs: {timeline:?}");
+    }
+    check(&vec![0; 70 << 10], Unknown);
+}

@@ -1,13 +1,17 @@
 //! What the logs say of a rank that the others waited for in vain: that it was still at work, or had none left.
 
 use whycrash_plugin::facts::{CollectiveMismatch, Watchdog};
-use whycrash_plugin::{Diagnosis, Event, Finding, Report, cite};
+use whycrash_plugin::{Diagnosis, Event, Finding, Line, Report, Told, cite};
 
 use crate::counts;
 
 /// Lines before the time-out, and with those behind it, that are looked at: a long log is not searched for this.
 const BEFORE: u64 = 512;
 const LINES: u32 = 1024;
+
+/// Logs of other ranks, and lines at their ends, that are looked at.
+const OTHERS: usize = 64;
+const TAIL: u32 = 64;
 
 /// What runs out, and in which words.
 const INPUTS: [&str; 6] = ["dataloader", "data loader", "iterator", "loader", "dataset", "shard"];
@@ -73,9 +77,42 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         return Some(finding.cite(cite::line(line)).cite(told).into());
     }
     let mut after = lines.iter().filter(|line| line.number >= until);
-    let line = after.find(|line| is_at_work(&line.text))?;
+    let line = match after.find(|line| is_at_work(&line.text)) {
+        Some(line) => line.clone(),
+        None => of_another(report, &timeouts)?,
+    };
     let finding = Finding::new("dist-slow-rank-not-hang", 0.82).because(
         "A rank was still at work when the others had waited for it until their time-out: it came late, and did not hang.",
     );
-    Some(finding.cite(cite::line(line)).cite(told).into())
+    Some(finding.cite(cite::line(&line)).cite(told).into())
+}
+
+/// In the log of a rank that did not time out: work at its end that is not done, or that took longer than the others
+/// wait.
+fn of_another(report: &Report, timeouts: &[Told<Watchdog>]) -> Option<Line> {
+    let waited = timeouts.iter().filter_map(|told| told.detail.timeout_ms).min()? / 1000;
+    let timed_out = |name: &str| timeouts.iter().any(|told| told.event.artifact == name);
+    let artifacts = report.artifacts();
+    let others = artifacts
+        .iter()
+        .filter(|artifact| artifact.lines > 0 && !timed_out(&artifact.name));
+    others.take(OTHERS).find_map(|artifact| {
+        let first = artifact.lines.saturating_sub(u64::from(TAIL)) + 1;
+        let lines = report.lines(&artifact.name, first, TAIL);
+        let last = lines.into_iter().rev().find(|line| is_at_work(&line.text))?;
+        (!last.text.contains("100%") || seconds(&last.text) >= waited).then_some(last)
+    })
+}
+
+/// The time that a progress bar says has passed, `[1:02:03<00:10, …]`, in seconds.
+fn seconds(bar: &str) -> u64 {
+    let passed = bar
+        .split_once('<')
+        .and_then(|(before, _)| Some(before.rsplit_once('[')?.1));
+    passed.map_or(0, |clock| {
+        clock
+            .split(':')
+            .filter_map(|part| part.parse::<u64>().ok())
+            .fold(0, |sum, part| sum.saturating_mul(60).saturating_add(part))
+    })
 }

@@ -218,15 +218,16 @@ const WAYS: [(&[&str], &str, f64, &str); 3] = [
 ];
 
 /// Where a missing rank was, and what that says.
-struct Way {
-    function: String,
-    frame: Citation,
-    cause: &'static str,
-    confidence: f64,
-    why: &'static str,
+pub struct Way {
+    pub function: String,
+    pub frame: Citation,
+    pub cause: &'static str,
+    pub confidence: f64,
+    pub why: &'static str,
 }
 
-fn elsewhere(report: &Report, missing: &[u32]) -> Option<Way> {
+/// Where these ranks were instead, as one of their stacks tells.
+pub fn elsewhere(report: &Report, missing: &[u32]) -> Option<Way> {
     let is_missing = |rank: Option<u32>| rank.is_some_and(|rank| missing.contains(&rank));
     WAYS.iter().find_map(|(words, cause, confidence, why)| {
         let mut walks = report.walks().filter(|walk| is_missing(walk.thread.rank));

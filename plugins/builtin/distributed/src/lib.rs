@@ -6,6 +6,7 @@ mod at_work;
 mod divergence;
 mod network;
 mod refusal;
+mod watchdogs;
 
 use whycrash_plugin::{Diagnosis, Event, Info, Needs, Plugin, Report};
 
@@ -62,6 +63,7 @@ impl Plugin for Distributed {
             .or_else(|| divergence::rule(report))
             .or_else(|| network::rule(report))
             .or_else(|| at_work::rule(report))
+            .or_else(|| watchdogs::rule(report))
             .unwrap_or_else(Diagnosis::nothing))
     }
 }

@@ -12,11 +12,9 @@ use whycrash_recognise::Happened;
 pub fn as_exception(event: &Happened) -> Option<Happened> {
     let part = |name: &str| event.detail.get(name).and_then(Value::as_str).unwrap_or_default();
     let exception = match (event.kind.as_str(), part("family")) {
-        ("native-abort", "glog-fatal" | "go-panic") => "",
         ("native-abort", "cpp-exception") => translated(part("exception"))?,
         ("native-abort", "rust-panic") if part("message").contains("Os { code: ") => "OSError",
-        ("native-abort", "rust-panic") => "",
-        ("last-words", "error") => "",
+        ("native-abort", "glog-fatal" | "go-panic" | "rust-panic") | ("last-words", "error") => "",
         _ => return None,
     };
     let message = part("message");

@@ -106,7 +106,8 @@ impl End {
             if line.is_quoted() || self.is_ignored_next(place) || is_told(sink, *number) {
                 continue;
             }
-            if let Some(words) = complaint(&cleaned, &line) {
+            let below_stack = || self.is_below_stack(place).then(|| open(LastWords::ERROR, line.text));
+            if let Some(words) = complaint(&cleaned, &line).or_else(below_stack) {
                 sink.event(
                     EventPayload::LastWords(words),
                     &line.origin,
@@ -115,6 +116,20 @@ impl End {
                 );
             }
         }
+    }
+
+    /// Whether a program printed the line right below a stack, as those do that catch an exception and print its traceback
+    /// and its message, and not its class.
+    fn is_below_stack(&self, place: usize) -> bool {
+        let line = |before: usize| {
+            let (_, raw) = self.lines.get(place.checked_sub(before)?)?;
+            Some(line::clean(raw))
+        };
+        let is_source = |line: &str| line.starts_with("    ");
+        let is_frame = |line: &str| regex!(r#"^  File "[^"]+", line \d+, in \S"#).is_match(line);
+        line(0).is_some_and(|line| !line.starts_with(char::is_whitespace))
+            && line(1).is_some_and(|line| is_source(&line))
+            && line(2).is_some_and(|line| is_frame(&line))
     }
 
     /// Whether the line behind this one says that it does not matter.
@@ -263,10 +278,14 @@ fn complaint(cleaned: &str, line: &Line) -> Option<LastWords> {
         Severity::Error => LastWords::ERROR,
         Severity::Words => LastWords::COMPLAINT,
     };
-    Some(LastWords {
+    Some(open(family, line.text))
+}
+
+fn open(family: &str, text: &str) -> LastWords {
+    LastWords {
         family: family.to_owned(),
-        message: line.text.trim().to_owned(),
-    })
+        message: text.trim().to_owned(),
+    }
 }
 
 fn says_that_it_goes_on(message: &str) -> bool {

@@ -44,6 +44,10 @@ impl<'a> Line<'a> {
             // A flag of a help text, with what it is for.
             return true;
         }
+        if text.ends_with(')') && text.contains("(default: ") {
+            // The end of what it is for.
+            return true;
+        }
         // What grep found in documents and sources; Python warns in the same form.
         if regex!(r"^[\w./-]+\.(?:md|rst|adoc|txt|html|py|sh|ya?ml):\d+[:-]").is_match(text)
             && !text.contains("Warning: ")

@@ -132,8 +132,8 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         ),
         // What people print before a line to say which of several processes writes: `[gpu 0] `, `[worker-3]: `.
         prefix(
-            r"^\[(?i:gpu|worker|proc|process|node|rank|local_rank|trainer|device|r)[ :=_-]?\d{1,5}\]:? ",
-            stream_tag,
+            r"^\[(?i:rank[ :=_-]?(?P<rank>\d{1,5})|(?:gpu|worker|proc|process|node|local_rank|trainer|device|r)[ :=_-]?\d{1,5})\]:? ",
+            named_rank,
             |line, _| in_bracket(line, |byte| byte.is_ascii_alphabetic()),
         ),
         // DeepSpeed's launcher and pdsh: the address of the machine.
@@ -308,6 +308,12 @@ fn rank_tag(found: &Captures, origin: &mut Origin) {
 
 fn stream_tag(found: &Captures, origin: &mut Origin) {
     tag(origin, found.get(0).map_or("", |whole| whole.as_str().trim_end()));
+}
+
+/// `c10d`'s messages start so as well, and have their rank from here.
+fn named_rank(found: &Captures, origin: &mut Origin) {
+    origin.rank = number(found, "rank").or(origin.rank);
+    stream_tag(found, origin);
 }
 
 fn worker_tag(found: &Captures, origin: &mut Origin) {

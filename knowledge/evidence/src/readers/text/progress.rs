@@ -18,6 +18,10 @@ static PROGRESS: LazyLock<Regex> = LazyLock::new(|| {
 /// So many of them after a failure mean that it was survived; fewer may have been printed by a peer.
 const ENOUGH: usize = 3;
 
+/// Whose words are no progress: Slurm's steps are no steps of training, and trackers of experiments sum up what was
+/// logged while a process ends, whatever it ends of.
+const OF_OTHERS: [&str; 4] = ["slurmstepd: ", "srun: ", "wandb: ", "COMET "];
+
 /// The most recent lines of progress.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -51,11 +55,7 @@ impl Progress {
 
 /// Whether a line is one that a training loop prints while it goes on.
 pub fn is_progress(raw: &[u8]) -> bool {
-    // Slurm's steps are no steps of training.
-    let is_of_slurm = ["slurmstepd: ", "srun: "]
-        .iter()
-        .any(|who| raw.starts_with(who.as_bytes()));
-    !is_of_slurm && PROGRESS.is_match(raw)
+    !OF_OTHERS.iter().any(|who| raw.starts_with(who.as_bytes())) && PROGRESS.is_match(raw)
 }
 
 /// Marks what was followed by progress. Where several ranks print into one artifact without tags, that may have

@@ -137,3 +137,52 @@ fn what_a_search_or_a_loop_goes_on_after_was_survived() {
     let cancelled = raised.replace("ValueError: no such solver", "asyncio.exceptions.CancelledError");
     assert!(!told(&cancelled).iter().any(|(.., primary)| *primary));
 }
+
+#[test]
+fn what_trackers_sum_up_at_the_end_is_no_progress() {
+    let summary = "wandb: train/epoch 0.52\nwandb: train/loss 1.4358\nwandb: global_step 260\nwandb: train/loss 7\n";
+    let text = format!(
+        "step 1 loss 2\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\nOSError: x\n{summary}"
+    );
+    let all = events(&text);
+    assert!(all.iter().all(|event| event["survived"] != true), "{all:#?}");
+}
+
+#[test]
+fn a_message_below_a_printed_stack_is_why() {
+    let stack =
+        "  File \"train.py\", line 284, in <module>\n    main()\n  File \"train.py\", line 15, in main\n    a @ b\n";
+    check(
+        &format!("0/15 steps\n{stack}the two are not on the same device\n"),
+        "last-words",
+        &json!({"family": "error", "message": "the two are not on the same device"}),
+    );
+    assert!(
+        events(&format!(
+            "{stack}Traceback (most recent call last):\n{stack}OSError: x\n"
+        ))
+        .len()
+            == 1
+    );
+}
+
+#[test]
+fn deepspeed_says_which_signal_ended_it() {
+    check(
+        "[2026-02-20 20:27:14,902] [INFO] [launch.py:328:sigkill_handler] Main process received SIGINT, exiting",
+        "process-exit",
+        &json!({"signal": "SIGINT"}),
+    );
+}
+
+#[test]
+fn what_is_supposed_has_not_happened() {
+    for text in [
+        "aborts the run when the loss is nan",
+        "set this if a gradient becomes inf",
+        "                        what to do when the loss is nan; `raise` stops with it (default: raise)",
+    ] {
+        assert_eq!(events(text), Vec::<Value>::new(), "{text}");
+    }
+    check("the loss is nan", "divergence", &json!({"quantity": "loss"}));
+}

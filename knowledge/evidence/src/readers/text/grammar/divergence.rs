@@ -39,6 +39,9 @@ const VALUE: &str = r"(?i)(?:^|[^\w])(?P<quantity>[\w/. -]{0,24}?\b(?:[\w/.]*los
 
 const BEFORE: &str = r"(?i)\b(?P<value>nan|inf)(?:\s+or\s+(?:nan|inf))?\s+(?:(?:was |is |were )?(?:detected|found|encountered)\s+(?:in|for|during)\s+(?:the\s+)?)?(?:value\s+(?:in|for)\s+)?(?:training\s+|the\s+)?(?P<quantity>loss|gradients?|grad norm)\b";
 
+/// What a program says that it does in such a case has not happened: `aborts when the loss is nan`.
+const SUPPOSED: &str = r"(?i)\b(?:if|when|whenever|once|until|unless|in case)\b(?: (?:the|a|any))?(?: [\w/]+)? (?:loss\w*|gradients?|grad[ _]norm|perplexity|logits?)\b(?: (?:is|are|becomes?|turns?|goes|go))+(?: to)? [-+]?(?:nan|inf)";
+
 /// Where a run begins, infinity is what the first value is compared with.
 const BESTS: [&str; 4] = ["best", "min", "prev", "last"];
 
@@ -49,6 +52,9 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         return None;
     }
     let parts = Parts::of(regex!(VALUE), line.text).or_else(|| Parts::of(regex!(BEFORE), line.text))?;
+    if regex!(SUPPOSED).is_match(line.text) {
+        return None;
+    }
     let words = parts.text("quantity")?.to_ascii_lowercase();
     let value = parts.text("value")?.to_ascii_lowercase();
     let is_start = value.contains("inf") && BESTS.iter().any(|best| words.contains(best));

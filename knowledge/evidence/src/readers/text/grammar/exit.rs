@@ -44,6 +44,7 @@ pub const RULE: Rule = Rule {
         "Abort trap: ",
         "Main process exited, code=",
         "signaled to shutdown with signal ",
+        "Main process received SIG",
         ") received by PID ",
     ],
     read,
@@ -176,6 +177,13 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     }
     if let Some(signal) = of_number(text) {
         return Some((None, exit(Some(signal.to_owned()), None)));
+    }
+    // DeepSpeed's launcher was told to stop, and has ended its workers.
+    if let Some(parts) = Parts::of(
+        regex!(r"\bMain process received (?P<signal>SIG(?:INT|TERM)), exiting\s*$"),
+        text,
+    ) {
+        return Some((None, exit(parts.text("signal"), None)));
     }
     // Slurm cancels a job with SIGTERM: `slurmstepd: error: *** JOB 17 ON node1 CANCELLED AT … DUE TO TIME LIMIT ***`.
     if regex!(r"^(?:srun|slurmstepd): error: \*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT ").is_match(text) {

@@ -1,0 +1,82 @@
+//! What the watchdogs of several ranks say of one position: each names the collective that its rank waited in.
+
+use std::collections::BTreeMap;
+
+use whycrash_plugin::facts::Watchdog;
+use whycrash_plugin::{Diagnosis, Finding, Report, Told};
+
+use crate::divergence::elsewhere;
+use crate::ranks;
+
+/// What is called in pairs, or is several calls at once: two ranks that differ in these need not differ in anything.
+const NO_COLLECTIVES: [&str; 5] = ["SEND", "RECV", "RECVANY", "COALESCED", "UNKNOWN"];
+
+/// Ranks that timed out at the same number of the same group and in another operation did not make the same call.
+pub fn rule(report: &Report) -> Option<Diagnosis> {
+    let timeouts: Vec<Told<Watchdog>> = report
+        .told::<Watchdog>()
+        .into_iter()
+        .filter(|told| told.detail.family == "timeout" && !told.event.survived && operation(told).is_some())
+        .collect();
+    let (one, other) = timeouts.iter().enumerate().find_map(|(index, one)| {
+        let other = timeouts.get(index + 1..)?.iter().find(|other| differ(one, other))?;
+        Some((one, other))
+    })?;
+    let mut by_operation: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for told in timeouts.iter().filter(|told| is_of_one_place(told, one)) {
+        let ranks = by_operation.entry(operation(told)?).or_default();
+        ranks.extend(told.event.rank.filter(|rank| !ranks.contains(rank)));
+    }
+    let calls: Vec<String> = by_operation
+        .iter()
+        .map(|(operation, list)| format!("{} called {operation}", ranks(list)))
+        .collect();
+    let odd = by_operation.values().min_by_key(|list| list.len())?;
+    // Before torch 2.2 the line does not name the group, and each group counts for itself.
+    let sure = if one.detail.group.is_some() { 0.9 } else { 0.8 };
+    let sequence = one.detail.sequence?;
+    let what = format!(
+        "As the ranks' watchdogs say, at number {sequence} {}",
+        calls.join(", and ")
+    );
+    let finding = match elsewhere(report, odd) {
+        Some(way) => Finding::new(way.cause, way.confidence)
+            .because(format!(
+                "{what}; {} was in `{}`, {}.",
+                ranks(odd),
+                way.function,
+                way.why
+            ))
+            .cite(way.frame),
+        None => Finding::new("dist-op-mismatch", sure).because(format!(
+            "{what}: they did not make the same call, and none of them went on."
+        )),
+    };
+    Some(
+        finding
+            .cite(report.cite(&one.event))
+            .cite(report.cite(&other.event))
+            .into(),
+    )
+}
+
+fn operation(told: &Told<Watchdog>) -> Option<&str> {
+    let operation = told.detail.operation.as_deref()?;
+    (!NO_COLLECTIVES.contains(&operation)).then_some(operation)
+}
+
+fn is_of_one_place(one: &Told<Watchdog>, other: &Told<Watchdog>) -> bool {
+    one.detail.sequence.is_some()
+        && one.detail.sequence == other.detail.sequence
+        && one.detail.group == other.detail.group
+        && one.detail.description == other.detail.description
+}
+
+fn differ(one: &Told<Watchdog>, other: &Told<Watchdog>) -> bool {
+    let are_two = one
+        .event
+        .rank
+        .zip(other.event.rank)
+        .is_some_and(|(one, other)| one != other);
+    are_two && is_of_one_place(one, other) && operation(one) != operation(other)
+}
