@@ -40,6 +40,8 @@ impl Own {
             return true;
         };
         match &event.payload {
+            // What befell the GPU befell whoever used it.
+            EventPayload::Xid(xid) if !OF_PROGRAMS.contains(&xid.code) => true,
             _ if !self.ids.is_empty() => self.ids.contains(&pid),
             EventPayload::Kernel(kernel) if is_death(kernel) => {
                 !self.is_explained && (self.has_failed || self.on_gpu.contains(&pid) || self.may_be_job(kernel))
@@ -77,6 +79,9 @@ impl Own {
             || self.kernel_alone && kernel.family == "oom-kill"
     }
 }
+
+/// Xids that a program can cause by itself, and that end no other (NVIDIA's catalogue of Xids, "User App Error").
+const OF_PROGRAMS: [u32; 8] = [8, 13, 31, 32, 43, 45, 68, 69];
 
 /// The kernel's and the driver's words.
 pub(super) fn is_of_machine(event: &Event) -> bool {

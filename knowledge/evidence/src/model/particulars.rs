@@ -499,7 +499,7 @@ pub struct Kernel {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Sanitizer {
-    /// `compute-sanitizer`, `asan`, `ubsan`, `tsan`, `lsan` or `msan`.
+    /// `compute-sanitizer`, `asan`, `ubsan`, `tsan`, `lsan`, `msan` or `memcheck` (Valgrind's).
     pub tool: String,
     /// Such as `heap-use-after-free`, `Invalid __global__ read`, `data race`.
     pub error: String,

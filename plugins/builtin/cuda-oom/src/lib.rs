@@ -1,6 +1,7 @@
 //! Why memory ran out: on the GPU, from the allocator's message and from the memory snapshot, each alone or both
 //! together; and on the host, where the allocator of CPU tensors says so.
 
+mod growth;
 mod leak;
 mod messages;
 mod request;

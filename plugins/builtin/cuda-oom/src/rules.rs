@@ -7,7 +7,7 @@ use whycrash_plugin::{Citation, Diagnosis, Finding, Line, Report, cite};
 
 use crate::request::{Blocks, Request, own_frame};
 use crate::size::{GIB, size};
-use crate::{leak, scene};
+use crate::{growth, leak, scene};
 
 /// Rows of a table of processes that are looked at.
 const ROWS: u32 = 64;
@@ -31,7 +31,8 @@ pub fn judge(report: &Report, request: &Request, all: &[Request]) -> Diagnosis {
     ];
     let found = rules.iter().find_map(|rule| rule(report, request, all));
     if found.is_none() {
-        if let Some(diagnosis) = leak::judge(report, request) {
+        let grown = || growth::judge(report, request).filter(|_| request.blocks.is_none());
+        if let Some(diagnosis) = leak::judge(report, request).or_else(grown) {
             return diagnosis;
         }
     }
@@ -108,6 +109,9 @@ fn all_ranks_on_one(report: &Report, request: &Request, all: &[Request]) -> Opti
         .count();
     let crowd = request.others.len();
     let held: u64 = request.others.iter().map(|process| process.bytes).sum();
+    if request.gpu == Some(0) && crowd == 0 && strays > 0 {
+        return crowd_in_a_table(report, request);
+    }
     if request.gpu != Some(0) || crowd < 2 || held < request.missing() {
         return None;
     }
@@ -124,28 +128,61 @@ fn all_ranks_on_one(report: &Report, request: &Request, all: &[Request]) -> Opti
     Some(finding.cite_all(seen))
 }
 
+/// The message does not tell who holds the device, and nvidia-smi's table shows processes on it that have a device of
+/// their own as well.
+fn crowd_in_a_table(report: &Report, request: &Request) -> Option<Finding> {
+    let rows = rows(report);
+    let on_first = |row: &&Line| row.text.split_whitespace().nth(1) == Some("0");
+    let pids: Vec<u32> = rows.iter().filter(|row| !on_first(row)).filter_map(pid).collect();
+    let strays: Vec<&Line> = rows
+        .iter()
+        .filter(on_first)
+        .filter(|row| pid(row).is_some_and(|pid| pids.contains(&pid)))
+        .collect();
+    if strays.len() < 2 {
+        return None;
+    }
+    let rank = request.rank.unwrap_or(0);
+    let finding = Finding::new("oom-all-ranks-on-gpu0", 0.92).because(format!(
+        "Rank {rank} asked for {} on GPU 0. As nvidia-smi shows, {} processes that have a device of their own hold memory of that one too.",
+        size(request.requested),
+        strays.len()
+    ));
+    Some(finding.cite_all(strays.into_iter().take(NAMED).map(cite::line)))
+}
+
+/// Rows of nvidia-smi's table of processes.
+fn rows(report: &Report) -> Vec<Line> {
+    const PROCESS: &str = r"^\|\s+\d+\s+(?:N/A\s+N/A\s+)?\d+\s+[CG+]+\s";
+    /// Lines of an artifact that such a table may be in: long logs are not searched for it.
+    const LONGEST: u64 = 4096;
+    let artifacts = report.artifacts();
+    let short = artifacts.iter().filter(|artifact| artifact.lines <= LONGEST);
+    short
+        .flat_map(|artifact| report.search(Some(&artifact.name), PROCESS, ROWS).unwrap_or_default())
+        .collect()
+}
+
+/// The process of a row: the first number behind the device's.
+fn pid(row: &Line) -> Option<u32> {
+    row.text
+        .split_whitespace()
+        .skip(2)
+        .find_map(|word| word.parse::<u32>().ok())
+}
+
 /// Lines of nvidia-smi's table in which processes that hold memory of the first device are on another one too: ranks
 /// that have a device of their own.
 fn on_other_devices(report: &Report, request: &Request) -> Vec<Citation> {
-    const PROCESS: &str = r"^\|\s+[1-9]\d*\s+(?:N/A\s+N/A\s+)?\d+\s+[CG+]+\s";
-    /// Lines of an artifact that such a table may be in: long logs are not searched for it.
-    const LONGEST: u64 = 4096;
-    let short = report
-        .artifacts()
-        .into_iter()
-        .filter(|artifact| artifact.lines <= LONGEST);
-    let rows = short.flat_map(|artifact| report.search(Some(&artifact.name), PROCESS, ROWS).unwrap_or_default());
-    let is_of_others = |line: &&Line| {
-        let pid = line
-            .text
-            .split_whitespace()
-            .skip(2)
-            .find_map(|word| word.parse::<u32>().ok());
-        pid.is_some_and(|pid| request.others.iter().any(|other| other.pid == pid))
+    let is_of_others = |row: &&Line| {
+        let is_elsewhere = row.text.split_whitespace().nth(1) != Some("0");
+        is_elsewhere && pid(row).is_some_and(|pid| request.others.iter().any(|other| other.pid == pid))
     };
-    rows.filter(|line| is_of_others(&line))
+    rows(report)
+        .iter()
+        .filter(is_of_others)
         .take(NAMED)
-        .map(|line| cite::line(&line))
+        .map(cite::line)
         .collect()
 }
 
@@ -338,6 +375,7 @@ fn exhaustion(report: &Report, request: &Request) -> Option<Finding> {
     let confidence = match share {
         0.85.. => 0.92,
         0.7..0.85 => 0.78,
+        _ if is_alone(request, available) && request.allocated + request.requested > available => 0.86,
         _ => return None,
     };
     let holders = request.blocks.as_ref().map_or_else(String::new, holders);
@@ -359,6 +397,12 @@ fn exhaustion(report: &Report, request: &Request) -> Option<Finding> {
                 .and_then(|blocks| fact(report, blocks, "clusters.0.bytes")),
         ),
     )
+}
+
+/// Whether nobody else holds memory of the device worth speaking of: what is free and what the process holds is all of it.
+fn is_alone(request: &Request, available: u64) -> bool {
+    let known = request.this_process.zip(request.free);
+    known.is_some_and(|(own, free)| own + free >= available - available / 20) && request.others.is_empty()
 }
 
 /// Who allocated most of what is alive.

@@ -77,9 +77,18 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         return Some(finding.cite(cite::line(line)).cite(told).into());
     }
     let mut after = lines.iter().filter(|line| line.number >= until);
+    let waited = timeouts.iter().filter_map(|told| told.detail.timeout_ms).min();
+    let long_before = || {
+        let waited = waited? / 1000;
+        let last = lines
+            .iter()
+            .rfind(|line| line.number < until && is_at_work(&line.text))?;
+        // It was begun with the wait, or before, and was not done when that was over.
+        (!last.text.contains("100%") && seconds(&last.text) * 5 >= waited * 4).then(|| last.clone())
+    };
     let line = match after.find(|line| is_at_work(&line.text)) {
         Some(line) => line.clone(),
-        None => of_another(report, &timeouts)?,
+        None => long_before().or_else(|| of_another(report, &timeouts))?,
     };
     let finding = Finding::new("dist-slow-rank-not-hang", 0.82).because(
         "A rank was still at work when the others had waited for it until their time-out: it came late, and did not hang.",

@@ -6,6 +6,8 @@ mod at_work;
 mod divergence;
 mod network;
 mod refusal;
+mod stacks;
+mod stopped;
 mod watchdogs;
 
 use whycrash_plugin::{Diagnosis, Event, Info, Needs, Plugin, Report};
@@ -13,10 +15,11 @@ use whycrash_plugin::{Diagnosis, Event, Info, Needs, Plugin, Report};
 struct Distributed;
 
 /// Every cause it can name.
-const CAUSES: [&str; 24] = [
+const CAUSES: [&str; 27] = [
     "ddp-param-shape",
     "ddp-ready-twice",
     "ddp-unused-params",
+    "dist-comm-abort-hang",
     "dist-dead-peer",
     "dist-dtype-mismatch",
     "dist-gil-hang",
@@ -31,6 +34,8 @@ const CAUSES: [&str; 24] = [
     "dist-slow-rank-not-hang",
     "dist-store-lost",
     "dist-uneven-inputs",
+    "dl-fork-lock-deadlock",
+    "hang-stopped",
     "nccl-dup-gpu",
     "nccl-ib-modify-qp",
     "nccl-ib-retry-exceeded",
@@ -53,6 +58,7 @@ impl Plugin for Distributed {
                 "event:python-exception",
                 "event:rendezvous",
                 "event:watchdog",
+                "threads",
             ]))
     }
 
@@ -62,8 +68,10 @@ impl Plugin for Distributed {
         Ok(refusal::rule(report)
             .or_else(|| divergence::rule(report))
             .or_else(|| network::rule(report))
+            .or_else(|| stopped::rule(report))
             .or_else(|| at_work::rule(report))
             .or_else(|| watchdogs::rule(report))
+            .or_else(|| stacks::rule(report))
             .unwrap_or_else(Diagnosis::nothing))
     }
 }

@@ -1,5 +1,6 @@
 //! What a sanitizer says needs no conclusion.
 
+use whycrash_plugin::Told;
 use whycrash_plugin::facts::Sanitizer;
 
 use crate::Verdict;
@@ -12,9 +13,14 @@ fn address(report: &Sanitizer) -> Option<u64> {
 }
 
 pub fn rule(scene: &Scene) -> Option<Verdict> {
-    let report = scene.sanitizers.iter().find(|told| told.detail.tool == "asan")?;
+    let is_telling = |told: &&Told<Sanitizer>| {
+        told.detail.tool == "asan" || told.detail.tool == "memcheck" && is_wrong(&told.detail)
+    };
+    let report = scene.sanitizers.iter().find(is_telling)?;
     let error = report.detail.error.as_str();
+    let is_of_memcheck = report.detail.tool == "memcheck";
     let cause = match error {
+        _ if is_of_memcheck => of_memcheck(&report.detail)?,
         "heap-use-after-free" | "stack-use-after-return" | "stack-use-after-scope" | "use-after-poison" => {
             "seg-use-after-free"
         }
@@ -38,6 +44,7 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
         _ => return None,
     };
     let detail = &report.detail;
+    let tool = if is_of_memcheck { "Valgrind" } else { "AddressSanitizer" };
     let access = match (&detail.access, detail.size) {
         (Some(access), Some(size)) => format!(": a {access} of {size} bytes"),
         _ => String::new(),
@@ -51,8 +58,39 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
         .as_ref()
         .map_or_else(String::new, |relation| format!("; the address is {relation}"));
     let finding = scene
-        .finding(cause, 0.97)
-        .because(format!("AddressSanitizer reports {error}{access}{place}{relation}."))
+        // Memcheck's program goes on, and may do the same every day without dying of it.
+        .finding(cause, if is_of_memcheck { 0.9 } else { 0.97 })
+        .because(format!("{tool} reports {error}{access}{place}{relation}."))
         .cite(scene.report.cite(&report.event));
     Some(Verdict::Found(finding))
+}
+
+/// Python's own allocator reads memory that nobody allocated, on purpose, to tell whether an address is its own
+/// (`Misc/README.valgrind`): that is no error.
+fn is_wrong(report: &Sanitizer) -> bool {
+    const ON_PURPOSE: [&str; 4] = [
+        "address_in_range",
+        "PyObject_Free",
+        "PyObject_Realloc",
+        "_PyObject_Free",
+    ];
+    !report
+        .function
+        .as_deref()
+        .is_some_and(|function| ON_PURPOSE.contains(&function))
+}
+
+/// What Memcheck says of the address, as it knows the heap: which block it lies in or beside, and whether that was freed.
+fn of_memcheck(report: &Sanitizer) -> Option<&'static str> {
+    let relation = report.relation.as_deref().unwrap_or_default();
+    if report.error.contains("free()") {
+        return Some("abrt-heap-corruption");
+    }
+    if relation.ends_with("free'd") && relation.contains("inside a block") {
+        return Some("seg-use-after-free");
+    }
+    if relation.contains(" after a block") || relation.contains(" before a block") {
+        return Some("seg-oob-read-write");
+    }
+    (address(report)? < NULL_END).then_some("seg-null-deref")
 }

@@ -519,7 +519,7 @@ impl EventDetail for Rendezvous {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Sanitizer {
-    /// `compute-sanitizer`, `asan`, `ubsan`, `tsan`, `lsan` or `msan`.
+    /// `compute-sanitizer`, `asan`, `ubsan`, `tsan`, `lsan`, `msan` or `memcheck` (Valgrind's).
     pub tool: String,
     /// Such as `heap-use-after-free`, `Invalid __global__ read`, `data race`.
     pub error: String,

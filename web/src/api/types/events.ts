@@ -429,7 +429,7 @@ export interface Rendezvous {
 
 /** An error a sanitizer reported. */
 export interface Sanitizer {
-  /** `compute-sanitizer`, `asan`, `ubsan`, `tsan`, `lsan` or `msan`. */
+  /** `compute-sanitizer`, `asan`, `ubsan`, `tsan`, `lsan`, `msan` or `memcheck` (Valgrind's). */
   tool?: string;
   /** Such as `heap-use-after-free`, `Invalid __global__ read`, `data race`. */
   error?: string;

@@ -13,7 +13,7 @@ impl TextReader<'_> {
             Some(Stream::Known(path)) => {
                 let step = self.known.step(path, seen.shape);
                 if matches!(step, Step::On | Step::Last) && self.held_bytes + seen.raw.len() <= HELD_BYTES {
-                    path.hold(seen.shape, &self.numbers, seen.line.number, seen.raw, seen.triggered);
+                    path.hold(seen.shape, &self.numbers, seen.line.number, seen.raw, seen.rules);
                     self.held_bytes += seen.raw.len();
                     if step == Step::Last {
                         self.end_known(seen.stream);
@@ -35,7 +35,7 @@ impl TextReader<'_> {
 
     /// The first line of what may become a path.
     fn begin(&mut self, seen: &Seen) {
-        if !seen.triggered {
+        if seen.rules == 0 {
             self.progress.plain_line(seen.line.number, seen.raw, &mut self.sink);
             return;
         }
@@ -54,7 +54,7 @@ impl TextReader<'_> {
                 }
             }
             Step::On if self.held_bytes + seen.raw.len() <= HELD_BYTES => {
-                path.hold(seen.shape, &self.numbers, seen.line.number, seen.raw, true);
+                path.hold(seen.shape, &self.numbers, seen.line.number, seen.raw, seen.rules);
                 self.held_bytes += seen.raw.len();
                 self.streams.insert(seen.stream, Stream::Known(path));
             }
@@ -118,8 +118,8 @@ impl TextReader<'_> {
     }
 
     fn read_lines(&mut self, path: &Path) {
-        for (number, raw, triggered) in path.held() {
-            self.look_at(number, raw, triggered, Self::read);
+        for (number, raw, rules) in path.held() {
+            self.look_at(number, raw, rules, Self::read);
         }
     }
 }

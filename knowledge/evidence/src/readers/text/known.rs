@@ -15,6 +15,7 @@ use std::hash::Hasher;
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::allowance::RuleSet;
 use super::hash::{self, Folding};
 use super::identity;
 use super::prefix::Origin;
@@ -67,9 +68,9 @@ pub struct Path {
     pub stamp: Option<Stamp>,
     /// Bytes of the lines that blocks took.
     pub taken_bytes: usize,
-    /// Its lines, while nothing but their shapes was looked at.
+    /// Its lines, while nothing but their shapes was looked at, and the rules of which each has a literal.
     held: Vec<u8>,
-    held_lines: Vec<(Range<usize>, bool)>,
+    held_lines: Vec<(Range<usize>, RuleSet)>,
 }
 
 impl Path {
@@ -125,18 +126,17 @@ impl Path {
     }
 
     /// Adds a line that they have not read, and may not have to.
-    pub fn hold(&mut self, shape: u64, numbers: &[u64], number: u64, raw: &[u8], triggered: bool) {
+    pub fn hold(&mut self, shape: u64, numbers: &[u64], number: u64, raw: &[u8], rules: RuleSet) {
         self.push(shape, numbers, number);
         let start = self.held.len();
         self.held.extend_from_slice(raw);
-        self.held_lines.push((start..self.held.len(), triggered));
+        self.held_lines.push((start..self.held.len(), rules));
     }
 
-    /// The lines that were held: number, bytes, and whether they have a literal of a rule.
-    pub fn held(&self) -> impl Iterator<Item = (u64, &[u8], bool)> {
+    /// The lines that were held: number, bytes, and the rules of which they have a literal.
+    pub fn held(&self) -> impl Iterator<Item = (u64, &[u8], RuleSet)> {
         let lines = self.lines.iter().zip(&self.held_lines);
-        lines
-            .map(|(number, (range, triggered))| (*number, self.held.get(range.clone()).unwrap_or_default(), *triggered))
+        lines.map(|(number, (range, rules))| (*number, self.held.get(range.clone()).unwrap_or_default(), *rules))
     }
 
     /// The last line.

@@ -86,6 +86,7 @@ impl End {
             }
             let is_last = place >= last_ones && !has_traceback;
             let exception = if is_last { exception(line.text) } else { None };
+            let exception = exception.map(|what| self.with_next(what, place));
             let exception = exception.or_else(|| is_script.then(|| script_error(line.text)).flatten().map(bare));
             let words = || command(line.text).filter(|words| !has_traceback || is_of_system(words));
             if let Some(what) = exception.or_else(|| words().map(EventPayload::LastWords)) {
@@ -96,6 +97,17 @@ impl End {
         if sink.events.iter().all(|event| is_open(event, settled)) {
             self.read_complaints(from, sink);
         }
+    }
+
+    /// An exception whose message breaks off in a colon goes on in the next line.
+    fn with_next(&self, mut what: EventPayload, place: usize) -> EventPayload {
+        if let EventPayload::PythonException(raised) = &mut what
+            && raised.message.trim_end().ends_with(':')
+            && let Some((_, next)) = self.lines.get(place + 1)
+        {
+            raised.message = format!("{}\n{}", raised.message.trim_end(), line::clean(next).trim());
+        }
+        what
     }
 
     /// Where nothing tells why a program ended, the lines that say that something failed.
@@ -184,7 +196,7 @@ fn is_well(text: &str) -> Option<Well> {
     if regex!(r"\b(?:failed|failures?|errors?)\b").is_match(text) {
         return None;
     }
-    let tests = regex!(r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$");
+    let tests = regex!(r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$|^test_\w+ \(.+\) \.\.\. ok$");
     let exit = regex!(
         r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$"
     );
@@ -319,7 +331,7 @@ fn not_started(text: &str) -> Option<&'static str> {
         (
             "shell",
             regex!(
-                r"(?i)^(?:-?(?:bash|sh|zsh|dash)|/\S+|\S+\.sh): (?:line \d+: |\d+: )?.*: (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*|Is a directory|Exec format error)$|^\S+: line \d+: (?:syntax error\b.*|\S+: (?:unbound variable|bad substitution|parameter (?:null or )?not set)|unexpected EOF while .*)$|^(?:exec|env|timeout|nohup|srun|slurmstepd|standard_init_linux\.go\S*)[: ].*(?:No such file or directory|Permission denied|command not found|exec format error)$|^(?:mpirun|mpiexec|orterun|prterun) was unable to (?:find|launch|start) .+$"
+                r"(?i)^(?:-?(?:bash|sh|zsh|dash)|/\S+|\S+\.sh): (?:line \d+: |\d+: )?.*: (?:command not found|not found|No such file or directory|Permission denied|cannot execute.*|Is a directory|Exec format error)$|^\S+: line \d+: (?:syntax error\b.*|\S+: (?:unbound variable|bad substitution|parameter (?:null or )?not set)|unexpected EOF while .*)$|^(?:exec|env|timeout|nohup|srun|slurmstepd|standard_init_linux\.go\S*)[: ].*(?:No such file or directory|Permission denied|command not found|exec format error)\x22?$|^(?:mpirun|mpiexec|orterun|prterun) was unable to (?:find|launch|start) .+$"
             ),
         ),
         (
@@ -343,7 +355,7 @@ fn not_started(text: &str) -> Option<&'static str> {
         (
             "threads",
             regex!(
-                r"^runtime: failed to create new OS thread .+$|^OpenBLAS blas_thread_init: pthread_create failed .+$|^libgomp: Thread creation failed: .+$|^\S+: fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)$"
+                r"^runtime: failed to create new OS thread .+$|^OpenBLAS blas_thread_init: pthread_create(?: failed|:) .+$|^libgomp: Thread creation failed: .+$|^\S+: fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)$"
             ),
         ),
         (
@@ -377,7 +389,7 @@ fn not_started(text: &str) -> Option<&'static str> {
         (
             "scheduler",
             regex!(
-                r"^(?:Message:\s+|.*\bEvicted\b.*\s)?The node was low on resource: .+$|^(?:=>> )?PBS: job killed: .+$|^TERM_[A-Z]+: job killed .+$|^(?:sbatch|srun|salloc): error: (?:Batch (?:script|job) .+|Unable to (?:allocate resources|create step .+): .+|Application launch failed: .+|[Ii]nvalid .+)$|^qsub: .+$|^There are not enough slots available in the system\b.*$"
+                r"^(?:Message:\s+|.*\bEvicted\b.*\s)?The node was low on resource: .+$|^(?:=>> )?PBS: job killed: .+$|^TERM_[A-Z]+: job killed .+$|^Job deleted at request of \S+$|^.*\bjob (?:cancelled|preempted|deleted)\b.*\(node failure\).*$|^(?:sbatch|srun|salloc): error: (?:Batch (?:script|job) .+|Unable to (?:allocate resources|create step .+): .+|Application launch failed: .+|[Ii]nvalid .+)$|^qsub: .+$|^There are not enough slots available in the system\b.*$"
             ),
         ),
     ];
@@ -391,7 +403,7 @@ fn lacking(text: &str) -> Option<&'static str> {
             // llama.cpp's ggml, and TensorRT's error code 2 (`ErrorCode::kOUT_OF_MEMORY` has the name in its messages).
             "device-memory",
             regex!(
-                r"^ggml_\w+: allocating [\d.]+ MiB on device \d+: cudaMalloc failed: out of memory$|^\w+: failed to allocate (?:CUDA|ROCm|Vulkan|SYCL)\d* buffer of size \d+$|^(?:\[[\d/:. -]+\] )?\[TRT\] \[E\] .*\bError Code 2: OutOfMemory\b.*$|^.*\bcu\w+\(.*\) failed -> CUDA_ERROR_OUT_OF_MEMORY\b.*$"
+                r"^ggml_\w+: allocating [\d.]+ MiB on device \d+: cudaMalloc failed: out of memory$|^\w+: failed to allocate (?:CUDA|ROCm|Vulkan|SYCL)\d* buffer of size \d+$|^(?:\[[\d/:. -]+\] )?\[TRT\] \[E\] .*\bError Code 2: OutOfMemory\b.*$|^.*\bcu\w+\(.*\) failed -> CUDA_ERROR_OUT_OF_MEMORY\b.*$|^.*\bOP_REQUIRES failed at .*: OOM when allocating tensor with shape\[.* GPU_\d+_bfc.*$"
             ),
         ),
         (
@@ -437,7 +449,7 @@ fn lacking(text: &str) -> Option<&'static str> {
         (
             "memory",
             regex!(
-                r"^FATAL ERROR: .*JavaScript heap out of memory$|^.*\bos::commit_memory\(.*\) failed; error='(?:Not enough space|Cannot allocate memory)'.*$|^Could not reserve enough space for .+$|^[\w./+-]+: (?:.*: )?(?:Cannot allocate memory|memory exhausted)$|^(?:virtual memory exhausted|fatal error: runtime: out of memory|runtime: out of memory: .*)$"
+                r"^FATAL ERROR: .*JavaScript heap out of memory$|^ggml_aligned_malloc: insufficient memory .*$|^.*\bos::commit_memory\(.*\) failed; error='(?:Not enough space|Cannot allocate memory)'.*$|^Could not reserve enough space for .+$|^[\w./+-]+: (?:.*: )?(?:Cannot allocate memory|memory exhausted)$|^(?:virtual memory exhausted|fatal error: runtime: out of memory|runtime: out of memory: .*)$"
             ),
         ),
         (

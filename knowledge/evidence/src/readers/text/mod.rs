@@ -34,7 +34,7 @@ use std::io::{self, BufRead};
 
 pub(in crate::readers) use grammar::exit::signal_of_exit;
 
-use allowance::Allowance;
+use allowance::{Allowance, RuleSet};
 use cuts::Cuts;
 use known::{Known, Path};
 use last_words::End;
@@ -176,9 +176,35 @@ struct Seen<'l> {
     line: &'l Line<'l>,
     raw: &'l [u8],
     shape: u64,
-    /// It has a literal of a rule.
-    triggered: bool,
+    /// The rules of which it has a literal.
+    rules: RuleSet,
     stream: StreamId,
+}
+
+/// What is known of the next line of a text.
+#[derive(Default)]
+struct Ahead {
+    /// The rules of which it has a literal, where that was looked up together with those of the line before.
+    rules: Option<RuleSet>,
+    /// Why there is none.
+    torn: Option<io::Error>,
+}
+
+impl Ahead {
+    /// The rules of a line, and with them those of the next one, where all of that is in memory.
+    fn look(&mut self, rules: &Rules, raw: &[u8], stream: &mut impl BufRead, cap: usize) -> RuleSet {
+        let buffer = stream.fill_buf().unwrap_or_else(|error| {
+            self.torn = Some(error);
+            &[]
+        });
+        let end = memchr::memchr(b'\n', buffer).filter(|end| *end <= cap);
+        let Some(next) = end.and_then(|end| buffer.get(..end)) else {
+            return rules.matching(raw);
+        };
+        let [of_line, of_next] = rules.matching_both(raw, next);
+        self.rules = Some(of_next);
+        of_line
+    }
 }
 
 /// The hash of a stream's name.
@@ -210,6 +236,7 @@ impl<'a> TextReader<'a> {
         let mut stream = stream.take(limits.text_bytes.saturating_add(1));
         let mut raw = Vec::new();
         let mut bytes = 0;
+        let mut ahead = Ahead::default();
         while let Some(read) = next_line(&mut stream, &mut raw, limits.line_bytes)? {
             bytes += read.bytes;
             if bytes > limits.text_bytes {
@@ -223,6 +250,7 @@ impl<'a> TextReader<'a> {
                 break;
             }
             self.number += 1;
+            let rules = ahead.rules.take();
             if !filter.takes(&raw) {
                 continue;
             }
@@ -231,48 +259,53 @@ impl<'a> TextReader<'a> {
             }
             self.allowance.earn(read.bytes);
             self.end.push(self.number, &raw);
-            self.take(&raw);
+            let rules = rules.unwrap_or_else(|| ahead.look(self.rules, &raw, &mut stream, limits.line_bytes));
+            self.take(&raw, rules);
+            if let Some(torn) = ahead.torn.take() {
+                return Err(torn);
+            }
         }
         Ok(())
     }
 
     /// Reads a line, or, once not everything is kept, another one that has waited.
-    fn take(&mut self, raw: &[u8]) {
+    fn take(&mut self, raw: &[u8], rules: RuleSet) {
         if self.allowance.refused == 0 && !self.sink.is_full() {
-            self.line(self.number, raw);
+            self.line(self.number, raw, rules);
             return;
         }
-        self.tail.push(self.number, raw);
+        self.tail.push(self.number, raw, rules);
         let mut oldest = std::mem::take(&mut self.oldest);
         while self.tail.is_over()
-            && let Some(number) = self.tail.pop(&mut oldest)
+            && let Some((number, rules)) = self.tail.pop(&mut oldest)
         {
-            self.line(number, &oldest);
+            self.line(number, &oldest, rules);
         }
         self.oldest = oldest;
     }
 
-    fn line(&mut self, number: u64, raw: &[u8]) {
+    fn line(&mut self, number: u64, raw: &[u8], rules: RuleSet) {
         if number.is_multiple_of(STALE_LINES) {
             self.close_stale(number);
         }
         match record::traceback(raw) {
-            Some(lines) => lines.iter().for_each(|line| self.single(number, line.as_bytes())),
-            None => self.single(number, raw),
+            Some(lines) => lines
+                .iter()
+                .for_each(|line| self.single(number, line.as_bytes(), self.rules.matching(line.as_bytes()))),
+            None => self.single(number, raw, rules),
         }
     }
 
-    fn single(&mut self, number: u64, raw: &[u8]) {
-        let triggered = self.rules.is_match(raw);
-        if !triggered && self.streams.is_empty() {
+    fn single(&mut self, number: u64, raw: &[u8], rules: RuleSet) {
+        if rules == 0 && self.streams.is_empty() {
             self.progress.plain_line(number, raw, &mut self.sink);
             return;
         }
-        self.look_at(number, raw, triggered, Self::follow);
+        self.look_at(number, raw, rules, Self::follow);
     }
 
     /// Parses the prefix and takes the shape of a line.
-    fn look_at(&mut self, number: u64, raw: &[u8], triggered: bool, then: impl FnOnce(&mut Self, &Seen)) {
+    fn look_at(&mut self, number: u64, raw: &[u8], rules: RuleSet, then: impl FnOnce(&mut Self, &Seen)) {
         let cleaned = line::clean(raw);
         let text = line::beginning(&cleaned);
         if text.len() < cleaned.len() {
@@ -286,7 +319,7 @@ impl<'a> TextReader<'a> {
             line: &line,
             raw,
             shape,
-            triggered,
+            rules,
             stream: hash::of(&line.origin.stream),
         };
         then(self, &seen);
@@ -299,11 +332,11 @@ impl<'a> TextReader<'a> {
             Some(Stream::Open { blocks, path }) => Some((blocks, path)),
             _ => None,
         };
-        if open.is_none() && !seen.triggered {
+        if open.is_none() && seen.rules == 0 {
             self.progress.plain_line(line.number, raw, &mut self.sink);
             return;
         }
-        let rules = if seen.triggered { self.rules.matching(raw) } else { 0 };
+        let rules = seen.rules;
         let opened = open.iter().flat_map(|(blocks, _)| blocks);
         if !self
             .allowance
@@ -331,11 +364,11 @@ impl<'a> TextReader<'a> {
             self.known.learn(&path, Some(seen.shape));
             path.begin(&line.origin);
         }
-        if taken.by != 0 || seen.triggered {
+        if taken.by != 0 || seen.rules != 0 {
             path.push(seen.shape, &self.numbers, line.number);
         }
         let (open, told_before) = (blocks.len(), self.sink.tally().0);
-        if seen.triggered && !taken.quoted {
+        if seen.rules != 0 && !taken.quoted {
             blocks.extend(stream::open(self.rules, rules & !taken.by, line, &mut self.sink));
         }
         let (told_by_now, kept_by_now) = self.sink.tally();
@@ -403,8 +436,8 @@ impl<'a> TextReader<'a> {
         self.allowance.refresh();
         self.sink.at_end();
         let mut raw = Vec::new();
-        while let Some(number) = self.tail.pop(&mut raw) {
-            self.line(number, &raw);
+        while let Some((number, rules)) = self.tail.pop(&mut raw) {
+            self.line(number, &raw, rules);
         }
         self.close(self.streams.keys().copied().collect());
         match self.end.all_is_well() {

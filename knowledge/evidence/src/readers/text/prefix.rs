@@ -66,7 +66,7 @@ fn may_have_prefix(first: u8, text: &str) -> bool {
     let has = |range, words: &[u8]| bytes.get(range) == Some(words);
     match first {
         b'[' | b'(' | b'0'..=b'9' => true,
-        b' ' => has(2..4, b": ") || has(3..5, b": "),
+        b' ' => has(2..4, b": ") || has(3..5, b": ") || is_behind_a_bar(text),
         b'A'..=b'Z' => {
             let levels = ["INFO ", "WARNING ", "ERROR ", "DEBUG ", "CRITICAL "];
             byte(3) == b' '
@@ -78,13 +78,22 @@ fn may_have_prefix(first: u8, text: &str) -> bool {
             let is_name = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(byte);
             let name = bytes.iter().take(64).take_while(|byte| is_name(byte)).count();
             let is_host = byte(name) == b':' || byte(name) == b' ';
-            is_host && byte(name - 1).is_ascii_digit()
+            let is_role = b"./".contains(&byte(name)) && memchr::memmem::find(start(bytes), b" [").is_some();
+            is_role
+                || is_host && byte(name - 1).is_ascii_digit()
                 || ["kern", "user", "daemon", "std", "rank"]
                     .iter()
                     .any(|word| text.starts_with(word))
         }
         _ => false,
     }
+}
+
+/// Slurm writes into a log of a progress bar, which has not ended its line.
+fn is_behind_a_bar(text: &str) -> bool {
+    ["]slurmstepd: error: ", "]srun: error: "]
+        .iter()
+        .any(|words| text.contains(words))
 }
 
 /// rsyslog with dates of RFC 3339 writes the host behind them: `node7 kernel: `.
@@ -143,6 +152,16 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         // docker compose: the container's name, which ends in a number, padded to the width of the longest.
         prefix(r"^[a-z][a-z0-9_-]*-\d+ +\| ", stream_tag, |line, _| {
             byte(line, 0).is_ascii_lowercase() && memchr::memchr(b'|', start(line)).is_some()
+        }),
+        // A progress bar that the next line was written behind.
+        prefix(
+            r"^.*\d(?:it/s|s/it|/s)[^\]]*\](?P<rest>(?:srun|slurmstepd): error: )",
+            nothing,
+            |line, _| std::str::from_utf8(line).is_ok_and(is_behind_a_bar),
+        ),
+        // torchx: the role and the number of its replica, before what torchrun puts there.
+        prefix(r"^[\w.-]{1,80}/\d{1,6} (?P<rest>\[)", nothing, |line, _| {
+            byte(line, 0).is_ascii_lowercase() && memchr::memchr(b'/', start(line)).is_some()
         }),
         // kubectl logs --prefix: `[pod/train-0/main] `.
         prefix(r"^\[pod/[^\s\]]+\] ", stream_tag, |line, _| line.starts_with(b"[pod/")),

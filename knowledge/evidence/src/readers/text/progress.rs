@@ -11,7 +11,7 @@ use crate::model::{Event, EventPayload, Place, ThreadId};
 /// prints of requests that it answered; also what a search tells of its trials, and that a batch is left out. Other lines prove nothing: a dying process prints warnings, summaries and what
 /// its peers still say.
 static PROGRESS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i-u)\b(?:step|epoch|iter(?:ation)?|batch|loss|global_step)\b['\x22]?[ =:/#\[\]]{0,4}\d|\d+(?:\.\d+)?(?:it/s|s/it)\b|\[\d+:\d\d(?::\d\d)?<[^\]?]*/s[^\]]*\]|\bHTTP/\d(?:\.\d)?\x22 2\d\d\b|\| 2\d\d \||\bgeneration throughput: [1-9]|\bTrial \d+ (?:finished|pruned)\b|\bskipping (?:this |the )?batch\b|^\s*Normal\s+(?:Started|Pulled|Completed)\b")
+    Regex::new(r"(?i-u)\b(?:step|epoch|iter(?:ation)?|batch|loss|global_step)\b['\x22]?[ =:/#\[\]]{0,4}\d|\d+(?:\.\d+)?(?:it/s|s/it)\b|\[\d+:\d\d(?::\d\d)?<[^\]?]*/s[^\]]*\]|\bHTTP/\d(?:\.\d)?\x22 [234]\d\d\b|\b(?:GET|POST|PUT|PATCH|DELETE) /\S* [234]\d\d\b|\| 2\d\d \||\bgeneration throughput: [1-9]|\bgen throughput \(token/s\): [1-9]|\bPrompt executed in\b|\bTrial \d+ (?:finished|pruned)\b|\bskipping (?:this |the )?batch\b|^\s*Normal\s+(?:Started|Pulled|Completed)\b")
         .expect("a fixed pattern")
 });
 

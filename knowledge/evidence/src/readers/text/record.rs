@@ -13,14 +13,21 @@ const MESSAGES: [&str; 5] = ["message", "msg", "textPayload", "event", "text"];
 const HEADER: &str = "Traceback (most recent call last):\n";
 const ESCAPED: &str = r"Traceback (most recent call last):\n";
 
+/// Members that have what went wrong, beside what was said of it.
+const REASONS: [&str; 6] = ["error", "err", "exc", "exception", "cause", "reason"];
+
 /// Objects in objects that are looked into for a traceback.
 const DEPTH: usize = 3;
 
 /// The line inside a record, with its time and rank in front like any other prefix.
-pub fn line(text: &str) -> Option<String> {
-    let members: Map<String, Value> = serde_json::from_str(text).ok()?;
-    let message = message(&members)?;
-    Some(format!("{}{}", prefix(&members), message.trim_end_matches('\n')))
+pub fn line(record: &str) -> Option<String> {
+    let members: Map<String, Value> = serde_json::from_str(record).ok()?;
+    let message = message(&members)?.trim_end_matches('\n');
+    let reason = text(&members, &REASONS).filter(|reason| !message.contains(reason));
+    let reason = reason.map_or_else(String::new, |reason| {
+        format!(" failed: {}", reason.trim_end_matches('\n'))
+    });
+    Some(format!("{}{message}{reason}", prefix(&members)))
 }
 
 /// The line in a table of times and messages, `1661791306172,"  File ""run.py"", line 610, in main"`, where it had to be
@@ -61,7 +68,9 @@ fn message(members: &Map<String, Value>) -> Option<&str> {
         .concat()
         .iter()
         .any(|name| members.contains_key(*name));
-    let of_program = || text(members, &MESSAGES).filter(|_| is_record);
+    // `tracing`, which servers in Rust log with, has its fields in an object of their own.
+    let in_fields = || text(members.get("fields")?.as_object()?, &MESSAGES);
+    let of_program = || text(members, &MESSAGES).or_else(in_fields).filter(|_| is_record);
     text(members, &["MESSAGE", "log"]).or_else(of_program)
 }
 

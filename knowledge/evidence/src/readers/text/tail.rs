@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use super::allowance::RuleSet;
+
 /// What is kept.
 const LINES: usize = 4096;
 const BYTES: usize = 256 << 10;
@@ -14,19 +16,19 @@ pub struct Tail {
     /// The lines, one after the other, after some that have gone.
     bytes: Vec<u8>,
     gone: usize,
-    /// Number and length of each.
-    lines: VecDeque<(u64, usize)>,
+    /// Number and length of each, and the rules of which it has a literal.
+    lines: VecDeque<(u64, usize, RuleSet)>,
 }
 
 impl Tail {
     /// Adds a line.
-    pub fn push(&mut self, number: u64, raw: &[u8]) {
+    pub fn push(&mut self, number: u64, raw: &[u8], rules: RuleSet) {
         if self.gone >= BYTES {
             self.bytes.drain(..self.gone);
             self.gone = 0;
         }
         self.bytes.extend_from_slice(raw);
-        self.lines.push_back((number, raw.len()));
+        self.lines.push_back((number, raw.len(), rules));
     }
 
     /// Whether there is more than is kept.
@@ -34,13 +36,13 @@ impl Tail {
         self.lines.len() > LINES || self.bytes.len() - self.gone > BYTES
     }
 
-    /// Takes the oldest line out, into `raw`; gives its number.
-    pub fn pop(&mut self, raw: &mut Vec<u8>) -> Option<u64> {
-        let (number, length) = self.lines.pop_front()?;
+    /// Takes the oldest line out, into `raw`; gives its number and its rules.
+    pub fn pop(&mut self, raw: &mut Vec<u8>) -> Option<(u64, RuleSet)> {
+        let (number, length, rules) = self.lines.pop_front()?;
         let end = self.gone + length;
         raw.clear();
         raw.extend_from_slice(self.bytes.get(self.gone..end).unwrap_or_default());
         self.gone = end;
-        Some(number)
+        Some((number, rules))
     }
 }

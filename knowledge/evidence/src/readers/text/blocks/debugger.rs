@@ -10,6 +10,7 @@
 
 use regex::Captures;
 
+use crate::Hex;
 use crate::model::{Crash, EventPayload, Frame, FrameKind, Place, Thread};
 use crate::readers::text::grammar::exit::{exit, number_of_signal, signal_name};
 use crate::readers::text::line::Line;
@@ -179,9 +180,10 @@ impl Block for Listing {
             signal,
             stacks,
         } = *self;
-        let mut crashed = None;
+        let (mut crashed, mut at_null) = (None, false);
         for mut stack in stacks.into_iter().filter(|stack| !stack.frames.is_empty()) {
             stack.frames.truncate(sink.frame_limit());
+            let pc = stack.frames.first().and_then(|frame| frame.address);
             let thread = Thread {
                 name: stack.name,
                 crashed: stack.crashed,
@@ -189,15 +191,23 @@ impl Block for Listing {
                 ..new_thread(&origin)
             };
             let id = sink.stack("debugger", thread);
-            crashed = crashed.or(Some(id).filter(|_| stack.crashed));
+            if stack.crashed && crashed.is_none() {
+                crashed = Some(id);
+                at_null = pc == Some(Hex(0));
+            }
         }
         let Some(signal) = signal.map(str::to_owned) else {
             return;
         };
         let exit = exit(Some(signal.clone()), None);
         sink.event(EventPayload::ProcessExit(exit), &origin, lines, &text);
+        // The processor was sent to where there is no code.
+        let null = at_null && signal == "SIGSEGV";
         sink.crash(Crash {
             signal: Some(signal),
+            address: null.then_some(Hex(0)),
+            address_kind: null.then(|| "null".to_owned()),
+            access: null.then(|| "execute".to_owned()),
             thread: crashed,
             pid: origin.pid,
             rank: origin.rank,

@@ -15,6 +15,7 @@ mod rich_traceback;
 mod rust_panic;
 mod signal_dump;
 mod traceback;
+mod valgrind;
 
 use regex::Captures;
 pub use traceback::bare_exception;
@@ -44,6 +45,7 @@ pub fn rules() -> impl Iterator<Item = Rule> {
         py_spy::RULE,
         rich_traceback::RULE,
         notebook_traceback::RULE,
+        valgrind::RULE,
     ]
     .into_iter()
 }

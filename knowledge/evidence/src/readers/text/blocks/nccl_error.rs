@@ -1,5 +1,6 @@
 //! torch's NCCL exception: `NCCL error in: FILE:LINE, <text>, NCCL version X`, then the result's name with a gloss,
-//! then `Last error:` and NCCL's last warning.
+//! then `Last error:` and NCCL's last warning. NCCL's own tests print `Test NCCL failure common.cu:961 'internal error -
+//! please report …'`.
 
 use crate::model::{EventPayload, NcclError};
 use crate::readers::text::line::Line;
@@ -10,7 +11,7 @@ use crate::readers::text::{Block, Next, regex};
 
 /// Opens an error.
 pub const RULE: Rule = Rule {
-    literals: &["NCCL error in: ", "NCCL error: ", "NCCL Error "],
+    literals: &["NCCL error in: ", "NCCL error: ", "NCCL Error ", "Test NCCL failure "],
     read,
 };
 
@@ -18,10 +19,17 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
     if line.is_quoted() {
         return None;
     }
+    let of_tests = || {
+        regex!(
+            r"Test NCCL failure (?P<file>\S+?):(?P<line>\d+) '(?P<message>[^']+?)(?P<version>)(?: - please .*)?'\s*$"
+        )
+        .captures(line.text)
+    };
     let found = regex!(
         r"NCCL [Ee]rror(?: in: (?P<file>\S+?):(?P<line>\d+),| \d+:|:) ?(?P<message>.+?)(?: \(run with NCCL_DEBUG=\w+ for details\))?(?:, NCCL version (?P<version>[\d.]+))?\s*$"
     )
-    .captures(line.text)?;
+    .captures(line.text)
+    .or_else(of_tests)?;
     let text = |name| found.name(name).map(|part: regex::Match| part.as_str().to_owned());
     let error = NcclError {
         message: text("message")?,

@@ -127,6 +127,8 @@ struct Chain {
     is_group: bool,
     /// The log starts after the header: without a named exception this is no traceback.
     beheaded: bool,
+    /// Whoever pasted it left something out: what follows belongs to the same story.
+    elided: bool,
     /// The line before reached the width at which terminals fold: what follows may be the rest of it.
     is_wide: bool,
 }
@@ -149,6 +151,7 @@ impl Chain {
             announced: false,
             is_group: false,
             beheaded: false,
+            elided: false,
             is_wide: false,
         }
     }
@@ -206,6 +209,14 @@ impl Chain {
         if trimmed.is_empty() {
             self.blanks += 1;
             return if self.blanks > 3 { Next::Ended } else { Next::More };
+        }
+        if ["...", "\u{2026}", "[...]"].contains(&trimmed) {
+            self.elided = true;
+            return Next::Quoted;
+        }
+        if std::mem::take(&mut self.elided) && parse_frame(text, line.number).is_some() {
+            self.next_raised(line, Some("context"));
+            return self.stack_line(line);
         }
         if let Some(relation) = link(trimmed) {
             self.now.relation = Some(relation.to_owned());
@@ -284,9 +295,21 @@ impl Chain {
     fn continues_message(&self, text: &str) -> bool {
         let tagged = self.origin.stream.contains("[rank") && !self.origin.stream.contains("glog");
         tagged
-            || self.is_graph_error() && self.blanks <= 1
+            || (self.is_graph_error() || self.is_of_a_layer()) && self.blanks <= 1
             || text.starts_with([' ', '\t'])
             || CONTINUATIONS.iter().any(|opener| text.starts_with(opener))
+    }
+
+    /// Keras puts what a layer raised between the layer's name and its arguments, with blank lines around it.
+    fn is_of_a_layer(&self) -> bool {
+        let is_begun = self
+            .now
+            .message
+            .first()
+            .is_some_and(|line| line.contains("encountered when calling "));
+        let is_over =
+            |line: &String| line.starts_with("Arguments received by") || line.starts_with("Call arguments received");
+        is_begun && !self.now.message.iter().any(is_over)
     }
 
     /// `TensorFlow` tells at length where in the graph an operation stands, and names it in the last line.
@@ -377,8 +400,9 @@ impl Block for Chain {
 impl Raised {
     fn finish(self, origin: &Origin, preface: &Preface, uncaught: bool, sink: &mut Sink) {
         let mut frames = self.frames;
-        // A task that somebody cancelled: servers print it of clients that went away.
-        let is_cancelled = self.exception.ends_with("CancelledError");
+        // A task that somebody cancelled: servers print it of clients that went away. Where something else was raised
+        // for it, that is what counts.
+        let is_cancelled = uncaught && self.exception.ends_with("CancelledError");
         let ignored = preface.ignored || is_cancelled || frames.first().is_some_and(is_of_a_printer);
         frames.reverse();
         let omitted = self.omitted + frames.len().saturating_sub(sink.frame_limit()) as u64;
@@ -444,6 +468,8 @@ fn is_named_like_an_error(exception: &str) -> bool {
         "Failure",
         "Timeout",
         "Expired",
+        "BrokenProcessPool",
+        "StopIteration",
     ]
     .iter()
     .any(|ending| exception.ends_with(ending))

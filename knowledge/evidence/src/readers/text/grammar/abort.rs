@@ -33,6 +33,7 @@ pub const RULE: Rule = Rule {
         ") failed",
         "failed assertion ",
         "Assertion failed: ",
+        "GGML_ASSERT: ",
         "has overflowed its stack",
         "goroutine stack exceeds ",
     ],
@@ -95,22 +96,24 @@ fn assertion(text: &str) -> Option<NativeAbort> {
     })
 }
 
-/// Assertions of other make: `file.c:7: GGML_ASSERT(a < b) failed` (ggml), ``file.mm:7: failed assertion `a < b'``
+/// Assertions of other make: `file.c:7: GGML_ASSERT(a < b) failed`, before 2024 `GGML_ASSERT: file.c:7: a < b` (ggml), ``file.mm:7: failed assertion `a < b'``
 /// (Apple), `Assertion failed: (a < b), function f, file x.c, line 7.` (BSD), `Assertion failed: a < b, file x.c, line 7`
 /// (Microsoft).
 fn other_assertion(text: &str) -> Option<NativeAbort> {
     let parts = Parts::of(
         regex!(
-            r"^(?P<file>[^\s:][^:]*):(?P<line>\d+): (?:(?P<macro>[A-Z][A-Z_]*ASSERT\(.*\)) failed|failed assertion [`'](?P<apple>.*)')\s*$|^Assertion failed: (?P<expression>.+?), (?:function (?P<function>.+?), )?file (?P<in>[^,]+), line (?P<at>\d+)\.?\s*$"
+            r"^(?P<file>[^\s:][^:]*):(?P<line>\d+): (?:(?P<macro>[A-Z][A-Z_]*ASSERT\(.*\)) failed|failed assertion [`'](?P<apple>.*)')\s*$|^Assertion failed: (?P<expression>.+?), (?:function (?P<function>.+?), )?file (?P<in>[^,]+), line (?P<at>\d+)\.?\s*$|(?:^|\.\. )GGML_ASSERT: (?P<old_file>\S+?):(?P<old_line>\d+): (?P<old>.+?)\s*$"
         ),
         text,
     )?;
-    let expression = ["macro", "apple", "expression"]
+    // How ggml ends after it has told of an error of CUDA.
+    let expression = ["macro", "apple", "expression", "old"]
         .iter()
-        .find_map(|name| parts.text(name))?;
+        .find_map(|name| parts.text(name))
+        .filter(|expression| expression != "!\"CUDA error\"")?;
     Some(NativeAbort {
-        file: parts.text("file").or_else(|| parts.text("in")),
-        line: parts.number("line").or_else(|| parts.number("at")),
+        file: ["file", "in", "old_file"].iter().find_map(|name| parts.text(name)),
+        line: ["line", "at", "old_line"].iter().find_map(|name| parts.number(name)),
         function: parts.text("function"),
         ..of("assertion", expression)
     })

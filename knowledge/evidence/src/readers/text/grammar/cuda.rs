@@ -55,6 +55,8 @@ pub const RULE: Rule = Rule {
         "cudaMalloc",
         "cuMemAlloc",
         "error code = HIP:",
+        "cuInit err: ",
+        "call to cu",
         // Texts of errors that nothing else has.
         "an illegal memory access was encountered",
         "an illegal instruction was encountered",
@@ -365,14 +367,16 @@ fn has_number(text: &str, error: &CudaError) -> bool {
 fn by_number(text: &str) -> Option<CudaError> {
     let parts = Parts::of(
         regex!(
-            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$"
+            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$|\b(?P<init>cuInit) err: (?P<go>\d{1,3})\s*$|\bcall to (?P<acc>cu[A-Z]\w+) returned error (?P<number>\d{1,3})\b|^CUDA error (?P<ggml>\d{1,3}) at \S+:\d+: \S"
         ),
         text,
     )?;
-    let code = parts.number("hip").or_else(|| parts.number("torch"))?;
+    let code = ["hip", "torch", "go", "number", "ggml"]
+        .iter()
+        .find_map(|name| parts.number(name))?;
     let api = if parts.text("call").is_some() { "hip" } else { "cuda" };
     Some(CudaError {
-        call: parts.text("call"),
+        call: ["call", "init", "acc"].iter().find_map(|name| parts.text(name)),
         ..by_code(api, code)?
     })
 }

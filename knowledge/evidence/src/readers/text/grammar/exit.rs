@@ -29,6 +29,7 @@ pub const RULE: Rule = Rule {
         "exits with return code = ",
         ": Out Of Memory",
         "Exit Code:",
+        "\"ExitCode\":",
         " CANCELLED AT ",
         "zsh: ",
         " segmentation fault ",
@@ -45,10 +46,14 @@ pub const RULE: Rule = Rule {
         "Main process exited, code=",
         "signaled to shutdown with signal ",
         "Main process received SIG",
+        "forrtl: severe (",
         ") received by PID ",
     ],
     read,
 };
+
+/// How `docker inspect` names the code that a container ended with.
+const OF_DOCKER: &str = "\"ExitCode\":";
 
 /// Words of strsignal(3), which shells print.
 pub const SIGNAL_WORDS: [(&str, &str); 15] = [
@@ -73,7 +78,8 @@ pub const SIGNAL_WORDS: [(&str, &str); 15] = [
 const SCHEDULER_WORDS: [(&str, &str); 1] = [("Out Of Memory", "SIGKILL")];
 
 fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
-    if line.is_quoted() {
+    // What `docker inspect` prints is data, and no record of a log.
+    if line.is_quoted() && !line.text.contains(OF_DOCKER) {
         return None;
     }
     let (pid, exit) = shell(line.text)
@@ -97,7 +103,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
 fn shell(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     let parts = Parts::of(
         regex!(
-            r"^(?:\S+: line \d+:\s+(?P<pid>\d+) )?(?P<word>Segmentation fault|Killed|Aborted|Abort trap|Bus error|Illegal instruction|Floating point exception|Trace/breakpoint trap|Terminated|Hangup|Alarm clock|CPU time limit exceeded|File size limit exceeded|User defined signal [12])(?:: \d{1,2})?(?:\s*\(core dumped\))?(?P<command>\s*\S.*)?$"
+            r"^\s{0,2}(?:\S+: line \d+:\s+(?P<pid>\d+) )?(?P<word>Segmentation fault|Killed|Aborted|Abort trap|Bus error|Illegal instruction|Floating point exception|Trace/breakpoint trap|Terminated|Hangup|Alarm clock|CPU time limit exceeded|File size limit exceeded|User defined signal [12])(?:: \d{1,2})?(?:\s*\(core dumped\))?(?P<command>\s*\S.*)?$"
         ),
         text.trim_end(),
     )?;
@@ -178,6 +184,10 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     if let Some(signal) = of_number(text) {
         return Some((None, exit(Some(signal.to_owned()), None)));
     }
+    // The run-time library of Intel's Fortran.
+    if let Some(parts) = Parts::of(regex!(r"\bforrtl: severe \(\d+\): (?P<signal>SIG[A-Z]+),"), text) {
+        return Some((None, exit(parts.text("signal"), None)));
+    }
     // DeepSpeed's launcher was told to stop, and has ended its workers.
     if let Some(parts) = Parts::of(
         regex!(r"\bMain process received (?P<signal>SIG(?:INT|TERM)), exiting\s*$"),
@@ -195,11 +205,11 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     }
     let parts = Parts::of(
         regex!(
-            r"^(?:[Pp]rocess|[Cc]ontainer|[Jj]ob|[Cc]ommand)\b[^:]{0,60}\b(?:exited|finished|terminated) with (?:exit )?code:? (?P<code>-?\d+)|^\s*Exit Code:\s+(?P<kubectl>\d+)\s*$|\bexits with return code = (?P<deepspeed>-?\d+)\s*$"
+            r#"^(?:[Pp]rocess|[Cc]ontainer|[Jj]ob|[Cc]ommand)\b[^:]{0,60}\b(?:exited|finished|terminated) with (?:exit )?code:? (?P<code>-?\d+)|^\s*Exit Code:\s+(?P<kubectl>\d+)\s*$|"ExitCode":\s*(?P<docker>\d+)\b|\bexits with return code = (?P<deepspeed>-?\d+)\s*$"#
         ),
         text,
     )?;
-    let exit_code: Option<i32> = ["code", "kubectl", "deepspeed"]
+    let exit_code: Option<i32> = ["code", "kubectl", "docker", "deepspeed"]
         .iter()
         .find_map(|name| parts.number(name))
         .filter(|code| *code != 0);

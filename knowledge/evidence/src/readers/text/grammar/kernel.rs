@@ -303,11 +303,17 @@ fn storage(line: &Line) -> Option<(Option<u32>, Kernel)> {
 /// eviction, Ray, systemd-oomd and earlyoom watch the whole node.
 fn oom_kill_told(text: &str) -> Option<(Option<u32>, Kernel)> {
     let of_cgroup = regex!(
-        r#"Detected \d+ oom[-_]kill event|(?:^|[\s,(]|\{")"?(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s|^srun: error: \S+: tasks? [\d,\[\]-]+: Out Of Memory|container init was OOM-killed|^TERM_MEMLIMIT: |^(?:srun|slurmstepd): error: .*[Ee]xceeded (?:(?:job|step) )?memory limit|PBS: job killed: (?:mem|vmem|pmem|pvmem) .*exceed|\bjob \S+ exceeded P?V?MEM usage (?:hard|soft) limit|[Jj]ob has gone over (?:cgroup )?memory limit"#
+        r#"Detected \d+ oom[-_]kill event|(?:^|[\s,(]|\{")"?(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s|^srun: error: \S+: tasks? [\d,\[\]-]+: Out Of Memory|container init was OOM-killed|^TERM_MEMLIMIT: |"OOMKilled":\s*true\b|^(?:srun|slurmstepd): error: .*[Ee]xceeded (?:(?:job|step) )?memory limit|PBS: job killed: (?:mem|vmem|pmem|pvmem) .*exceed|\bjob \S+ exceeded P?V?MEM usage (?:hard|soft) limit|[Jj]ob has gone over (?:cgroup )?memory limit"#
     );
     let of_node = regex!(
         r"The node was low on resource: memory|killed due to the node running low on memory|\bKilled /\S+ due to memory (?:used|pressure)|\bsending SIG(?:TERM|KILL) to process \d+ .*\bVmRSS\b|\b(?:user@\d+\.service|(?:session|run|docker|cri|slurm)\S*\.(?:scope|service)): A process of this unit has been killed by the OOM killer"
     );
+    // What runs on the desktop of a workstation has a unit of its own, and what is started in a terminal runs in that one's.
+    let unit =
+        Parts::of(regex!(r"\bKilled /\S*/app-(?P<name>[^/\s]+) due to"), text).and_then(|parts| parts.text("name"));
+    if unit.is_some_and(|name| !regex!(r"(?i)term|vte|konsole|tmux|screen|code|jupyter").is_match(&name)) {
+        return None;
+    }
     let by_cgroup = of_cgroup.is_match(text);
     let kernel = Kernel {
         cgroup: Some(by_cgroup),

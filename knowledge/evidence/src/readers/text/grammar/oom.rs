@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Parts;
+use super::{Parts, bytes};
 use crate::model::{CudaOom, EventPayload, HostOom, ProcessMemory};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
@@ -35,23 +35,23 @@ pub const HOST_RULE: Rule = Rule {
 /// spelled "capacty". Julia's CUDA.jl says no more than what was asked for.
 fn parts() -> &'static Regex {
     /// Metal counts in powers of two as well, and leaves the `i` out.
-    const SIZE: &str = r"[\d.]+ (?:bytes|B|[KMGTPE]i?B)\b";
+    const SIZE: &str = r"[0-9.]+ (?:bytes|B|[KMGTPE]i?B)(?-u:\b)";
     static PARTS: LazyLock<Regex> = LazyLock::new(|| {
         let forms = [
             r"(?P<backend>[A-Z]+)(?: backend)? out of memory",
             r"Tried to allocate (?:(?P<requested>SIZE)|(?P<beyond>more than 1EB) memory)",
             r"Out of GPU memory trying to allocate (?P<julia>SIZE)",
-            r"\bGPU (?P<gpu>\d+)(?:;| has)",
+            r"(?-u:\b)GPU (?P<gpu>[0-9]+)(?:;| has)",
             r"(?:total capaci?ty of|max allowed:) (?P<capacity>SIZE)",
             r"(?P<total>SIZE) total capacity",
-            r"\bthis process has (?P<this>SIZE)",
-            r"\bProcess (?P<pid>\d+|<\w+>) has (?P<held>SIZE)",
-            r"(?P<free>SIZE) (?:is )?free\b",
-            r"(?P<allowed>SIZE) allowed\b",
+            r"(?-u:\b)this process has (?P<this>SIZE)",
+            r"(?-u:\b)Process (?P<pid>[0-9]+|<[a-z]+>) has (?P<held>SIZE)",
+            r"(?P<free>SIZE) (?:is )?free(?-u:\b)",
+            r"(?P<allowed>SIZE) allowed(?-u:\b)",
             r"(?P<allocated>SIZE) (?:already allocated|is allocated by PyTorch)",
             r"MPS allocated: (?P<metal>SIZE)",
             r"(?P<private>SIZE) allocated in private pools",
-            r"(?P<reserved>SIZE) (?:reserved in total by PyTorch|cached\b)",
+            r"(?P<reserved>SIZE) (?:reserved in total by PyTorch|cached(?-u:\b))",
             r"(?P<unallocated>SIZE) is reserved by PyTorch but unallocated",
         ];
         Regex::new(&forms.join("|").replace("SIZE", SIZE)).expect("a fixed pattern")
@@ -59,12 +59,15 @@ fn parts() -> &'static Regex {
     &PARTS
 }
 
+/// The names of its groups, by their numbers: to ask a match for each of them by name costs more than the match.
+static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| parts().capture_names().map(Option::unwrap_or_default).collect());
+
 fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     if line.is_quoted() {
         return None;
     }
     let said = Said::of(line.text);
-    let goes_on = regex!(r"Tried to allocate(?:$| [\d.]*(?:$| \w*\.?(?:$| \(GPU| GPU)))").is_match(line.text);
+    let goes_on = regex!(r"Tried to allocate\s*(?:$|[0-9.]+(?:\s*$| \w*\.?(?:\s*$| \(GPU| GPU)))").is_match(line.text);
     if goes_on && said.as_ref().is_none_or(|said| !said.is_whole) {
         return Some(Box::new(Folded {
             line: line.number,
@@ -98,24 +101,36 @@ impl Said {
         let mut oom = CudaOom::default();
         let (mut reserved, mut count) = (None, 0);
         for found in parts().captures_iter(text) {
-            let part = Parts(found);
             count += 1;
-            oom.backend = part.text("backend").unwrap_or(oom.backend);
-            let beyond = part.text("beyond").map(|_| BEYOND);
-            oom.requested = part.bytes("requested").or(beyond).unwrap_or(oom.requested);
-            if let Some(asked) = part.bytes("julia") {
-                (oom.backend, oom.requested) = ("CUDA".to_owned(), asked);
+            let (mut pid, mut held) = (None, None);
+            for (name, part) in NAMES.iter().zip(found.iter()) {
+                let Some(part) = part.map(|part| part.as_str()) else {
+                    continue;
+                };
+                let first = |known: &mut Option<u64>| *known = known.or_else(|| bytes(part));
+                match *name {
+                    "backend" => part.clone_into(&mut oom.backend),
+                    "requested" => oom.requested = bytes(part).unwrap_or(oom.requested),
+                    "beyond" => oom.requested = BEYOND,
+                    "julia" => {
+                        "CUDA".clone_into(&mut oom.backend);
+                        oom.requested = bytes(part).unwrap_or(oom.requested);
+                    }
+                    "gpu" => oom.gpu = oom.gpu.or_else(|| part.parse().ok()),
+                    "capacity" | "total" => first(&mut oom.capacity),
+                    "this" => first(&mut oom.this_process),
+                    "free" => first(&mut oom.free),
+                    "allowed" => first(&mut oom.allowed),
+                    "allocated" | "metal" => first(&mut oom.allocated),
+                    "private" => first(&mut oom.private_pools),
+                    "reserved" => first(&mut reserved),
+                    "unallocated" => first(&mut oom.reserved_unallocated),
+                    "pid" => pid = part.parse().ok(),
+                    "held" => held = bytes(part),
+                    _ => {}
+                }
             }
-            oom.gpu = oom.gpu.or(part.number("gpu"));
-            oom.capacity = oom.capacity.or(part.bytes("capacity")).or(part.bytes("total"));
-            oom.this_process = oom.this_process.or(part.bytes("this"));
-            oom.free = oom.free.or(part.bytes("free"));
-            oom.allowed = oom.allowed.or(part.bytes("allowed"));
-            oom.allocated = oom.allocated.or(part.bytes("allocated")).or(part.bytes("metal"));
-            oom.private_pools = oom.private_pools.or(part.bytes("private"));
-            reserved = reserved.or(part.bytes("reserved"));
-            oom.reserved_unallocated = oom.reserved_unallocated.or(part.bytes("unallocated"));
-            let other = part.number("pid").zip(part.bytes("held"));
+            let other = pid.zip(held);
             oom.other_processes
                 .extend(other.map(|(pid, bytes)| ProcessMemory { pid, bytes }));
         }

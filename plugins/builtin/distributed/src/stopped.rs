@@ -1,0 +1,26 @@
+//! A rank that a signal stopped, as a table of processes shows it beside a time-out.
+
+use whycrash_plugin::facts::Watchdog;
+use whycrash_plugin::{Diagnosis, Finding, Report, cite};
+
+/// Lines of an artifact that such a table may be in: long logs are not searched for it.
+const LONGEST: u64 = 4096;
+
+/// A row of `ps` whose process is in state T: its number, with the user or the parent's number before it in some forms,
+/// the state, and a command that is the job's.
+const ROW: &str = r"^\s*(?:[a-z_][\w-]*\s+)?\d+\s+(?:\S+\s+){0,6}?T[sl<NL+]{0,4}\s+(?:.*\s)?\S*(?:python|torchrun|deepspeed)\S*(?:\s|$)";
+
+pub fn rule(report: &Report) -> Option<Diagnosis> {
+    let timeouts = report.told::<Watchdog>();
+    let timeout = timeouts.iter().find(|told| !told.event.survived)?;
+    let artifacts = report.artifacts();
+    let mut short = artifacts
+        .iter()
+        .filter(|artifact| (1..=LONGEST).contains(&artifact.lines));
+    let row = short.find_map(|artifact| report.search(Some(&artifact.name), ROW, 1).ok()?.into_iter().next())?;
+    let finding = Finding::new("hang-stopped", 0.86)
+        .because("A process of the job is stopped by a signal (state T in the table of processes), as after SIGSTOP or Ctrl-Z: it can not answer the others, which wait for it until their time-out.")
+        .cite(cite::line(&row))
+        .cite(report.cite(&timeout.event));
+    Some(finding.into())
+}
