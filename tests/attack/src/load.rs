@@ -60,6 +60,18 @@ impl Load {
         Ok(Self { stop, seen, clients })
     }
 
+    /// Waits until they were acknowledged something; on a busy machine that takes a while.
+    pub fn wait_for_one(&self, within: Duration) {
+        let deadline = Instant::now() + within;
+        let has_one = || {
+            let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            !seen.acknowledged.is_empty()
+        };
+        while !has_one() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     /// What they saw since this was asked last.
     pub fn latest(&self) -> Seen {
         std::mem::take(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))

@@ -243,6 +243,7 @@ fn started_again(
     let data = folder.join("data");
     let server = start(binary, &data)?;
     let load = Load::start(server.address(), BRISK)?;
+    load.wait_for_one(RECOVERY);
     std::thread::sleep(PART);
     server.kill()?;
     let seen = load.stop();

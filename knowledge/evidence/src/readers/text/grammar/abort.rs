@@ -96,9 +96,9 @@ fn assertion(text: &str) -> Option<NativeAbort> {
     })
 }
 
-/// Assertions of other make: `file.c:7: GGML_ASSERT(a < b) failed`, before 2024 `GGML_ASSERT: file.c:7: a < b` (ggml), ``file.mm:7: failed assertion `a < b'``
-/// (Apple), `Assertion failed: (a < b), function f, file x.c, line 7.` (BSD), `Assertion failed: a < b, file x.c, line 7`
-/// (Microsoft).
+/// Assertions of other make: `file.c:7: GGML_ASSERT(a < b) failed`, before 2024 `GGML_ASSERT: file.c:7: a < b` (ggml),
+/// ``file.mm:7: failed assertion `a < b'`` (Apple), `Assertion failed: (a < b), function f, file x.c, line 7.` (BSD),
+/// `Assertion failed: a < b, file x.c, line 7` (Microsoft).
 fn other_assertion(text: &str) -> Option<NativeAbort> {
     let parts = Parts::of(
         regex!(
