@@ -139,9 +139,10 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
                 in_bracket(line, |byte| !byte.is_ascii_whitespace()) && memchr::memchr(b'@', start(line)).is_some()
             },
         ),
-        // What people print before a line to say which of several processes writes: `[gpu 0] `, `[worker-3]: `.
+        // What people print before a line to say which of several processes writes: `[gpu 0] `, `[worker-3]: `. Of ASCII
+        // alone: with groups, the cost of a search grows with the size of the pattern.
         prefix(
-            r"^\[(?i:rank[ :=_-]?(?P<rank>\d{1,5})|(?:gpu|worker|proc|process|node|local_rank|trainer|device|r)[ :=_-]?\d{1,5})\]:? ",
+            r"^\[(?i-u:rank[ :=_-]?(?P<rank>[0-9]{1,5})|(?:gpu|worker|proc|process|node|local_rank|trainer|device|r)[ :=_-]?[0-9]{1,5})\]:? ",
             named_rank,
             |line, _| in_bracket(line, |byte| byte.is_ascii_alphabetic()),
         ),
@@ -160,7 +161,7 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
             |line, _| std::str::from_utf8(line).is_ok_and(is_behind_a_bar),
         ),
         // torchx: the role and the number of its replica, before what torchrun puts there.
-        prefix(r"^[\w.-]{1,80}/\d{1,6} (?P<rest>\[)", nothing, |line, _| {
+        prefix(r"^[A-Za-z0-9_.-]+/[0-9]+ (?P<rest>\[)", nothing, |line, _| {
             byte(line, 0).is_ascii_lowercase() && memchr::memchr(b'/', start(line)).is_some()
         }),
         // kubectl logs --prefix: `[pod/train-0/main] `.
