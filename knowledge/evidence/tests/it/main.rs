@@ -31,3 +31,4 @@ mod recorders;
 mod signatures;
 mod snapshots;
 mod support;
+mod valgrind;

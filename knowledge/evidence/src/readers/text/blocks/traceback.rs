@@ -469,7 +469,6 @@ fn is_named_like_an_error(exception: &str) -> bool {
         "Timeout",
         "Expired",
         "BrokenProcessPool",
-        "StopIteration",
     ]
     .iter()
     .any(|ending| exception.ends_with(ending))
