@@ -17,7 +17,7 @@ use crate::packages::{package, page, plugin};
 use crate::support::{LOG, binary, diagnose, diagnoser, limits};
 
 /// How long looking at one of them may take: far more than any takes here.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// Memory of its own that a server may have that looked at all of them, in KiB.
 const MEMORY: u64 = 1 << 20;
 

@@ -16,8 +16,8 @@ use crate::support::{LOG, binary, folder, share_cache};
 
 /// Reports that are sent.
 const REPORTS: usize = 40;
-/// How long a report may take.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// When a report is taken to hang: beside other tests, on two slow processors, what takes seconds takes minutes.
+const PATIENCE: Duration = Duration::from_secs(600);
 /// Memory of its own that a server may have, in KiB: some runs of a plugin that takes all it may.
 const MEMORY: u64 = 1536 << 10;
 /// Limits under which what does not end ends soon, and is set aside soon.
