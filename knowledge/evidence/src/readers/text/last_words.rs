@@ -255,8 +255,9 @@ fn said(text: &str) -> Option<&str> {
     if let Some(quoted) = text.strip_prefix("ErrorMessage \"") {
         return Some(quoted.strip_suffix('"').unwrap_or(quoted));
     }
+    // Of ASCII alone: sixty times every letter there is takes 50 ms to compile.
     let who = regex!(
-        r"(?i)^(?:\[(?:error|fatal|critical)\]:?|(?:error|fatal|critical) ?[:|-]) (?:could not [\w ]{1,40}: )?|^[\w. '-]{0,60}\b(?:failed|aborted|crashed|died|ended)(?: with| because of| due to)?:? "
+        r"(?i-u)^(?:\[(?:error|fatal|critical)\]:?|(?:error|fatal|critical) ?[:|-]) (?:could not [\w ]{1,40}: )?|^[\w. '-]{0,60}\b(?:failed|aborted|crashed|died|ended)(?: with| because of| due to)?:? "
     );
     text.get(who.find(text)?.end()..)
 }
