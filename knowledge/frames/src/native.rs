@@ -213,6 +213,9 @@ const NAMESPACES: [&str; 10] = [
 /// Folders of headers and sources that are installed and not written.
 const SOURCE_FOLDERS: [&str; 4] = ["/usr/include/", "/usr/local/include/", "/rustc/", "/usr/src/"];
 
+/// Folders of the C library's own sources, as distributions build it.
+const C_LIBRARY_SOURCES: [&str; 4] = ["./nptl/", "../nptl/", "../sysdeps/", "./csu/"];
+
 pub fn owner(names: &Names) -> Owner {
     let module = names.module.unwrap_or_default();
     let binary = base(module);
@@ -229,10 +232,11 @@ pub fn owner(names: &Names) -> Owner {
             of_module(module, is_library)
         };
     };
-    if is_machinery(function) || is_memory_function(function) {
+    let file = names.file.unwrap_or_default();
+    let of_c_library = C_LIBRARY_SOURCES.iter().any(|folder| file.starts_with(folder));
+    if of_c_library || is_machinery(function) || is_memory_function(function) {
         return Owner::Machinery;
     }
-    let file = names.file.unwrap_or_default();
     // `<alloc::vec::Vec<T> as core::ops::index::Index<usize>>::index`
     let path = function.trim_start_matches(['<', '&']);
     let compiled_in = NAMESPACES.iter().any(|namespace| path.starts_with(namespace))

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::clocks::Clocks;
 use crate::model::Event;
+use crate::readers::text::time;
 
 /// Seconds since 1970, with a fraction.
 type Instant = jiff::Timestamp;
@@ -20,6 +21,7 @@ pub(super) fn one_order(mut timelines: Vec<Vec<Event>>, context: &Map<String, Va
     for event in timelines.iter_mut().flatten() {
         fill_year(event, year.as_deref());
     }
+    fill_zones(&mut timelines);
     let mut keyed: Vec<(Option<Instant>, usize, usize, Event)> = Vec::new();
     for (artifact, timeline) in timelines.into_iter().enumerate() {
         let instants = carried(&timeline, clocks);
@@ -106,6 +108,65 @@ fn fill_year(event: &mut Event, year: Option<&str>) {
         event.time = Some(format!("{year}{rest}"));
         event.time_note = Some("year taken from the other artifacts, no zone".to_owned());
     }
+}
+
+/// Most programs print the clock of their machine and leave out its zone. Where another artifact states one, and the
+/// last time of an artifact without is nearer to that one's when it is of the same zone, it is taken to be.
+fn fill_zones(timelines: &mut [Vec<Event>]) {
+    let stated = timelines.iter().find_map(|timeline| {
+        let zone = timeline.iter().find_map(|event| offset(event.time_note.as_deref()?))?;
+        Some((zone, timeline.iter().rev().find_map(instant)?))
+    });
+    let Some((zone, end)) = stated else {
+        return;
+    };
+    for timeline in timelines {
+        let Some(last) = timeline
+            .iter()
+            .filter(|event| lacks_zone(event))
+            .filter_map(instant)
+            .next_back()
+        else {
+            continue;
+        };
+        let shifted = last.checked_sub(zone).ok();
+        if shifted.is_none_or(|shifted| shifted.duration_since(end).abs() >= last.duration_since(end).abs()) {
+            continue;
+        }
+        for event in timeline.iter_mut().filter(|event| lacks_zone(event)) {
+            shift(event, zone);
+        }
+    }
+}
+
+/// The zone in `zone +09:00`.
+fn offset(note: &str) -> Option<jiff::SignedDuration> {
+    let (sign, zone) = note.strip_prefix(time::ZONE)?.split_at_checked(1)?;
+    let (hours, minutes) = zone.split_once(':')?;
+    let minutes = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
+    Some(jiff::SignedDuration::from_mins(if sign == "-" {
+        -minutes
+    } else {
+        minutes
+    }))
+}
+
+fn lacks_zone(event: &Event) -> bool {
+    event
+        .time_note
+        .as_deref()
+        .is_some_and(|note| note.ends_with(time::NO_ZONE))
+}
+
+fn shift(event: &mut Event, zone: jiff::SignedDuration) {
+    let shifted = |time: &str| Some(time.parse::<Instant>().ok()?.checked_sub(zone).ok()?.to_string());
+    for time in [&mut event.time, &mut event.last_time] {
+        *time = time.take().map(|time| shifted(&time).unwrap_or(time));
+    }
+    event.time_note = event
+        .time_note
+        .take()
+        .map(|note| note.replace(time::NO_ZONE, "zone taken from the other artifacts"));
 }
 
 /// Without a year a time orders, but is none: it goes into the note.

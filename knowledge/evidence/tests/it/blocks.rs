@@ -554,6 +554,96 @@ fn a_line_of_progress_counts_whatever_words_are_in_it() {
 }
 
 #[test]
+fn what_goes_on_after_a_failure_is_told_in_many_ways() {
+    let failure = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\nPermissionError: [Errno 1] Operation not permitted\n";
+    for after in [
+        "100%|##########| 227/227 [1:02:29<00:00, 16.52s/it]\n  predict_runtime            = 1:02:43.09\n  predict_steps_per_second   =       0.06\n",
+        "INFO r -- CALL /v1/chat/completions 400 6.7ms\nINFO r -- CALL /v1/chat/completions OK 790.4ms\nINFO r -- CALL /v1/chat/completions OK 804.9ms\n",
+        "I0411 agent.py:864] [default] worker group successfully finished. Waiting 300 seconds\nstep 4\nstep 5\nstep 6\n",
+    ] {
+        let survived = evidence(&format!("{failure}{after}"));
+        assert!(survived.timeline[0].survived, "{after}");
+    }
+    let restarted = "E0411 02:10:45.210000 1807 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -11) local_rank: 1 (pid: 1867) of binary: /opt/venv/bin/python\n";
+    let told = evidence(&format!(
+        "{restarted}step 4 loss 0.5\nstep 5 loss 0.5\nstep 6 loss 0.5\n"
+    ));
+    assert!(told.timeline[0].survived, "the launcher started the workers anew");
+    let stopped = evidence("triton-1 | Signal (15) received.\ntriton-1 exited with code 0\n");
+    assert!(stopped.timeline.iter().all(|event| event.survived));
+}
+
+#[test]
+fn a_rank_that_writes_behind_a_progress_bar_is_read_and_is_no_progress() {
+    let text = "OSError: [Errno 28] No space left on device: '/tmp/pymp-m'\n\
+                Epoch 9:   0%| | 1/1252 [00:02<58:30,  0.36it/s, v_num=1][rank2]:[E1229 20:29:11.5 ProcessGroupNCCL.cpp:629] [Rank 2] Some NCCL operations have failed or timed out.\n";
+    let told = evidence(text);
+    let kinds: Vec<_> = told.timeline.iter().map(|event| event.payload.kind()).collect();
+    assert_eq!(kinds, ["python-exception", "watchdog"]);
+    assert_eq!(told.timeline[1].rank, Some(2));
+}
+
+#[test]
+fn a_checkpoint_that_failed_tells_what_each_rank_raised() {
+    let text = "[rank12]: Traceback (most recent call last):\n[rank12]:   File \"/opt/utils.py\", line 266, in all_reduce\n[rank12]:     raise final_result\n\
+                [rank12]: torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([8, 9])\n\
+                [rank12]: Traceback (most recent call last): (RANK 8)\n[rank12]:   File \"/opt/filesystem.py\", line 546, in create_stream\n[rank12]:     with path.open(mode) as stream:\n\
+                [rank12]: OSError: [Errno 116] Stale file handle: '/mnt/ckpt/__8_0.distcp'\n";
+    let told = serde_json::to_value(evidence(text).timeline).expect("events are JSON");
+    let raised: Vec<_> = told
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|event| &event["detail"]["exception"])
+        .collect();
+    assert!(raised.iter().any(|name| **name == "OSError"), "{told:#}");
+}
+
+#[test]
+fn a_long_stack_is_as_deep_as_the_number_of_its_last_frame() {
+    let frames = |from: u64, count: u64| -> String {
+        let frame = |index| format!("#{index}  0x0000555555555187 in uf_find (n=0x7ffff79d1cc0) at so.c:4\n");
+        (from..from + count).map(frame).collect()
+    };
+    let text = format!(
+        "Program received signal SIGSEGV, Segmentation fault.\n{}{}#262070 0x0000555555555242 in main () at so.c:5\n",
+        frames(0, 12),
+        frames(262_067, 3)
+    );
+    let thread = &evidence(&text).threads[0];
+    assert_eq!((thread.frames.len(), thread.frames_omitted), (16, Some(262_055)));
+}
+
+#[test]
+fn cuda_gdb_tells_the_exception_and_the_kernel() {
+    let text = "Thread 3 \"calibrate\" received signal CUDA_EXCEPTION_14, Warp Illegal Address.\n\
+                [Switching focus to CUDA kernel 1, grid 4, block (0,0,0), thread (32,0,0), device 0, sm 13, warp 15, lane 0]\n\
+                0x00007fffa42afe50 in (anonymous namespace)::Calibrator::operator() (this=0x7ffff2fffb10, index=32, \n    aux=0x7ffff2fffb18)\n    at /src/Calibrate.cu:23\n\
+                (cuda-gdb) bt\n#0  0x00007fffa42afe50 in (anonymous namespace)::Calibrator::operator() (this=0x7ffff2fffb10)\n\
+                #1  0x00007fffa42afe90 in void run<float>(float*, int)<<<(32,1,1),(256,1,1)>>> (n=4096) at run.cu:12\n";
+    let told = serde_json::to_value(evidence(text).timeline).expect("events are JSON");
+    let detail = &told[0]["detail"];
+    assert_eq!(told[0]["kind"], "gpu-exception");
+    assert_eq!(detail["exception"], "WARP_ILLEGAL_ADDRESS");
+    assert_eq!(
+        (&detail["code"], &detail["device"], &detail["sm"], &detail["warp"]),
+        (&14.into(), &0.into(), &13.into(), &15.into())
+    );
+    assert_eq!(detail["pc"], "0x7fffa42afe50");
+    assert_eq!(detail["kernel"], "void run<float>(float*, int)");
+}
+
+#[test]
+fn a_heading_names_the_rank_of_the_dumps_below_it() {
+    let dump = "Process 7: python train.py\nPython v3.11.9\n\nThread 7 (active): \"MainThread\"\n    barrier (torch/distributed/distributed_c10d.py:3866)\n";
+    let told = evidence(&format!(
+        "### host gpu-a14 rank 0\n{dump}=== rank 3 (pid 7) ===\n{dump}"
+    ));
+    let ranks: Vec<_> = told.threads.iter().map(|thread| thread.rank).collect();
+    assert_eq!(ranks, [Some(0), Some(3)]);
+}
+
+#[test]
 fn a_failure_with_progress_after_it_was_survived() {
     let failure = "ERROR:root:could not save checkpoint\nTraceback (most recent call last):\n  File \"x.py\", line 1, in save\n    y()\nOSError: disk full\n";
     let progress: String = (5..9).map(|step| format!("step {step} loss 0.5\n")).collect();

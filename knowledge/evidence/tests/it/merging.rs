@@ -273,6 +273,22 @@ fn events_of_all_artifacts_have_one_order() {
 }
 
 #[test]
+fn a_time_without_a_zone_is_of_the_zone_of_the_artifact_that_it_is_near() {
+    let kernel = "2025-03-20T17:41:37.9+09:00 gn12 kernel: NVRM: Xid (PCI:0000:9b:00): 109, pid=22, name=python3, Ch 0000000e, errorString CTX SWITCH TIMEOUT\n";
+    let of_local = "2025-03-20 17:41:38 RuntimeError: CUDA error: unspecified launch failure\n";
+    let of_utc = "2025-03-20 08:41:38 RuntimeError: CUDA error: unspecified launch failure\n";
+    for (program, note) in [(of_local, "zone taken from the other artifacts"), (of_utc, "no zone")] {
+        let evidence = merged(&[("kern.log", kernel), ("train.log", program)]);
+        let told = |event: usize| {
+            let event = &evidence.timeline[event];
+            (event.time.as_deref(), event.time_note.as_deref())
+        };
+        assert_eq!(told(0), (Some("2025-03-20T08:41:37.9Z"), Some("zone +09:00")));
+        assert_eq!(told(1), (Some("2025-03-20T08:41:38Z"), Some(note)));
+    }
+}
+
+#[test]
 fn a_log_is_never_reordered_by_its_own_times() {
     let text = "2026-11-21 10:00:05 free(): invalid pointer\n2026-11-21 10:00:01 Killed\n2026-11-21 10:00:09 pure virtual method called\n";
     let evidence = merged(&[("a.log", text)]);

@@ -11,6 +11,9 @@ const FIGURES: usize = 6;
 const PARTS: usize = 8;
 const STACK: u32 = 64;
 
+/// What `PyTorch` warns of once.
+const CREATES_GRAPH: &str = r"Using backward\(\) with create_graph=True will create a reference cycle";
+
 /// A figure of allocated memory in a line, and what stands before it.
 struct Figure<'a> {
     line: &'a Line,
@@ -46,7 +49,16 @@ pub fn judge(report: &Report, request: &Request) -> Option<Diagnosis> {
     let kept = stack
         .iter()
         .rfind(|line| line.number < told.first && stores(&line.text));
+    let warned = report
+        .search(Some(&proof.artifact), CREATES_GRAPH, 1)
+        .ok()
+        .and_then(|lines| lines.into_iter().next());
     let (cause, confidence, why) = match kept {
+        _ if warned.is_some() => (
+            "leak-create-graph-cycle",
+            0.82,
+            "`backward(create_graph=True)` makes each gradient and its parameter hold each other, as PyTorch warned",
+        ),
         Some(_) => (
             "leak-tensor-container",
             0.74,
@@ -65,7 +77,7 @@ pub fn judge(report: &Report, request: &Request) -> Option<Diagnosis> {
         ))
         .cite(cite::line(start.line))
         .cite(cite::line(end.line))
-        .cite_all(kept.map(cite::line))
+        .cite_all(warned.as_ref().or(kept).map(cite::line))
         .cite(proof.clone());
     Some(Diagnosis::from(finding).collect(
         "what holds the memory that grows",

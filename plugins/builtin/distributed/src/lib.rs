@@ -70,6 +70,7 @@ impl Plugin for Distributed {
             .or_else(|| network::rule(report))
             .or_else(|| stopped::rule(report))
             .or_else(|| at_work::rule(report))
+            .or_else(|| network::lost(report))
             .or_else(|| watchdogs::rule(report))
             .or_else(|| stacks::rule(report))
             .unwrap_or_else(Diagnosis::nothing))

@@ -128,7 +128,7 @@ const NCCL: [(&[&str], &str, f64, &str); 27] = [
     ),
     (
         // The same before NCCL 2.15.
-        &["with error 12,", "vendor err"],
+        &["Got completion", "with error 12,"],
         "nccl-ib-retry-exceeded",
         0.88,
         "The InfiniBand card sent again until its retries were used up, and got no answer.",
@@ -206,7 +206,11 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
     named_by_nccl(&nccl)
         .or_else(|| rendezvous(report))
         .or_else(|| interpreter_lock(report))
-        .or_else(|| lost_peer(report, &nccl))
+}
+
+/// Whose connection broke, which follows from whatever else went wrong.
+pub fn lost(report: &Report) -> Option<Diagnosis> {
+    lost_peer(report, &said_by_nccl(report))
 }
 
 fn said_by_nccl(report: &Report) -> Vec<Said> {

@@ -31,7 +31,7 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         .iter()
         .map(|(operation, list)| format!("{} called {operation}", ranks(list)))
         .collect();
-    let odd = by_operation.values().min_by_key(|list| list.len())?;
+    let fewest = by_operation.values().map(Vec::len).min()?;
     // Before torch 2.2 the line does not name the group, and each group counts for itself.
     let sure = if one.detail.group.is_some() { 0.9 } else { 0.8 };
     let sequence = one.detail.sequence?;
@@ -39,8 +39,11 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         "As the ranks' watchdogs say, at number {sequence} {}",
         calls.join(", and ")
     );
-    let finding = match elsewhere(report, odd) {
-        Some(way) => Finding::new(way.cause, way.confidence)
+    // Where as many are here as there, a stack tells which of them went another way.
+    let mut odd = by_operation.values().filter(|list| list.len() == fewest);
+    let way = odd.find_map(|list| Some((list, elsewhere(report, list)?)));
+    let finding = match way {
+        Some((odd, way)) => Finding::new(way.cause, way.confidence)
             .because(format!(
                 "{what}; {} was in `{}`, {}.",
                 ranks(odd),

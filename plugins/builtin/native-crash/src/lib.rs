@@ -72,6 +72,8 @@ impl Plugin for NativeCrash {
                 "event:native-abort",
                 "event:sanitizer",
                 "event:kernel",
+                // A debugger that was attached to a process that hung.
+                "threads",
             ]))
     }
 

@@ -116,7 +116,9 @@ fn repeats(stack: &Stack) -> bool {
         .skip(stack.frames.len() / 4)
         .map(|(_, frame)| (function(frame), &frame.file))
         .collect();
-    stack.frames.len() >= 64 && distinct.len() <= CYCLE
+    // Of a stack whose middle was left out, few frames are there to compare.
+    let shown = if stack.depth > RUNAWAY_DEPTH { 12 } else { 64 };
+    stack.frames.len() >= shown && distinct.len() <= CYCLE.min(stack.frames.len() / 4)
 }
 
 /// The innermost frame, and the next one of the same function.

@@ -84,7 +84,7 @@ impl End {
             if line.is_quoted() || self.is_ignored_next(place) || is_told(sink, *number) {
                 continue;
             }
-            let is_last = place >= last_ones && !has_traceback;
+            let is_last = place >= last_ones && !has_traceback && !self.is_below_ignored(place);
             let exception = if is_last { exception(line.text) } else { None };
             let exception = exception.map(|what| self.with_next(what, place));
             let exception = exception.or_else(|| is_script.then(|| script_error(line.text)).flatten().map(bare));
@@ -144,6 +144,12 @@ impl End {
             && line(2).is_some_and(|line| is_frame(&line))
     }
 
+    /// Whether Python printed the exception because nobody was left to raise it to: `Exception ignored in: <function …>`.
+    fn is_below_ignored(&self, place: usize) -> bool {
+        let before = place.checked_sub(1).and_then(|before| self.lines.get(before));
+        before.is_some_and(|(_, raw)| line::clean(raw).trim_start().starts_with("Exception ignored in"))
+    }
+
     /// Whether the line behind this one says that it does not matter.
     fn is_ignored_next(&self, place: usize) -> bool {
         let next = self.lines.get(place + 1).map(|(_, raw)| line::clean(raw));
@@ -201,7 +207,7 @@ fn is_well(text: &str) -> Option<Well> {
         r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$"
     );
     let said = regex!(
-        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$"
+        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b"
     );
     if tests.is_match(text) {
         return Some(Well::Tests);
@@ -245,6 +251,10 @@ fn exception(text: &str) -> Option<EventPayload> {
         .find(text)
         .map_or(text, |thread| text.get(thread.end()..).unwrap_or_default());
     let (exception, message) = blocks::bare_exception(text).or_else(|| blocks::bare_exception(said(text)?))?;
+    // conda's words to a shell that was not set up for it; scripts go on.
+    if exception == "CommandNotFoundError" && message.contains("conda activate") {
+        return None;
+    }
     let is_figure = message.trim().parse::<f64>().is_ok();
     (!is_figure && !says_that_it_goes_on(message)).then(|| bare((exception, message)))
 }
@@ -302,7 +312,7 @@ fn open(family: &str, text: &str) -> LastWords {
 }
 
 fn says_that_it_goes_on(message: &str) -> bool {
-    regex!(r"(?i)\b(?:retry|retrying|try again|trying again|ignor|skipp|continuing|falling back)").is_match(message)
+    regex!(r"(?i)\b(?:retry|retrying|try again|trying again|ignor|skipp|continuing|falling back|client (?:disconnected|hung up|closed|went away))").is_match(message)
 }
 
 /// What a shell, an interpreter, a parser of arguments or a container runtime says when it can not run a program.

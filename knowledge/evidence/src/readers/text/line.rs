@@ -54,6 +54,10 @@ impl<'a> Line<'a> {
         {
             return true;
         }
+        // A test of pytest, with its outcome: its name has the values that it is run with.
+        if regex!(r"^\S+\.py::.* (?:PASSED|FAILED|SKIPPED|ERROR|XFAIL|XPASS)\b").is_match(text) {
+            return true;
+        }
         // A line of a table of known messages: `"CUDA error: …" -> what to do`.
         if regex!(r#"^["'`][^"'`]+["'`]\s*(?:->|=>|\u{2192}|means\b)"#).is_match(text) {
             return true;

@@ -27,7 +27,7 @@ mod shape;
 mod sink;
 mod stream;
 mod tail;
-mod time;
+pub(crate) mod time;
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};

@@ -89,9 +89,9 @@ fn may_have_prefix(first: u8, text: &str) -> bool {
     }
 }
 
-/// Slurm writes into a log of a progress bar, which has not ended its line.
+/// Slurm and torch write into a log of a progress bar, which has not ended its line.
 fn is_behind_a_bar(text: &str) -> bool {
-    ["]slurmstepd: error: ", "]srun: error: "]
+    ["]slurmstepd: error: ", "]srun: error: ", "][rank"]
         .iter()
         .any(|words| text.contains(words))
 }
@@ -156,7 +156,7 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         }),
         // A progress bar that the next line was written behind.
         prefix(
-            r"^.*\d(?:it/s|s/it|/s)[^\]]*\](?P<rest>(?:srun|slurmstepd): error: )",
+            r"^.*\d(?:it/s|s/it|/s)[^\]]*\](?P<rest>(?:srun|slurmstepd): error: |\[rank\d+\]:)",
             nothing,
             |line, _| std::str::from_utf8(line).is_ok_and(is_behind_a_bar),
         ),
@@ -164,6 +164,12 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         prefix(r"^[A-Za-z0-9_.-]+/[0-9]+ (?P<rest>\[)", nothing, |line, _| {
             byte(line, 0).is_ascii_lowercase() && memchr::memchr(b'/', start(line)).is_some()
         }),
+        // The number of a line of a log that was looked for with `grep -n`.
+        prefix(
+            r"^[0-9]{1,9}:(?P<rest>[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]|\[rank|\([A-Z])",
+            nothing,
+            |line, _| is_numbered(line, b':'),
+        ),
         // kubectl logs --prefix: `[pod/train-0/main] `.
         prefix(r"^\[pod/[^\s\]]+\] ", stream_tag, |line, _| line.starts_with(b"[pod/")),
         prefix(GLOG, glog, |line, _| {
@@ -181,10 +187,20 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         prefix(DATED, dated, |line, _| {
             byte(line.strip_prefix(b"[").unwrap_or(line), 4) == b'-'
         }),
+        prefix(SLASHED, slashed, |line, _| {
+            let line = line.strip_prefix(b"[").unwrap_or(line);
+            byte(line, 2) == b'/' || byte(line, 4) == b'/'
+        }),
         // dmesg -T: `[Sat Nov 21 09:53:46 2026] `.
         prefix(CTIME, ctime, |line, _| {
             in_bracket(line, |byte| byte.is_ascii_uppercase())
         }),
+        // The host and the program behind such a date, as `journalctl -o short-iso` has them.
+        prefix(
+            r"(?-u)^[\w.-]{1,64} (?P<program>[\w./@-]{1,64})\[(?P<pid>\d{1,10})\]: ",
+            journal,
+            |line, origin| origin.stamp.is_some() && memchr::memchr(b'[', start(line)).is_some(),
+        ),
         prefix(
             r"^[\w.-]+ kernel: (?:\[ *\d+\.\d+\] ?)?",
             kernel_facility,
@@ -300,6 +316,9 @@ const CTIME: &str =
 
 /// ISO 8601 and Python logging: `2026-11-21 09:53:46,123 `, `[2026-11-21T09:53:46.123+00:00] `.
 const DATED: &str = r"^\[?(?P<date>\d{4}-\d\d-\d\d)[T_ ](?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(?P<zone>Z|[+-]\d\d:?\d\d))?\]?(?: -| \||,|:)? ?";
+/// Dates of the United States, as the examples of transformers set them, and of Go and Paddle:
+/// `07/18/2023 07:22:09 - `, `2023/07/18 07:22:09 `.
+const SLASHED: &str = r"(?-u)^\[?(?:(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{4})|(?P<first>\d{4})/(?P<second>\d\d)/(?P<third>\d\d)) (?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)\]?(?: -|,|:)? ?";
 /// `Nov 21 09:53:46 host kernel: `, `Nov 21 09:53:46 host python[123]: `.
 const SYSLOG: &str = r"^(?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d(?:\.\d+)?) (?P<host>\S+) (?P<program>[\w./@-]+?)(?:\[(?P<pid>\d+)\])?: ?";
 
@@ -374,6 +393,19 @@ fn dated(found: &Captures, origin: &mut Origin) {
     origin.stamp = Some(Stamp::dated(text(found, "date"), text(found, "clock"), zone));
 }
 
+fn slashed(found: &Captures, origin: &mut Origin) {
+    let date = match found.name("year") {
+        Some(year) => format!("{}-{}-{}", year.as_str(), text(found, "month"), text(found, "day")),
+        None => format!(
+            "{}-{}-{}",
+            text(found, "first"),
+            text(found, "second"),
+            text(found, "third")
+        ),
+    };
+    origin.stamp = Some(Stamp::dated(&date, text(found, "clock"), None));
+}
+
 /// The kernel's own lines, with the clock of the machine that `dmesg -T` ran on.
 fn ctime(found: &Captures, origin: &mut Origin) {
     let Some(month) = month(text(found, "month")) else {
@@ -398,6 +430,11 @@ fn syslog(found: &Captures, origin: &mut Origin) {
     if !origin.kernel {
         tag(origin, &format!("{}[{}]", text(found, "program"), text(found, "pid")));
     }
+}
+
+fn journal(found: &Captures, origin: &mut Origin) {
+    origin.pid = number(found, "pid").or(origin.pid);
+    tag(origin, &format!("{}[{}]", text(found, "program"), text(found, "pid")));
 }
 
 fn uptime(found: &Captures, origin: &mut Origin) {

@@ -11,7 +11,7 @@ use crate::model::{Event, EventPayload, Place, ThreadId};
 /// prints of requests that it answered; also what a search tells of its trials, and that a batch is left out. Other lines prove nothing: a dying process prints warnings, summaries and what
 /// its peers still say.
 static PROGRESS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i-u)\b(?:step|epoch|iter(?:ation)?|batch|loss|global_step)\b['\x22]?[ =:/#\[\]]{0,4}\d|\d+(?:\.\d+)?(?:it/s|s/it)\b|\[\d+:\d\d(?::\d\d)?<[^\]?]*/s[^\]]*\]|\bHTTP/\d(?:\.\d)?\x22 [234]\d\d\b|\b(?:GET|POST|PUT|PATCH|DELETE) /\S* [234]\d\d\b|\| 2\d\d \||\bgeneration throughput: [1-9]|\bgen throughput \(token/s\): [1-9]|\bPrompt executed in\b|\bTrial \d+ (?:finished|pruned)\b|\bskipping (?:this |the )?batch\b|^\s*Normal\s+(?:Started|Pulled|Completed)\b")
+    Regex::new(r"(?i-u)\b(?:step|epoch|iter(?:ation)?|batch|loss|global_step)\b['\x22]?[ =:/#\[\]]{0,4}\d|\d+(?:\.\d+)?(?:it/s|s/it)\b|\[\d+:\d\d(?::\d\d)?<[^\]?]*/s[^\]]*\]|\bHTTP/\d(?:\.\d)?\x22 [234]\d\d\b|\b(?:GET|POST|PUT|PATCH|DELETE) /\S* [234]\d\d\b|\| 2\d\d \||\bgeneration throughput: [1-9]|\bgen throughput \(token/s\): [1-9]|\x22status\x22: ?2\d\d\b|\bCALL /\S+ (?:OK|[234]\d\d)\b|^\s*(?:train|eval|predict|test)_(?:runtime|samples_per_second|steps_per_second)\s+=|\bPrompt executed in\b|\bTrial \d+ (?:finished|pruned)\b|\bskipping (?:this |the )?batch\b|^\s*Normal\s+(?:Started|Pulled|Completed)\b")
         .expect("a fixed pattern")
 });
 
@@ -55,7 +55,9 @@ impl Progress {
 
 /// Whether a line is one that a training loop prints while it goes on.
 pub fn is_progress(raw: &[u8]) -> bool {
-    !OF_OTHERS.iter().any(|who| raw.starts_with(who.as_bytes())) && PROGRESS.is_match(raw)
+    // A bar that did not end its line, behind which a rank tells of its end.
+    let is_cut = || memchr::memmem::find(raw, b"][rank").is_some();
+    !OF_OTHERS.iter().any(|who| raw.starts_with(who.as_bytes())) && PROGRESS.is_match(raw) && !is_cut()
 }
 
 /// Marks what was followed by progress. Where several ranks print into one artifact without tags, that may have
@@ -90,7 +92,10 @@ fn is_of_a_child(event: &Event, end: u64) -> bool {
         event.payload,
         EventPayload::FatalPythonError(_) | EventPayload::NativeAbort(_)
     );
-    is_deadly && last_line(event) < end
+    // A server that was asked to stop, and did.
+    let was_asked =
+        matches!(&event.payload, EventPayload::ProcessExit(exit) if exit.signal.as_deref() == Some("SIGTERM"));
+    (is_deadly || was_asked) && last_line(event) < end
 }
 
 fn stack(event: &Event) -> Option<ThreadId> {
@@ -121,7 +126,9 @@ fn can_be_survived(what: &EventPayload) -> bool {
         EventPayload::CudaError(error) => !error.sticky,
         EventPayload::Watchdog(watchdog) => watchdog.family == "stalled",
         EventPayload::FatalPythonError(error) => error.signal.is_none() && error.error.starts_with("Timeout"),
-        EventPayload::PythonException(_)
+        // What the launcher says of a worker is followed by more only where it starts the workers anew.
+        EventPayload::ElasticFailure(_)
+        | EventPayload::PythonException(_)
         | EventPayload::CudaOom(_)
         | EventPayload::HostOom(_)
         | EventPayload::SharedMemory(_)

@@ -63,14 +63,25 @@ impl Stamp {
     }
 }
 
+/// How a time is marked that has a zone other than that of UTC.
+pub const ZONE: &str = "zone ";
+/// How one is marked that has none.
+pub const NO_ZONE: &str = "no zone";
+
 /// Without a zone the clock is taken as UTC, and marked.
 fn dated(date: &str, clock: &str, zone: Option<&str>) -> Option<Time> {
     let clock = clock.replace(',', ".");
     let (zone, note) = match zone {
-        None => ("Z".to_owned(), Some("no zone".to_owned())),
+        None => ("Z".to_owned(), Some(NO_ZONE.to_owned())),
         Some("Z") => ("Z".to_owned(), None),
-        Some(zone) if zone.contains(':') => (zone.to_owned(), None),
-        Some(zone) => (format!("{}:{}", zone.get(..3)?, zone.get(3..)?), None),
+        Some(zone) => {
+            let zone = match zone.contains(':') {
+                true => zone.to_owned(),
+                false => format!("{}:{}", zone.get(..3)?, zone.get(3..)?),
+            };
+            let note = (zone != "+00:00").then(|| format!("{ZONE}{zone}"));
+            (zone, note)
+        }
     };
     let time: jiff::Timestamp = format!("{date}T{clock}{zone}").parse().ok()?;
     Some(Time {

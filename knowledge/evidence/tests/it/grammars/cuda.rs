@@ -212,6 +212,15 @@ fn equal_device_asserts_are_counted() {
 }
 
 #[test]
+fn windows_names_no_function_in_a_device_assert() {
+    check(
+        r"C:\actions-runner\pytorch\aten\src\ATen\native\cuda\NLLLoss2d.cu:105: block: [8,0,0], thread: [416,0,0] Assertion `t >= 0 && t < n_classes` failed.",
+        "device-assert",
+        &json!({"line": 105, "function": "NLLLoss2d.cu", "expression": "t >= 0 && t < n_classes"}),
+    );
+}
+
+#[test]
 fn gpu_core_dump_progress() {
     let text = "[06:43:15.209195] coredump: Detected an exception of type CUDBG_EXCEPTION_WARP_ILLEGAL_ADDRESS (14)\n\
         [06:43:15.209195] coredump:   - Device: 0\n[06:43:15.209195] coredump:   - SM: 124\n[06:43:15.209195] coredump:   - Warp: 3\n\

@@ -24,6 +24,10 @@ fn nccl() {
             json!({"host": "node1", "device": 3, "family": "net-ib", "pid": 4242}),
         ),
         (
+            "misc/ibvwrap.cc:309 NCCL WARN Call to ibv_modify_qp failed with 101",
+            json!({"family": "net-ib", "source": "misc/ibvwrap.cc:309", "message": "Call to ibv_modify_qp failed with 101"}),
+        ),
+        (
             "[2026-11-21 10:29:16] vm:11521:11534 [0] misc/cudawrap.cc:279 (initOnceFunc) NCCL WARN Cuda failure 'out of memory'",
             json!({"source": "misc/cudawrap.cc:279", "family": "cuda", "time": "2026-11-21T10:29:16Z"}),
         ),

@@ -39,6 +39,22 @@ fn kernel_log_behind_every_prefix() {
 }
 
 #[test]
+fn dates_of_the_united_states_and_a_journal_s_program_stand_before_a_line() {
+    let line = "NVRM: Xid (PCI:0000:07:00): 31, pid=16952, name=python, Ch 00000008, intr 00000000. MMU Fault";
+    for (prefix, time) in [
+        ("07/18/2023 07:22:09 - ", "2023-07-18T07:22:09Z"),
+        ("[2023/07/18 07:22:09] ", "2023-07-18T07:22:09Z"),
+        ("2023-07-18T09:22:09+0200 gn12 vllm[68046]: ", "2023-07-18T07:22:09Z"),
+        (
+            "5763:2023-07-18T09:22:09+0200 gn12 vllm[68046]: ",
+            "2023-07-18T07:22:09Z",
+        ),
+    ] {
+        check(&format!("{prefix}{line}"), "xid", &json!({"code": 31, "time": time}));
+    }
+}
+
+#[test]
 fn kernel_log() {
     for (text, expected) in [
         (

@@ -72,6 +72,8 @@ struct Stack {
     /// The next frame is the one that a signal interrupted.
     interrupted: bool,
     frames: Vec<Frame>,
+    /// Frames that it has by the number of the last one: people leave out the middle of a long stack.
+    depth: u64,
 }
 
 impl Listing {
@@ -149,6 +151,7 @@ impl Listing {
         if &found["index"] == "0" {
             stack.frames.clear();
         }
+        stack.depth = found["index"].parse::<u64>().map_or(0, |index| index.saturating_add(1));
         if &found["rest"] == "<signal handler called>" {
             stack.crashed = true;
             stack.interrupted = true;
@@ -182,12 +185,14 @@ impl Block for Listing {
         } = *self;
         let (mut crashed, mut at_null) = (None, false);
         for mut stack in stacks.into_iter().filter(|stack| !stack.frames.is_empty()) {
+            let omitted = stack.depth.saturating_sub(stack.frames.len() as u64);
             stack.frames.truncate(sink.frame_limit());
             let pc = stack.frames.first().and_then(|frame| frame.address);
             let thread = Thread {
                 name: stack.name,
                 crashed: stack.crashed,
                 frames: stack.frames,
+                frames_omitted: (omitted > 0).then_some(omitted),
                 ..new_thread(&origin)
             };
             let id = sink.stack("debugger", thread);
@@ -215,6 +220,13 @@ impl Block for Listing {
             ..Crash::default()
         });
     }
+}
+
+/// The function of a line that says where a program stands: `0x7f… in f (x=0) at file.c:7`, with a frame's number or
+/// without.
+pub fn function_of(text: &str) -> Option<&str> {
+    let found = regex!(r"^(?:#\d+\s+)?0x[0-9a-f]+ in (.+?)(?: \(.*)?$").captures(text)?;
+    Some(found.get(1)?.as_str())
 }
 
 /// What follows the address: `f (lib.so + 0x1520)` or `f (x=0x0) at file.c:7`, `f () from lib.so`.

@@ -2,6 +2,7 @@
 
 mod compute_sanitizer;
 mod cpp_stack;
+mod cuda_gdb;
 mod debugger;
 mod elastic;
 mod faulthandler;
@@ -38,6 +39,7 @@ pub fn rules() -> impl Iterator<Item = Rule> {
         elastic::RULE,
         elastic::FAILED_RULE,
         gpu_coredump::RULE,
+        cuda_gdb::RULE,
         compute_sanitizer::RULE,
         host_sanitizer::RULE,
         signal_dump::RULE,

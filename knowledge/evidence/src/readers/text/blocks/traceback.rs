@@ -226,6 +226,11 @@ impl Chain {
         if trimmed.ends_with(HEADER) {
             return self.another_traceback(line, trimmed);
         }
+        // A distributed checkpoint that failed: what each rank raised, behind what was made of it.
+        if regex!(r"^Traceback \(most recent call last\): \(RANK \d+\)$").is_match(trimmed) {
+            self.next_raised(line, Some("original"));
+            return Next::Quoted;
+        }
         if regex!(r"^-- Process \d+ terminated with the following error:$").is_match(trimmed) {
             self.announced = true;
             return Next::Quoted;

@@ -397,14 +397,17 @@ fn read_assert(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
 fn device_assert(text: &str) -> Option<DeviceAssert> {
     let parts = Parts::of(
         regex!(
-            r"^\s*(?P<file>.+?):(?P<line>\d+): (?P<function>.+?): block: \[(?P<block>\d+,\s?\d+,\s?\d+)\], thread: \[(?P<thread>\d+,\s?\d+,\s?\d+)\] Assertion `(?P<expression>.*)`(?: failed\.?)?\s*$"
+            r"^\s*(?P<file>.+?):(?P<line>\d+): (?:(?P<function>.+?): )?block: \[(?P<block>\d+,\s?\d+,\s?\d+)\], thread: \[(?P<thread>\d+,\s?\d+,\s?\d+)\] Assertion `(?P<expression>.*)`(?: failed\.?)?\s*$"
         ),
         text,
     )?;
+    let file = parts.text("file")?;
+    // Windows prints no function.
+    let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
     Some(DeviceAssert {
-        file: parts.text("file")?,
+        function: parts.text("function").unwrap_or_else(|| name.to_owned()),
+        file,
         line: parts.number("line")?,
-        function: parts.text("function")?,
         expression: parts.text("expression")?,
         block: parts.triple("block")?,
         thread: parts.triple("thread")?,

@@ -1,4 +1,5 @@
-//! Dumps of torch's debug server: the answers of all ranks in one text, each after a line that names its rank.
+//! Dumps of several ranks in one text, each after a line that names its rank: those of torch's debug server, and what
+//! people put together.
 
 use super::Parts;
 use crate::readers::text::line::Line;
@@ -6,14 +7,20 @@ use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
 use crate::readers::text::{Block, regex};
 
-/// `=== Rank 3: http://node-1:25999 ===`.
+/// `=== Rank 3: http://node-1:25999 ===`, `### node-1 rank 3`, `--- rank 3 (pid 4711) ---`.
 pub const RULE: Rule = Rule {
-    literals: &["=== Rank "],
+    literals: &["=== Rank ", "### ", "=== ", "--- "],
     read,
 };
 
 fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
-    let parts = Parts::of(regex!(r"^=== Rank (?P<rank>\d+): http\S+ ===\s*$"), line.text)?;
-    sink.section_rank = parts.number("rank");
+    let server = || Parts::of(regex!(r"^=== Rank (?P<rank>\d+): http\S+ ===\s*$"), line.text);
+    let heading = || {
+        let heading = regex!(
+            r"(?i)^(?:###|={3,}|-{3,}) ?(?:(?:host|node)?[ :=]?[a-z][a-z0-9.-]* )?rank[ :=_]?(?P<rank>[0-9]{1,6})(?: \(?(?:pid|on|host|node)[ :=][a-z0-9.-]+\)?)?:?[ =#-]*$"
+        );
+        Parts::of(heading, line.text)
+    };
+    sink.section_rank = server().or_else(heading)?.number("rank");
     None
 }

@@ -22,6 +22,7 @@ pub const RULE: Rule = Rule {
         "operations have failed or timed out",
         "Received a dump signal",
         "Timed out waiting ",
+        "No available shared memory broadcast block",
         "waiting for remainder of ranks",
         "waiting for the remainder",
     ],
@@ -142,16 +143,20 @@ fn gloo_timeout(text: &str) -> Option<(Option<u32>, Watchdog)> {
     Some((None, watchdog))
 }
 
-/// Horovod says every minute that some ranks wait for others, and goes on when those come.
+/// Horovod says every minute that some ranks wait for others, and goes on when those come; vLLM that its workers have not
+/// taken what it wrote for them.
 fn stalled(text: &str) -> Option<(Option<u32>, Watchdog)> {
     let parts = Parts::of(
-        regex!(r"waiting for (?:the )?remainder(?: of ranks)? for more than (?P<seconds>\d+) seconds"),
+        regex!(
+            r"waiting for (?:the )?remainder(?: of ranks)? for more than (?P<seconds>\d+) seconds|No available shared memory broadcast block found in (?P<minute>\d+) seconds"
+        ),
         text,
     )?;
     let watchdog = Watchdog {
         family: "stalled".to_owned(),
         ran_ms: parts
             .number::<u64>("seconds")
+            .or_else(|| parts.number("minute"))
             .map(|seconds| seconds.saturating_mul(1000)),
         ..Watchdog::default()
     };

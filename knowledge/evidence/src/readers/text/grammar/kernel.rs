@@ -356,7 +356,7 @@ fn lockup(text: &str) -> Option<(Option<u32>, Kernel)> {
 fn memory_failure(text: &str) -> Option<(Option<u32>, Kernel)> {
     let parts = Parts::of(
         regex!(
-            r"(?:Memory failure:|MCE) 0x[0-9a-f]+: (?:Sending SIGBUS to|Killing) (?P<comm>.+):(?P<pid>\d+) due to hardware memory corruption"
+            r"(?:Memory failure:|MCE) 0x[0-9a-f]+: (?:Sending SIGBUS to|Killing)(?:$| (?P<comm>.+):(?P<pid>\d+) due to hardware memory corruption)"
         ),
         text,
     )?;

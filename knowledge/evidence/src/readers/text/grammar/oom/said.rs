@@ -102,8 +102,8 @@ impl Said {
         let oom = &mut self.oom;
         if let Some(pid) = process(size.before) {
             self.parts += 1;
-            oom.other_processes
-                .extend(pid.map(|pid| ProcessMemory { pid, bytes: size.bytes }));
+            let held = pid.parse().map(|pid| ProcessMemory { pid, bytes: size.bytes });
+            oom.other_processes.extend(held);
             return;
         }
         let Some(of) = size.of() else {
@@ -205,10 +205,9 @@ fn gpu(text: &str) -> Option<u32> {
     })
 }
 
-/// The process of `Process 4711 has `; without a number in `Process <unknown> has `.
-fn process(before: &str) -> Option<Option<u32>> {
-    let before = before.strip_suffix(" has ")?;
-    let (before, pid) = before.rsplit_once(' ')?;
+/// The process of `Process 4711 has `; some drivers hide it: `Process <unknown> has `.
+fn process(before: &str) -> Option<&str> {
+    let (before, pid) = before.strip_suffix(" has ")?.rsplit_once(' ')?;
     let is_process = before.ends_with("Process") && (pid.starts_with('<') || pid.parse::<u64>().is_ok());
-    is_process.then(|| pid.parse().ok())
+    is_process.then_some(pid)
 }
