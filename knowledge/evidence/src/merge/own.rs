@@ -53,12 +53,27 @@ impl Own {
     /// Whether a process that died, and of which nothing else is told, may be of a training job. Where memory ran out
     /// on the whole machine it is worth telling whoever was killed, unless another log shows that the job went on.
     fn may_be_job(&self, kernel: &Kernel) -> bool {
-        /// Interpreters, and the names that torch and Ray give to their processes and threads.
-        const JOBS: [&str; 7] = ["python", "ipython", "pypy", "pt_", "ray::", "torch", "train"];
+        /// Interpreters, the names that torch and Ray give to their processes and threads, and servers of models.
+        const JOBS: [&str; 12] = [
+            "python",
+            "ipython",
+            "pypy",
+            "pt_",
+            "ray::",
+            "torch",
+            "train",
+            "llama-",
+            "ollama",
+            "tritonserver",
+            "vllm",
+            "VLLM::",
+        ];
         /// Libraries that only programs on a GPU, or with tensors, have in them.
         const LIBRARIES: [&str; 6] = ["libcuda", "libcu", "libnccl", "libnv", "libtorch", "libc10"];
         /// Parts of names of frameworks' libraries.
-        const FRAMEWORKS: [&str; 8] = [
+        const FRAMEWORKS: [&str; 10] = [
+            "ggml",
+            "libllama",
             "torch",
             "tensorflow",
             "jaxlib",

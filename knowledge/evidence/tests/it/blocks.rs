@@ -634,6 +634,18 @@ fn cuda_gdb_tells_the_exception_and_the_kernel() {
 }
 
 #[test]
+fn stacks_of_one_thread_at_two_times_have_two_names() {
+    let dump = |line: u32| {
+        format!(
+            "Timeout (0:10:00)!\nThread 0x00007f7eca638b80 (most recent call first):\n  File \"/srv/train.py\", line {line} in step\n  File \"/srv/train.py\", line 9 in <module>\n"
+        )
+    };
+    let told = evidence(&[dump(3), dump(4), dump(3)].concat());
+    let names: Vec<_> = told.threads.iter().map(|thread| thread.id.to_string()).collect();
+    assert_eq!(names, ["0x00007f7eca638b80", "0x00007f7eca638b80-2"]);
+}
+
+#[test]
 fn a_heading_names_the_rank_of_the_dumps_below_it() {
     let dump = "Process 7: python train.py\nPython v3.11.9\n\nThread 7 (active): \"MainThread\"\n    barrier (torch/distributed/distributed_c10d.py:3866)\n";
     let told = evidence(&format!(

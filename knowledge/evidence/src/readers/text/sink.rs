@@ -49,6 +49,8 @@ pub struct Sink<'a> {
     labels: HashMap<&'static str, usize>,
     known_events: HashMap<u64, Repeated>,
     known_stacks: HashMap<u64, ThreadId>,
+    /// How many stacks of a thread that names itself were kept.
+    named: HashMap<ThreadId, usize>,
     /// When events that repeat last did.
     last_times: HashMap<usize, Stamp>,
     kinds: BTreeMap<&'static str, Recorded>,
@@ -91,6 +93,7 @@ impl<'a> Sink<'a> {
             labels: HashMap::new(),
             known_events: HashMap::new(),
             known_stacks: HashMap::new(),
+            named: HashMap::new(),
             last_times: HashMap::new(),
             kinds: BTreeMap::new(),
             bytes: 0,
@@ -295,23 +298,35 @@ impl<'a> Sink<'a> {
         id
     }
 
-    /// Records a stack that names itself.
+    /// Records a stack that names itself. The same thread in another place, as where a timer has the stacks printed again
+    /// and again, is told apart by a number behind its name: a citation means one of them.
     pub fn thread(&mut self, thread: Thread) {
         let key = identity::stack(&thread.id.to_string(), &thread);
-        if !self.known_stacks.contains_key(&key) {
-            self.keep_stack(key, thread);
+        if self.known_stacks.contains_key(&key) {
+            return;
+        }
+        let own = thread.id.clone();
+        let id = match self.named.get(&own) {
+            None => own.clone(),
+            Some(before) => ThreadId::Label(format!("{own}-{}", before + 1)),
+        };
+        if self.keep_stack(key, Thread { id, ..thread }) {
+            *self.named.entry(own).or_default() += 1;
         }
     }
 
-    fn keep_stack(&mut self, key: u64, thread: Thread) {
+    /// Whether there was room for it.
+    fn keep_stack(&mut self, key: u64, thread: Thread) -> bool {
         self.has_new_stack = true;
-        if self.pay(STACKS, &thread) {
+        let has_room = self.pay(STACKS, &thread);
+        if has_room {
             self.known_stacks.insert(key, thread.id.clone());
             self.threads.push(Thread {
                 artifact: self.artifact.to_owned(),
                 ..thread
             });
         }
+        has_room
     }
 
     /// Records the states of communicators, as far as there is room for their ranks.

@@ -163,6 +163,10 @@ fn processes_that_ended() {
         ),
         ("      Exit Code:    137", json!({"exit_code": 137})),
         (
+            "llama-1 exited with code 132",
+            json!({"exit_code": 132, "signal": "SIGILL"}),
+        ),
+        (
             "[2026-11-21 10:00:00,120] [ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python3', '-u', 'train.py'] exits with return code = -11",
             json!({"exit_code": -11, "signal": "SIGSEGV"}),
         ),

@@ -9,7 +9,16 @@ use crate::readers::text::{Block, regex};
 
 /// `=== Rank 3: http://node-1:25999 ===`, `### node-1 rank 3`, `--- rank 3 (pid 4711) ---`.
 pub const RULE: Rule = Rule {
-    literals: &["=== Rank ", "### ", "=== ", "--- "],
+    literals: &[
+        "=== Rank ",
+        "=== rank",
+        "### Rank ",
+        "### rank",
+        "### host ",
+        "### node",
+        "--- Rank ",
+        "--- rank",
+    ],
     read,
 };
 

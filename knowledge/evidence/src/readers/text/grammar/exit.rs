@@ -205,11 +205,11 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     }
     let parts = Parts::of(
         regex!(
-            r#"^(?:[Pp]rocess|[Cc]ontainer|[Jj]ob|[Cc]ommand)\b[^:]{0,60}\b(?:exited|finished|terminated) with (?:exit )?code:? (?P<code>-?\d+)|^\s*Exit Code:\s+(?P<kubectl>\d+)\s*$|"ExitCode":\s*(?P<docker>\d+)\b|\bexits with return code = (?P<deepspeed>-?\d+)\s*$"#
+            r#"^(?:[Pp]rocess|[Cc]ontainer|[Jj]ob|[Cc]ommand)\b[^:]{0,60}\b(?:exited|finished|terminated) with (?:exit )?code:? (?P<code>-?\d+)|^\s*Exit Code:\s+(?P<kubectl>\d+)\s*$|"ExitCode":\s*(?P<docker>\d+)\b|\bexits with return code = (?P<deepspeed>-?\d+)\s*$|^[a-z0-9][\w.-]*-\d+ exited with code (?P<compose>\d+)(?: \(restarting\))?\s*$"#
         ),
         text,
     )?;
-    let exit_code: Option<i32> = ["code", "kubectl", "docker", "deepspeed"]
+    let exit_code: Option<i32> = ["code", "kubectl", "docker", "deepspeed", "compose"]
         .iter()
         .find_map(|name| parts.number(name))
         .filter(|code| *code != 0);
