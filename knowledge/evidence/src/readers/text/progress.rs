@@ -7,13 +7,31 @@ use std::sync::LazyLock;
 use super::sink::Sink;
 use crate::model::{Event, EventPayload, Place, ThreadId};
 
-/// Lines that a training loop prints while it goes on, progress bars (`[22:04<06:10, 2.37 block/s]`), and what a server
-/// prints of requests that it answered; also what a search tells of its trials, and that a batch is left out. Other lines prove nothing: a dying process prints warnings, summaries and what
-/// its peers still say.
-static PROGRESS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i-u)\b(?:step|epoch|iter(?:ation)?|batch|loss|global_step)\b['\x22]?[ =:/#\[\]]{0,4}\d|\d+(?:\.\d+)?(?:it/s|s/it)\b|\[\d+:\d\d(?::\d\d)?<[^\]?]*/s[^\]]*\]|\bHTTP/\d(?:\.\d)?\x22 [234]\d\d\b|\b(?:GET|POST|PUT|PATCH|DELETE) /\S* [234]\d\d\b|\| 2\d\d \||\bgeneration throughput: [1-9]|\bgen throughput \(token/s\): [1-9]|\x22status\x22: ?2\d\d\b|\bCALL /\S+ (?:OK|[234]\d\d)\b|^\s*(?:train|eval|predict|test)_(?:runtime|samples_per_second|steps_per_second)\s+=|\bPrompt executed in\b|\bTrial \d+ (?:finished|pruned)\b|\bskipping (?:this |the )?batch\b|^\s*Normal\s+(?:Started|Pulled|Completed)\b")
-        .expect("a fixed pattern")
-});
+/// Lines that a training loop prints while it goes on, and what others print of work that is done. Other lines prove
+/// nothing: a dying process prints warnings, summaries and what its peers still say.
+const FORMS: [&str; 12] = [
+    r"\b(?:step|epoch|iter(?:ation)?|batch|loss|global_step)\b['\x22]?[ =:/#\[\]]{0,4}\d",
+    // Progress bars: `[22:04<06:10, 2.37 block/s]`.
+    r"\d+(?:\.\d+)?(?:it/s|s/it)\b",
+    r"\[\d+:\d\d(?::\d\d)?<[^\]?]*/s[^\]]*\]",
+    // Requests that a server answered.
+    r"\bHTTP/\d(?:\.\d)?\x22 [234]\d\d\b",
+    r"\b(?:GET|POST|PUT|PATCH|DELETE) /\S* [234]\d\d\b|\| 2\d\d \|",
+    r"\x22status\x22: ?2\d\d\b",
+    r"\bCALL /\S+ (?:OK|[234]\d\d)\b",
+    // Inference engines.
+    r"\bgeneration throughput: [1-9]|\bgen throughput \(token/s\): [1-9]|\bPrompt executed in\b",
+    // What the trainer of transformers sums up when it is through.
+    r"^\s*(?:train|eval|predict|test)_(?:runtime|samples_per_second|steps_per_second)\s+=",
+    // A search tells of its trials, and a loop that it leaves a batch out.
+    r"\bTrial \d+ (?:finished|pruned)\b",
+    r"\bskipping (?:this |the )?batch\b",
+    // Kubernetes.
+    r"^\s*Normal\s+(?:Started|Pulled|Completed)\b",
+];
+
+static PROGRESS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(&format!("(?i-u){}", FORMS.join("|"))).expect("a fixed pattern"));
 
 /// So many of them after a failure mean that it was survived; fewer may have been printed by a peer.
 const ENOUGH: usize = 3;
