@@ -83,6 +83,19 @@ impl Own {
             "mxnet",
             "cupy",
         ];
+        /// Programs of a desktop.
+        const DESKTOP: [&str; 10] = [
+            "chrome",
+            "chromium",
+            "firefox",
+            "gnome-",
+            "Xorg",
+            "Web Content",
+            "Isolated Web",
+            "plasma",
+            "slack",
+            "teams",
+        ];
         let starts = |name: &Option<String>, with: &[&str]| {
             let name = name.as_deref().unwrap_or_default();
             with.iter().any(|start| name.starts_with(start))
@@ -91,7 +104,7 @@ impl Own {
         FRAMEWORKS.iter().any(|name| object.contains(name))
             || starts(&kernel.process, &JOBS)
             || starts(&kernel.object, &LIBRARIES)
-            || self.kernel_alone && kernel.family == "oom-kill"
+            || self.kernel_alone && kernel.family == "oom-kill" && !starts(&kernel.process, &DESKTOP)
     }
 }
 

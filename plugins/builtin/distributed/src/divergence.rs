@@ -193,7 +193,7 @@ fn missing(report: &Report, verdicts: &[CollectiveVerdict], index: usize, verdic
 const WAYS: [(&[&str], &str, f64, &str); 3] = [
     (
         // What people let one rank alone call.
-        &["checkpoint", "evaluate", "log_metrics", "save", "state_dict", "validat"],
+        &["checkpoint", "eval", "log_metrics", "save", "state_dict", "validat"],
         "dist-rank-branch",
         0.85,
         "which the others do not call or have left",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use whycrash_plugin::{Citation, Diagnosis, Finding, Frame, Report, Walk};
+use whycrash_plugin::{Citation, Diagnosis, Event, Finding, Frame, Report, Walk};
 
 use crate::divergence::elsewhere;
 use crate::{counts, ranks};
@@ -17,7 +17,9 @@ struct Wait {
 }
 
 pub fn rule(report: &Report) -> Option<Diagnosis> {
-    let is_alive = report.crash().is_none() && !report.events(None, 0, 64).iter().any(counts);
+    // The ranks that waited for it timed out.
+    let ended = |event: &Event| counts(event) && event.kind != "watchdog";
+    let is_alive = report.crash().is_none() && !report.events(None, 0, 64).iter().any(ended);
     if !is_alive {
         return None;
     }
@@ -81,7 +83,7 @@ fn locked(report: &Report) -> Option<Diagnosis> {
     let wait = report
         .walks()
         .filter(|walk| walk.frames().any(|(_, frame)| is(&frame, &["_worker_loop"])))
-        .find_map(|walk| wait(&walk, |frame| is(frame, &LOCKS)))?;
+        .find_map(|walk| wait(&walk, |frame| is(frame, &LOCKS)).or_else(|| of_python(&walk)))?;
     let finding = Finding::new("dl-fork-lock-deadlock", 0.7)
         .because(format!(
             "A worker of the data loader waits in `{}` for a lock. A process that is forked while another thread holds a lock inherits it \
@@ -90,6 +92,20 @@ fn locked(report: &Report) -> Option<Diagnosis> {
         ))
         .cite(wait.proof);
     Some(finding.into())
+}
+
+/// A lock of Python's own, in the innermost frame: `acquire` of logging and threading.
+fn of_python(walk: &Walk) -> Option<Wait> {
+    let (index, frame) = walk.frames().next()?;
+    let file = frame.file.as_deref().unwrap_or_default();
+    let is_lock = is(&frame, &["acquire", "__enter__", "_acquireLock"])
+        && ["logging/__init__.py", "threading.py", "multiprocessing/synchronize.py"]
+            .iter()
+            .any(|name| file.ends_with(name));
+    is_lock.then(|| Wait {
+        function: frame.function.clone().unwrap_or_default(),
+        proof: walk.cite(index, &frame),
+    })
 }
 
 const LOCKS: [&str; 5] = [

@@ -73,7 +73,7 @@ fn arithmetic(scene: &Scene) -> Verdict {
         // Who sends a signal, or sends it on from a handler, says nothing about arithmetic.
         _ if matches!(scene.crash.code.as_deref(), Some("SI_USER" | "SI_TKILL")) => Verdict::Undecided(Vec::new()),
         _ => {
-            let integer = scene.code() == Some("FPE_INTDIV") || scene.kernel_fault().is_some();
+            let integer = scene.code() == Some("FPE_INTDIV") || scene.kernel_fault().is_some() || divides(scene);
             let (cause, confidence, why) = if integer {
                 (
                     "fpe-integer-division",
@@ -91,6 +91,12 @@ fn arithmetic(scene: &Scene) -> Verdict {
             Verdict::Likely(found(cause, confidence, why), vec![Collect::core(ARITHMETIC)])
         }
     }
+}
+
+/// Whether somebody had a debugger show the instruction (`x/i $pc`), and it divides integers.
+fn divides(scene: &Scene) -> bool {
+    let shown = r"=> 0x[0-9a-f]+[^:]*:\s+i?div[bwlq]?\b";
+    scene.report.search(None, shown, 1).is_ok_and(|lines| !lines.is_empty())
 }
 
 /// What a floating-point operation did, by the signal's code.

@@ -23,6 +23,8 @@ const LINE_BYTES: usize = 2 << 10;
 
 /// Lines at the very end, one of which may say that all went well.
 const CLOSING: usize = 3;
+/// And before those, lines among which the summary of tests may stand.
+const SUMMARY: usize = 24;
 
 /// Lines behind a failure that launchers, shells and scripts print of it.
 const AFTERMATH: u64 = 4;
@@ -56,7 +58,7 @@ impl End {
     /// that ended with 0, or that the training is finished. The last is what scripts say as well, whatever became of
     /// the program that they ran: it tells nothing of a failure that stands right before it.
     pub fn all_is_well(&self) -> Option<GoodEnd> {
-        self.lines.iter().rev().take(CLOSING).find_map(|(number, raw)| {
+        let well = |(number, raw): &(u64, Vec<u8>)| {
             let cleaned = line::clean(raw);
             let line = Line::new(0, line::beginning(&cleaned));
             let well = is_well(line.text.trim_end())?;
@@ -67,7 +69,14 @@ impl End {
                 },
                 is_of_tests: matches!(well, Well::Tests),
             })
-        })
+        };
+        // What a service that runs tests does after them says nothing of them.
+        let of_tests = |line| well(line).filter(|end| end.is_of_tests);
+        let mut last = self.lines.iter().rev();
+        last.by_ref()
+            .take(CLOSING)
+            .find_map(well)
+            .or_else(|| last.take(SUMMARY).find_map(of_tests))
     }
 
     /// Puts what the last lines say, and nobody else has read, into the sink.
@@ -202,9 +211,11 @@ fn is_well(text: &str) -> Option<Well> {
     if regex!(r"\b(?:failed|failures?|errors?)\b").is_match(text) {
         return None;
     }
-    let tests = regex!(r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$|^test_\w+ \(.+\) \.\.\. ok$");
+    let tests = regex!(
+        r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$|^test_\w+ \(.+\) \.\.\. ok$|^Number of trials: \d+/\d+ \(\d+ TERMINATED\)$"
+    );
     let exit = regex!(
-        r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$"
+        r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$|\x22exit\x22, \x22code\x22: 0\}$|Found 0 live models and 0 in-flight non-inference requests\W*$|^(?:INFO:\s+)?(?:Application shutdown complete\.|Finished server process \[\d+\])$"
     );
     let said = regex!(
         r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b"

@@ -164,6 +164,10 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         prefix(r"^[A-Za-z0-9_.-]+/[0-9]+ (?P<rest>\[)", nothing, |line, _| {
             byte(line, 0).is_ascii_lowercase() && memchr::memchr(b'/', start(line)).is_some()
         }),
+        // Kaggle's notebooks: seconds, and the number of the line.
+        prefix(r"(?-u)^\d{1,6}\.\d{1,3}s\t\d{1,7}\t", nothing, |line, _| {
+            is_numbered(line, b'.') && memchr::memchr(b'\t', start(line)).is_some()
+        }),
         // The number of a line of a log that was looked for with `grep -n`.
         prefix(
             r"^[0-9]{1,9}:(?P<rest>[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]|\[rank|\([A-Z])",

@@ -9,8 +9,9 @@ use crate::model::{Event, EventPayload, Place, ThreadId};
 
 /// Lines that a training loop prints while it goes on, and what others print of work that is done. Other lines prove
 /// nothing: a dying process prints warnings, summaries and what its peers still say.
-const FORMS: [&str; 12] = [
+const FORMS: [&str; 15] = [
     r"\b(?:step|epoch|iter(?:ation)?|batch|loss|global_step)\b['\x22]?[ =:/#\[\]]{0,4}\d",
+    r"\x22it\x22: ?\d",
     // Progress bars: `[22:04<06:10, 2.37 block/s]`.
     r"\d+(?:\.\d+)?(?:it/s|s/it)\b",
     r"\[\d+:\d\d(?::\d\d)?<[^\]?]*/s[^\]]*\]",
@@ -23,6 +24,9 @@ const FORMS: [&str; 12] = [
     r"\bgeneration throughput: [1-9]|\bgen throughput \(token/s\): [1-9]|\bPrompt executed in\b",
     // What the trainer of transformers sums up when it is through.
     r"^\s*(?:train|eval|predict|test)_(?:runtime|samples_per_second|steps_per_second)\s+=",
+    // Trainers and launchers that came to their end.
+    r"\bTrainer\.fit\b.{0,2} stopped: .max_(?:epochs|steps)",
+    r"\bProcess \d+ exits successfully\b",
     // A search tells of its trials, and a loop that it leaves a batch out.
     r"\bTrial \d+ (?:finished|pruned)\b",
     r"\bskipping (?:this |the )?batch\b",
@@ -144,6 +148,8 @@ fn can_be_survived(what: &EventPayload) -> bool {
         EventPayload::CudaError(error) => !error.sticky,
         EventPayload::Watchdog(watchdog) => watchdog.family == "stalled",
         EventPayload::FatalPythonError(error) => error.signal.is_none() && error.error.starts_with("Timeout"),
+        // A step of a job that was queued again, and a helper that was not needed any more.
+        EventPayload::ProcessExit(exit) => exit.signal.as_deref() == Some("SIGTERM"),
         // What the launcher says of a worker is followed by more only where it starts the workers anew.
         EventPayload::ElasticFailure(_)
         | EventPayload::PythonException(_)

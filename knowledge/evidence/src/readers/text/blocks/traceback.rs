@@ -21,6 +21,7 @@ pub const RULE: Rule = Rule {
         "Exception ignored in",
         "exception was never retrieved",
         "fits failed with the following error",
+        "optimizations will not be enabled",
         "Process ",
         // A frame whose header is not there: the log is the end of a longer one.
         "\", line ",
@@ -72,9 +73,9 @@ impl Preface {
                 .and_then(|found| Some(found.get(1)?.as_str().to_owned()))
         };
         // asyncio tells of a task that failed and that nobody waited for; its program goes on.
-        // scikit-learn warns of fits that failed in a search, which goes on.
+        // scikit-learn warns of fits that failed in a search, xformers of what it does without, and both go on.
         let of_nobody = regex!(
-            r"(?:^|:)(?:Task|Future) exception was never retrieved$|^\d+ fits failed with the following error:$"
+            r"(?:^|:)(?:Task|Future) exception was never retrieved$|^\d+ fits failed with the following error:$|some optimizations will not be enabled\.?$"
         )
         .is_match(text);
         if text.starts_with("Exception ignored in") || of_nobody {
