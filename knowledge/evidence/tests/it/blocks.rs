@@ -574,6 +574,29 @@ fn what_goes_on_after_a_failure_is_told_in_many_ways() {
 }
 
 #[test]
+fn what_ended_well_says_so_in_many_ways() {
+    let failure = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\nOSError: [Errno 116] Stale file handle\n";
+    let of_ci =
+        "##[group]Run actions/upload\nArtifact coverage has been uploaded\nPost job\nCleaning up orphan processes\n";
+    for after in [
+        format!("============ 211 passed, 1 skipped, 1 warning in 26.41s =============\n{of_ci}"),
+        "Number of trials: 16/16 (16 TERMINATED)\nBest hyperparameters found were: {'lr': 0.00014}\n".to_owned(),
+        "[INFO] Process 1 exits successfully.\n[INFO] Process 2 exits successfully.\n[INFO] Process 3 exits successfully.\n".to_owned(),
+        "{\"event\": \"iteration\", \"it\": 4}\n{\"event\": \"iteration\", \"it\": 5}\n{\"event\": \"iteration\", \"it\": 6}\n".to_owned(),
+    ] {
+        assert!(evidence(&format!("{failure}{after}")).timeline[0].survived, "{after}");
+        assert!(!evidence(&format!("{after}{failure}")).timeline[0].survived, "{after}");
+    }
+    let stopped = "Signal (15) received.\nTimeout 27: Found 0 live models and 0 in-flight non-inference requests\n";
+    assert!(evidence(stopped).timeline.iter().all(|event| event.survived));
+    let requeued =
+        "slurmstepd: error: *** STEP 20331.0 ON c12 CANCELLED AT 2024-02-27T03:58:30 DUE TO JOB REQUEUE ***\n";
+    let bars = "Epoch 12: 100%|###| 2502/2502 [31:42<00:00,  1.32it/s]\n".repeat(3);
+    assert!(evidence(&format!("{requeued}{bars}")).timeline[0].survived);
+    assert!(!evidence(requeued).timeline[0].survived);
+}
+
+#[test]
 fn a_rank_that_writes_behind_a_progress_bar_is_read_and_is_no_progress() {
     let text = "OSError: [Errno 28] No space left on device: '/tmp/pymp-m'\n\
                 Epoch 9:   0%| | 1/1252 [00:02<58:30,  0.36it/s, v_num=1][rank2]:[E1229 20:29:11.5 ProcessGroupNCCL.cpp:629] [Rank 2] Some NCCL operations have failed or timed out.\n";

@@ -42,6 +42,7 @@ fn kernel_log_behind_every_prefix() {
 fn dates_of_the_united_states_and_a_journal_s_program_stand_before_a_line() {
     let line = "NVRM: Xid (PCI:0000:07:00): 31, pid=16952, name=python, Ch 00000008, intr 00000000. MMU Fault";
     for (prefix, time) in [
+        ("704.7s\t1374\t2023-07-18 07:22:09 ", "2023-07-18T07:22:09Z"),
         ("07/18/2023 07:22:09 - ", "2023-07-18T07:22:09Z"),
         ("[2023/07/18 07:22:09] ", "2023-07-18T07:22:09Z"),
         ("2023-07-18T09:22:09+0200 gn12 vllm[68046]: ", "2023-07-18T07:22:09Z"),
