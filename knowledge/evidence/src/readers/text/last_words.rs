@@ -153,10 +153,11 @@ impl End {
             && line(2).is_some_and(|line| is_frame(&line))
     }
 
-    /// Whether Python printed the exception because nobody was left to raise it to: `Exception ignored in: <function …>`.
+    /// Whether the exception that a line names was ignored, as the line above its traceback says.
     fn is_below_ignored(&self, place: usize) -> bool {
-        let before = place.checked_sub(1).and_then(|before| self.lines.get(before));
-        before.is_some_and(|(_, raw)| line::clean(raw).trim_start().starts_with("Exception ignored in"))
+        let above = self.lines.iter().take(place).rev().map(|(_, raw)| line::clean(raw));
+        let mut above = above.skip_while(|line| blocks::is_inside(line));
+        above.next().is_some_and(|line| blocks::announces_ignored(line.trim()))
     }
 
     /// Whether the line behind this one says that it does not matter.

@@ -12,9 +12,9 @@
 //! The numbers are those of `CUDBGException_t` in `cudadebugger.h`; the words are cuda-gdb's own.
 
 use super::debugger::function_of;
-use crate::model::{EventPayload, GpuException};
+use super::gpu_coredump::{Told, number};
+use crate::model::GpuException;
 use crate::readers::text::line::Line;
-use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
 use crate::readers::text::sink::Sink;
 use crate::readers::text::{Block, Next, regex};
@@ -42,59 +42,41 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
         code: found.get(1)?.as_str().parse().ok()?,
         ..GpuException::default()
     };
-    Some(Box::new(Stop {
-        origin: line.origin.clone(),
-        lines: [line.number; 2],
-        text: line.text.to_owned(),
-        what,
-    }))
+    Some(Box::new(Stop(Told::new(line, what))))
 }
 
 #[derive(Debug)]
-struct Stop {
-    origin: Origin,
-    lines: [u64; 2],
-    text: String,
-    what: GpuException,
-}
+struct Stop(Told);
 
 impl Block for Stop {
     fn next(&mut self, line: &Line) -> Next {
         let text = line.text.trim_start().trim_start_matches("(cuda-gdb)").trim_start();
-        let number = |pattern: &str| {
-            let (_, value) = text.split_once(pattern)?;
-            value.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
-        };
+        let Told { lines, what, .. } = &mut self.0;
         if text.starts_with("[Switching focus to CUDA kernel") {
-            self.what.device = number(", device ");
-            self.what.sm = number(", sm ");
-            self.what.warp = number(", warp ");
+            what.device = number(text, ", device ");
+            what.sm = number(text, ", sm ");
+            what.warp = number(text, ", warp ");
         } else if let Some(function) = function_of(text) {
             // Innermost first: the kernel itself is the outermost, and has its launch behind it.
             let (kernel, is_kernel) = match function.split_once("<<<") {
                 Some((kernel, _)) => (kernel, true),
-                None => (function, self.what.kernel.is_none()),
+                None => (function, what.kernel.is_none()),
             };
             if is_kernel {
-                self.what.kernel = Some(kernel.to_owned());
+                what.kernel = Some(kernel.to_owned());
             }
             let pc = regex!(r"(?:^|\s)0x([0-9a-f]+)\b").captures(text);
-            self.what.pc = self.what.pc.or(pc.and_then(|pc| pc.get(1)?.as_str().parse().ok()));
-        } else if line.number - self.lines[1] > BETWEEN || text.contains(" received signal ") {
+            what.pc = what.pc.or(pc.and_then(|pc| pc.get(1)?.as_str().parse().ok()));
+        } else if line.number - lines[1] > BETWEEN || text.contains(" received signal ") {
             return Next::Ended;
         } else {
             return Next::Quoted;
         }
-        self.lines[1] = line.number;
+        lines[1] = line.number;
         Next::More
     }
 
     fn finish(self: Box<Self>, sink: &mut Sink) {
-        sink.event(
-            EventPayload::GpuException(self.what),
-            &self.origin,
-            self.lines,
-            &self.text,
-        );
+        self.0.finish(sink);
     }
 }

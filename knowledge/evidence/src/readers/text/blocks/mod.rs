@@ -19,7 +19,7 @@ mod traceback;
 mod valgrind;
 
 use regex::Captures;
-pub use traceback::bare_exception;
+pub use traceback::{announces_ignored, bare_exception, is_inside};
 
 use super::prefix::Origin;
 use super::rules::Rule;

@@ -56,6 +56,22 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
     Some(Box::new(chain))
 }
 
+/// Whether what stands below a line was printed because nobody was there to raise it to, or is only told of: Python's
+/// words for what a destructor raises, asyncio's for a task that nobody waited for, scikit-learn's for fits that failed in
+/// a search, xformers' for what it does without. The program goes on.
+pub fn announces_ignored(text: &str) -> bool {
+    text.starts_with("Exception ignored in")
+        || regex!(
+            r"(?:^|:)(?:Task|Future) exception was never retrieved$|^\d+ fits failed with the following error:$|some optimizations will not be enabled\.?$"
+        )
+        .is_match(text)
+}
+
+/// Whether a line is of a traceback, and not the one that names what was raised.
+pub fn is_inside(text: &str) -> bool {
+    text.starts_with(char::is_whitespace) || text.trim_end().ends_with(HEADER)
+}
+
 /// What the line before a traceback says about whose it is.
 #[derive(Debug, Default)]
 struct Preface {
@@ -72,13 +88,7 @@ impl Preface {
                 .captures(text)
                 .and_then(|found| Some(found.get(1)?.as_str().to_owned()))
         };
-        // asyncio tells of a task that failed and that nobody waited for; its program goes on.
-        // scikit-learn warns of fits that failed in a search, xformers of what it does without, and both go on.
-        let of_nobody = regex!(
-            r"(?:^|:)(?:Task|Future) exception was never retrieved$|^\d+ fits failed with the following error:$|some optimizations will not be enabled\.?$"
-        )
-        .is_match(text);
-        if text.starts_with("Exception ignored in") || of_nobody {
+        if announces_ignored(text) {
             return Some(Self {
                 thread: None,
                 ignored: true,

@@ -148,7 +148,7 @@ fn gloo_timeout(text: &str) -> Option<(Option<u32>, Watchdog)> {
 fn stalled(text: &str) -> Option<(Option<u32>, Watchdog)> {
     let parts = Parts::of(
         regex!(
-            r"waiting for (?:the )?remainder(?: of ranks)? for more than (?P<seconds>\d+) seconds|No available shared memory broadcast block found in (?P<minute>\d+) seconds"
+            r"(?:waiting for (?:the )?remainder(?: of ranks)? for more than|No available shared memory broadcast block found in) (?P<seconds>\d+) seconds"
         ),
         text,
     )?;
@@ -156,7 +156,6 @@ fn stalled(text: &str) -> Option<(Option<u32>, Watchdog)> {
         family: "stalled".to_owned(),
         ran_ms: parts
             .number::<u64>("seconds")
-            .or_else(|| parts.number("minute"))
             .map(|seconds| seconds.saturating_mul(1000)),
         ..Watchdog::default()
     };
