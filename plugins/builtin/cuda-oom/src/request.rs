@@ -16,6 +16,8 @@ pub struct Request {
     pub free: Option<u64>,
     /// Allocated by the program through the allocator.
     pub allocated: u64,
+    /// Whether what the allocator holds is told at all: messages are cut short by who logs them.
+    pub tells_own: bool,
     /// Held by the allocator, not allocated: free blocks, and blocks that wait for another stream. Torch takes a block
     /// off what is allocated when the program frees it, not when it can be used again.
     pub unallocated: u64,
@@ -92,6 +94,7 @@ impl Request {
             capacity: detail.capacity,
             free: detail.free,
             allocated: detail.allocated.unwrap_or(0),
+            tells_own: detail.allocated.or(detail.reserved_unallocated).is_some(),
             unallocated: detail.reserved_unallocated.unwrap_or(0),
             private_pools: detail.private_pools.unwrap_or(0),
             allowed: detail.allowed,
@@ -151,6 +154,7 @@ impl Request {
             capacity: None,
             free: Some(oom.device_free),
             allocated: oom.allocated,
+            tells_own: true,
             unallocated: oom.reserved.saturating_sub(oom.allocated),
             private_pools: 0,
             allowed: None,

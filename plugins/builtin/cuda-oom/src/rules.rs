@@ -298,7 +298,7 @@ fn somebody(_: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
     let (capacity, free) = request.capacity.zip(request.free)?;
     let is_told = request.this_process.is_some() || !request.others.is_empty() || request.blocks.is_some();
     let elsewhere = capacity.saturating_sub(free).saturating_sub(request.reserved());
-    if is_told || elsewhere < capacity / 3 || elsewhere < request.missing() {
+    if is_told || !request.tells_own || elsewhere < capacity / 3 || elsewhere < request.missing() {
         return None;
     }
     Some(

@@ -118,7 +118,20 @@ fn repeats(stack: &Stack) -> bool {
         .collect();
     // Of a stack whose middle was left out, few frames are there to compare.
     let shown = if stack.depth > RUNAWAY_DEPTH { 12 } else { 64 };
-    stack.frames.len() >= shown && distinct.len() <= CYCLE.min(stack.frames.len() / 4)
+    let is_cycle = stack.frames.len() >= shown && distinct.len() <= CYCLE.min(stack.frames.len() / 4);
+    is_cycle || stack.depth > RUNAWAY_DEPTH && calls_itself(stack)
+}
+
+/// Whether all that people left of a long stack, before they left out its middle, is one function.
+fn calls_itself(stack: &Stack) -> bool {
+    const SHOWN: usize = 4;
+    let innermost: Vec<_> = stack
+        .frames
+        .iter()
+        .take(SHOWN)
+        .map(|(_, frame)| function(frame))
+        .collect();
+    innermost.len() == SHOWN && innermost.iter().all(|name| *name == innermost[0])
 }
 
 /// The innermost frame, and the next one of the same function.
@@ -321,7 +334,9 @@ fn null_deref(scene: &Scene) -> Option<Finding> {
     let kernel = scene.kernel_fault().filter(|_| scene.crash.address.is_none());
     let from_kernel =
         kernel.and_then(|told| u64::from_str_radix(told.detail.address.as_deref()?.trim_start_matches("0x"), 16).ok());
-    let null = scene.address_kind() == Some("null") || from_kernel.is_some_and(|address| address < NULL_END);
+    // Only a core tells what the address is; a small one alone is told by the kernel's line as well.
+    let told = scene.crash.address().filter(|_| scene.address_kind().is_none());
+    let null = scene.address_kind() == Some("null") || from_kernel.or(told).is_some_and(|address| address < NULL_END);
     if !null {
         return None;
     }

@@ -58,6 +58,10 @@ impl End {
     /// that ended with 0, or that the training is finished. The last is what scripts say as well, whatever became of
     /// the program that they ran: it tells nothing of a failure that stands right before it.
     pub fn all_is_well(&self) -> Option<GoodEnd> {
+        if self.could_not_bind() {
+            return None;
+        }
+        let went_on = self.last_progress();
         let well = |(number, raw): &(u64, Vec<u8>)| {
             let cleaned = line::clean(raw);
             let line = Line::new(0, line::beginning(&cleaned));
@@ -65,18 +69,32 @@ impl End {
             Some(GoodEnd {
                 line: match well {
                     Well::Tests | Well::Exit => *number,
-                    Well::Said => number.saturating_sub(AFTERMATH),
+                    Well::Said => number.saturating_sub(AFTERMATH).max(went_on),
                 },
+                said: *number,
                 is_of_tests: matches!(well, Well::Tests),
             })
         };
         // What a service that runs tests does after them says nothing of them.
         let of_tests = |line| well(line).filter(|end| end.is_of_tests);
-        let mut last = self.lines.iter().rev();
+        // Ranks that are through lose the one that is through first, and only warn of it.
+        let mut last = self.lines.iter().rev().skip_while(|(_, raw)| is_warning_of_torch(raw));
         last.by_ref()
             .take(CLOSING)
             .find_map(well)
             .or_else(|| last.take(SUMMARY).find_map(of_tests))
+    }
+
+    /// A server that does not get its port shuts down in good order.
+    fn could_not_bind(&self) -> bool {
+        let mut last = self.lines.iter().rev().take(CLOSING + 2);
+        last.any(|(_, raw)| regex!("error while attempting to bind on address").is_match(&String::from_utf8_lossy(raw)))
+    }
+
+    /// The line of progress behind which there is another: one alone may be of a peer.
+    fn last_progress(&self) -> u64 {
+        let mut progress = self.lines.iter().rev().filter(|(_, raw)| progress::is_progress(raw));
+        progress.nth(1).map_or(0, |(number, _)| *number)
     }
 
     /// Puts what the last lines say, and nobody else has read, into the sink.
@@ -185,8 +203,16 @@ fn is_told(sink: &Sink, number: u64) -> bool {
 pub struct GoodEnd {
     /// The line up to which it did.
     pub line: u64,
+    /// The line that says so.
+    pub said: u64,
     /// Tests came before it: whatever failed in them was meant to.
     pub is_of_tests: bool,
+}
+
+/// `[rank0]:[W625 12:40:32.118200915 ProcessGroupNCCL.cpp:1496] …`.
+fn is_warning_of_torch(raw: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(raw.get(..LINE_BYTES).unwrap_or(raw));
+    regex!(r"(?-u)^(?:\d+: ?)?(?:\[rank\d+\]: ?)?\[W\d+ [\d:.]+ (?:ProcessGroup|TCPStore|socket)").is_match(&text)
 }
 
 /// Who says that all went well.
@@ -200,7 +226,7 @@ enum Well {
 }
 
 /// pytest, unittest and doctest where no test failed, the words of launchers for an exit status of 0, and those of
-/// programs that came to their end.
+/// programs that came to their end. loguru has a level for that.
 fn is_well(text: &str) -> Option<Well> {
     // GoogleTest, CTest and cargo.
     let none_failed = regex!(
@@ -216,10 +242,10 @@ fn is_well(text: &str) -> Option<Well> {
         r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$|^test_\w+ \(.+\) \.\.\. ok$|^Number of trials: \d+/\d+ \(\d+ TERMINATED\)$"
     );
     let exit = regex!(
-        r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$|\x22exit\x22, \x22code\x22: 0\}$|Found 0 live models and 0 in-flight non-inference requests\W*$|^(?:INFO:\s+)?(?:Application shutdown complete\.|Finished server process \[\d+\])$"
+        r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$|\x22exit\x22, \x22code\x22: 0\}$|Found 0 live models and 0 in-flight non-inference requests\W*$|^(?:INFO:\s+)?(?:Application shutdown complete\.|Finished server process \[\d+\])$|^(?:\| )?SUCCESS +\| "
     );
     let said = regex!(
-        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b"
+        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b|^\[after training is done\]"
     );
     if tests.is_match(text) {
         return Some(Well::Tests);

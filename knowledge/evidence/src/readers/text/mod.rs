@@ -444,6 +444,7 @@ impl<'a> TextReader<'a> {
             Some(end) => {
                 self.sink.settled = self.sink.settled.max(end.line);
                 self.sink.came_to_its_end = end.line;
+                self.sink.said_well = end.said;
                 self.sink.tests_passed = if end.is_of_tests { end.line } else { 0 };
             }
             None => self.end.read(&mut self.sink),

@@ -87,10 +87,12 @@ pub fn is_progress(raw: &[u8]) -> bool {
 pub fn mark_survivors(sink: &mut Sink) {
     let settled = sink.settled;
     let (mut survivors, mut failed) = (HashSet::new(), HashSet::new());
-    let end = sink.came_to_its_end;
+    let (end, said_well) = (sink.came_to_its_end, sink.said_well);
     for event in &mut sink.events {
-        event.survived =
-            is_survived(event, settled) || is_of_a_child(event, end) || last_line(event) < sink.tests_passed;
+        event.survived = is_survived(event, settled)
+            || is_of_a_child(event, end)
+            || is_farewell(event, said_well)
+            || last_line(event) < sink.tests_passed;
         let stacks = if event.survived { &mut survivors } else { &mut failed };
         stacks.extend(stack(event));
     }
@@ -106,6 +108,11 @@ pub fn mark_survivors(sink: &mut Sink) {
 /// Whether the last time that it happened was followed by progress.
 pub fn is_survived(event: &Event, settled: u64) -> bool {
     last_line(event) < settled && can_be_survived(&event.payload)
+}
+
+/// Whether a rank lost its store when all was done.
+fn is_farewell(event: &Event, said_well: u64) -> bool {
+    said_well > 0 && first_line(event) > said_well && matches!(event.payload, EventPayload::Rendezvous(_))
 }
 
 /// Whether it ended a process, and not the one that came to its end on that line.

@@ -34,6 +34,8 @@ pub struct Sink<'a> {
     pub settled: u64,
     /// What happened before this line did not keep the text's own program from coming to its end; 0 where nothing says so.
     pub came_to_its_end: u64,
+    /// The line that says so; 0 where none does.
+    pub said_well: u64,
     /// What stands before this line is of tests, none of which failed; 0 where nothing says so.
     pub tests_passed: u64,
     /// The rank whose answer the text is in, where one text has the answers of several.
@@ -84,6 +86,7 @@ impl<'a> Sink<'a> {
             newest_line: 0,
             settled: 0,
             came_to_its_end: 0,
+            said_well: 0,
             tests_passed: 0,
             section_rank: None,
             told: Vec::new(),

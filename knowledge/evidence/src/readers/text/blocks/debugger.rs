@@ -6,10 +6,12 @@
 //!   `Process 9 (python) of user 0 dumped core.`, `Stack trace of thread 9:`, `#0  0x7f… f (lib.so + 0x1520)`
 //! * coredumpctl: `Signal: 11 (SEGV)`, and the same stacks
 //! * eu-stack: `TID 9:`, `#0  0x7f… f`
+//! * lldb, as [`lldb`] has it
 //! * LLVM: `Stack dump:`, ` #0 0x7f… f(int) (lib.so+0x1520)`
 
 use regex::Captures;
 
+use super::lldb;
 use crate::Hex;
 use crate::model::{Crash, EventPayload, Frame, FrameKind, Place, Thread};
 use crate::readers::text::grammar::exit::{exit, number_of_signal, signal_name};
@@ -31,6 +33,7 @@ pub const RULE: Rule = Rule {
         "TID ",
         "Signal: ",
         "Stack dump",
+        "stop reason = ",
     ],
     read,
 };
@@ -50,6 +53,7 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
         lines: [line.number; 2],
         text: line.text.to_owned(),
         signal: None,
+        address: None,
         stacks: Vec::new(),
     };
     listing.head(line.text).then(|| Box::new(listing) as Box<dyn Block>)
@@ -61,6 +65,8 @@ struct Listing {
     lines: [u64; 2],
     text: String,
     signal: Option<&'static str>,
+    /// What the signal was about.
+    address: Option<Hex>,
     stacks: Vec<Stack>,
 }
 
@@ -79,7 +85,28 @@ struct Stack {
 impl Listing {
     /// A line that says what the frames after it are.
     fn head(&mut self, text: &str) -> bool {
-        self.signal_line(text) || self.thread_line(text) || self.process_line(text)
+        self.signal_line(text) || self.thread_line(text) || self.lldb_line(text) || self.process_line(text)
+    }
+
+    fn lldb_line(&mut self, text: &str) -> bool {
+        let Some(head) = lldb::head(text) else {
+            return false;
+        };
+        let number = head.signal.as_deref().and_then(number_of_signal);
+        let signal = number.and_then(signal_name).filter(|signal| DEADLY.contains(signal));
+        // A breakpoint, a step, or a thread that others stopped.
+        if signal.is_none() && self.stacks.is_empty() {
+            return false;
+        }
+        if self.signal.is_none() {
+            (self.signal, self.address) = (signal, head.address.filter(|_| signal.is_some()));
+        }
+        self.stacks.push(Stack {
+            name: head.name,
+            crashed: signal.is_some(),
+            ..Stack::default()
+        });
+        true
     }
 
     /// What systemd writes of a process that dumps its core. It does so of every process of the machine.
@@ -138,6 +165,18 @@ impl Listing {
         true
     }
 
+    fn lldb_frame(&mut self, text: &str, number: u64) -> bool {
+        let Some(((index, frame), stack)) = lldb::frame(text, number).zip(self.stacks.last_mut()) else {
+            return false;
+        };
+        if index == 0 {
+            stack.frames.clear();
+        }
+        stack.depth = index.saturating_add(1);
+        stack.frames.push(frame);
+        true
+    }
+
     fn frame_line(&mut self, text: &str, number: u64) -> bool {
         let Some(found) =
             regex!(r"^\s*#(?P<index>\d+)\s+(?:(?P<at>0x[0-9a-f]+)\s+(?:in\s+)?)?(?P<rest>\S.*?)\s*$").captures(text)
@@ -167,7 +206,8 @@ impl Listing {
 
 impl Block for Listing {
     fn next(&mut self, line: &Line) -> Next {
-        if !self.head(line.text) && !self.frame_line(line.text, line.number) {
+        let (text, number) = (line.text, line.number);
+        if !self.head(text) && !self.frame_line(text, number) && !self.lldb_frame(text, number) {
             let is_over = line.number.saturating_sub(self.lines[1]) > BETWEEN;
             return if is_over { Next::Ended } else { Next::More };
         }
@@ -181,6 +221,7 @@ impl Block for Listing {
             lines,
             text,
             signal,
+            address,
             stacks,
         } = *self;
         let (mut crashed, mut at_null) = (None, false);
@@ -210,7 +251,7 @@ impl Block for Listing {
         let null = at_null && signal == "SIGSEGV";
         sink.crash(Crash {
             signal: Some(signal),
-            address: null.then_some(Hex(0)),
+            address: null.then_some(Hex(0)).or(address),
             address_kind: null.then(|| "null".to_owned()),
             access: null.then(|| "execute".to_owned()),
             thread: crashed,

@@ -8,6 +8,7 @@ mod elastic;
 mod faulthandler;
 mod gpu_coredump;
 mod host_sanitizer;
+mod lldb;
 mod nccl_error;
 mod nccl_ras;
 mod notebook_traceback;

@@ -82,12 +82,17 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     if line.is_quoted() && !line.text.contains(OF_DOCKER) {
         return None;
     }
-    let (pid, exit) = shell(line.text)
-        .or_else(|| zsh(line.text))
-        .or_else(|| in_table(line.text))
-        .or_else(|| service(line.text))
-        .or_else(|| launcher(line.text))?;
     let mut origin = line.origin.clone();
+    let (pid, exit) = if let Some(exit) = service(line.text) {
+        // The number in its prefix is systemd's own.
+        origin.pid = None;
+        exit
+    } else {
+        shell(line.text)
+            .or_else(|| zsh(line.text))
+            .or_else(|| in_table(line.text))
+            .or_else(|| launcher(line.text))?
+    };
     origin.pid = pid.or(origin.pid);
     sink.event(
         EventPayload::ProcessExit(exit),

@@ -17,7 +17,7 @@ pub const RULE: Rule = Rule {
 /// host is often cut off with what stands before it.
 const WARN: &str = r"(?:(?P<host>[^\s:\[\]]+):(?P<pid>\d+)(?::(?P<tid>\d+))? |^)\[(?P<device>-?\d+)\] (?:[\d.:T-]+ [\d.:]+ )?(?:(?P<source>\S+:\d+) (?:\(\w+\) )?)?NCCL WARN (?P<message>.*)$";
 /// The same where somebody left out who said it.
-const SHORT_WARN: &str = r"^(?P<source>\S+\.(?:cc|cu|h):\d+) (?:\(\w+\) )?NCCL WARN (?P<message>.*)$";
+const SHORT_WARN: &str = r"^(?:(?P<source>\S+\.(?:cc|cu|h):\d+) (?:\(\w+\) )?)?NCCL WARN (?P<message>.*)$";
 
 /// `host:pid:tid [dev] NCCL INFO file.cc:93 -> 2`.
 const PATH: &str = r"(?P<host>[^\s:\[\]]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<device>-?\d+)\] NCCL INFO (?P<source>\S+:\d+) -> (?P<code>[1-9]\d*)";
