@@ -233,3 +233,31 @@ fn a_debugger_that_looks_at_a_program_that_lives_finds_no_crash() {
         assert_eq!(debugged(text), (vec![], None));
     }
 }
+
+#[test]
+fn lldb_names_the_signal_the_address_and_the_frames() {
+    let stopped =
+        "* thread #1, name = 'bvh', stop reason = signal SIGSEGV: address not mapped to object (fault address: 0x18)\n";
+    let frames = "  * frame #0: 0x0000558d1f2c41a6 bvh`split_node(this=0x00007ffd, lo=8812) at bvh.cpp:204:9\n    frame #1: 0x0000558d1f2c4391 bvh`ns::build(int)(n=3) [opt] at bvh.cpp:241\n    ...\n    frame #5239: 0x00007f21b0c29d90 libc.so.6`__libc_start_call_main + 128\n";
+    let read = evidence(&format!("(lldb) bt\n{stopped}{frames}"));
+    let crash = read.crash.as_ref().expect("it crashed");
+    assert_eq!(crash.signal.as_deref(), Some("SIGSEGV"));
+    assert_eq!(crash.address.map(|address| address.0), Some(0x18));
+    let [thread] = read.threads.as_slice() else {
+        panic!("{read:#?}")
+    };
+    assert_eq!(
+        functions(thread),
+        ["split_node", "ns::build(int)", "__libc_start_call_main"]
+    );
+    assert_eq!(thread.name.as_deref(), Some("bvh"));
+    assert_eq!(thread.frames_omitted, Some(5237));
+    let frame = &thread.frames[0];
+    assert_eq!(
+        (frame.module.as_deref(), frame.file.as_deref(), frame.line),
+        (Some("bvh"), Some("bvh.cpp"), Some(204))
+    );
+    // A debugger stops for much that is no crash.
+    let at_breakpoint = "* thread #1, name = 'bvh', stop reason = breakpoint 1.1\n";
+    assert_eq!(evidence(&format!("{at_breakpoint}{frames}")).crash, None);
+}
