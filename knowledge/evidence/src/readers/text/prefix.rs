@@ -168,10 +168,6 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         prefix(r"(?-u)^\d{1,6}\.\d{1,3}s\t\d{1,7}\t", nothing, |line, _| {
             is_numbered(line, b'.') && memchr::memchr(b'\t', start(line)).is_some()
         }),
-        // The same as editors show what they found.
-        prefix(r"(?-u)^ {0,4}Line [0-9]{1,9}: ", nothing, |line, _| {
-            line.trim_ascii_start().starts_with(b"Line ")
-        }),
         // The number of a line of a log that was looked for with `grep -n`.
         prefix(
             r"^[0-9]{1,9}:(?P<rest>[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]|\[rank|\([A-Z])",

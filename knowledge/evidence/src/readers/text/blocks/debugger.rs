@@ -88,6 +88,7 @@ impl Listing {
         self.signal_line(text) || self.thread_line(text) || self.lldb_line(text) || self.process_line(text)
     }
 
+    /// lldb's line above a thread's frames, which has the signal as well.
     fn lldb_line(&mut self, text: &str) -> bool {
         let Some(head) = lldb::head(text) else {
             return false;

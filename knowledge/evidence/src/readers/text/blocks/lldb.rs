@@ -12,7 +12,7 @@ use crate::readers::text::regex;
 #[derive(Debug)]
 pub struct Head {
     pub name: Option<String>,
-    /// The signal that stopped it, without `SIG` where macOS has no signal but an exception of Mach's.
+    /// The signal that stopped it; macOS tells an exception of Mach's instead, `EXC_BAD_ACCESS` where others have SIGSEGV.
     pub signal: Option<String>,
     /// The address that it was about, where the signal has one.
     pub address: Option<Hex>,
@@ -41,11 +41,11 @@ pub fn frame(text: &str, number: u64) -> Option<(u64, Frame)> {
     let found = regex!(
         r"(?x) ^\s*(?:\*\ )?frame\ \#(?P<index>\d+):\ (?P<at>0x[0-9a-f]+)\ (?P<module>[^`]+)`
             (?P<function>.+?)(?:\([\w.]+=.*\))?(?:\ \[(?:opt|inlined|artificial)\])*
-            (?:\ \+\ (?P<offset>\d+))?(?:\ at\ (?P<file>\S+?):(?P<line>\d+)(?::\d+)?)?(?:\ \[(?:opt|inlined|artificial)\])*\s*$"
+            (?:\ \+\ \d+)?(?:\ at\ (?P<file>\S+?):(?P<line>\d+)(?::\d+)?)?(?:\ \[(?:opt|inlined|artificial)\])*\s*$"
     )
     .captures(text)?;
     let part = |name| Some(found.name(name)?.as_str());
-    // A function without a name is told by its module and number: `___lldb_unnamed_symbol123`.
+    // The name that lldb gives to what has none: `___lldb_unnamed_symbol123`.
     let function = part("function").filter(|name| !name.starts_with("___lldb_unnamed"));
     let frame = Frame {
         kind: FrameKind::Native,
