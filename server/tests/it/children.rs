@@ -3,12 +3,12 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use reqwest::{Client, Method, StatusCode};
+use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::durability::Process;
-use crate::support::{PATIENCE, Server, inline, ok, traceback};
+use crate::support::{PATIENCE, Server, client, inline, ok, traceback};
 
 /// A minidump that is small as it is sent, and needs this many bytes of memory to be read.
 fn bomb(bytes: usize) -> Vec<u8> {
@@ -65,7 +65,7 @@ async fn a_report_that_exhausts_memory_ends_in_quarantine_and_nothing_else_does(
 async fn a_reader_that_is_killed_between_reports_costs_none_of_them() {
     let folder = TempDir::new().unwrap();
     let server = Process::start(folder.path());
-    let client = Client::new();
+    let client = client();
     for number in 0..3 {
         let log = traceback(&format!("{number}.00"));
         let body = json!({"metadata": {"number": number}, "artifacts": [inline("train.log", log.as_bytes())]});

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use crate::support::{PATIENCE, declared, inline, noise, ok};
+use crate::support::{PATIENCE, client, declared, inline, noise, ok};
 
 const ROUNDS: u64 = 40;
 
@@ -144,7 +144,7 @@ async fn get_json(client: &Client, process: &Process, path: &str) -> Value {
 async fn what_was_acknowledged_survives_kill_9() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");
-    let client = Client::new();
+    let client = client();
     let mut acknowledged = Vec::new();
     for number in 0..ROUNDS {
         let mut process = Process::start(&data);
@@ -216,7 +216,7 @@ async fn what_was_acknowledged_survives_kill_9() {
 async fn a_disk_that_takes_no_more_loses_nothing() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");
-    let client = Client::new();
+    let client = client();
     let mut limited = Command::new("sh");
     // 512-byte blocks; without the trap the kernel would end the process where it only shall not write on.
     limited.args([
@@ -295,7 +295,7 @@ fn a_folder_has_one_server() {
 async fn operators_use_the_binary() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("data");
-    let client = Client::new();
+    let client = client();
     let mut process = Process::start(&data);
     let id = send(&client, &process.url, 1).await.unwrap();
     let stop = Command::new("kill")

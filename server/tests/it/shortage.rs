@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::durability::Process;
-use crate::support::{inline, ok, traceback};
+use crate::support::{client, inline, ok, traceback};
 
 /// Sends a report; its id once it was acknowledged.
 async fn send(client: &Client, url: &str, number: u64) -> Option<String> {
@@ -39,7 +39,7 @@ fn limit(process: &Process, limit: &str) {
 /// Reports are sent before and while the process is short of something. None may fail, and all must be found in the
 /// end.
 async fn nothing_fails(data: &Path, short: &str, enough: &str) {
-    let client = Client::new();
+    let client = client();
     let mut command = Command::new("sh");
     // Without the trap the kernel would end the process where it only shall not write on.
     command.args([

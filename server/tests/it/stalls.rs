@@ -8,7 +8,7 @@ use whycrash_server::ingest::Staging;
 use whycrash_server::store::{Digest, ReportId};
 
 use crate::raw::{Raw, eventually};
-use crate::support::{Server, declared, noise, ok};
+use crate::support::{Server, client, declared, noise, ok};
 
 /// A report that wants a core: the address of the core.
 async fn wanting(server: &Server, core: &[u8]) -> String {
@@ -290,6 +290,6 @@ async fn half_a_second_request_holds_half_of_the_connections_at_most() {
         held.push(raw);
     }
     for _ in 0..4 {
-        assert_eq!(reqwest::get(server.url("/healthz")).await.unwrap().status(), 200);
+        assert_eq!(client().get(server.url("/healthz")).send().await.unwrap().status(), 200);
     }
 }

@@ -19,6 +19,13 @@ use whycrash_server::store::{Digest, ReportId};
 /// How long anything may take before a test fails.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A client of the library's. All goes to loopback without TLS, but the library wants one named.
+pub fn client() -> Client {
+    // An error says that it was done before.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::new()
+}
+
 /// A server that ends with the test.
 pub struct Server {
     pub client: Client,
@@ -59,7 +66,7 @@ impl Server {
     /// A server over these services.
     pub async fn over(folder: TempDir, services: Services) -> Self {
         Self {
-            client: Client::new(),
+            client: client(),
             folder,
             running: serve::start(services).await.unwrap(),
         }

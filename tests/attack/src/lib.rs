@@ -11,6 +11,7 @@
 pub mod campaign;
 pub mod case;
 pub mod cases;
+pub mod client;
 pub mod endings;
 pub mod load;
 pub mod plugin_endings;

@@ -11,6 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::blocking::Client;
 use serde_json::{Value, json};
 
+use crate::client::client;
+
 /// From the start of one request of a healthy client to the start of its next, at the least, where many are to be under
 /// way when something happens.
 pub const BRISK: Duration = Duration::from_millis(40);
@@ -45,7 +47,7 @@ impl Load {
     /// Starts one client that uploads and one that searches, at this pace.
     pub fn start(address: SocketAddr, pace: Duration) -> anyhow::Result<Self> {
         let (stop, seen) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Seen::default())));
-        let client = Client::builder().timeout(Duration::from_secs(60)).build()?;
+        let client = client(Duration::from_secs(60))?;
         let act = |act: fn(&Client, SocketAddr, &Mutex<Seen>)| {
             let (stop, seen, client) = (Arc::clone(&stop), Arc::clone(&seen), client.clone());
             std::thread::spawn(move || {

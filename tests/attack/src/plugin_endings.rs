@@ -16,6 +16,7 @@ use reqwest::blocking::Client;
 use rustix::process::Signal;
 use whycrash_hostile_plugins::{Case, Info, component};
 
+use crate::client::client;
 use crate::server::Server;
 use crate::states::{Disk, fill};
 
@@ -179,7 +180,7 @@ impl Editor {
 
     /// Makes one change after the other, until it is over or nobody knows any more what there is.
     fn work(&mut self, address: SocketAddr, is_over: &AtomicBool) {
-        let Ok(client) = Client::builder().timeout(Duration::from_secs(60)).build() else {
+        let Ok(client) = client(Duration::from_secs(60)) else {
             return;
         };
         while self.possible.len() == 1 && !is_over.load(Ordering::Relaxed) {

@@ -16,6 +16,8 @@ use reqwest::blocking::Client;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 
+use crate::client::client;
+
 /// How often the server's memory is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 /// Lines of its log that are kept for when it ends.
@@ -77,7 +79,7 @@ impl Server {
             child,
             address,
             data: data.to_owned(),
-            client: Client::builder().timeout(Duration::from_secs(60)).build()?,
+            client: client(Duration::from_secs(60))?,
             peak,
             log,
         })

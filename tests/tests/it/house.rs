@@ -130,8 +130,8 @@ impl Drop for House {
 }
 
 /// A client that waits as long as everything else here does: its own patience is a quarter of that.
-fn client() -> Client {
-    Client::builder().timeout(PATIENCE).build().expect("a client")
+pub fn client() -> Client {
+    whycrash_attack::client::client(PATIENCE).expect("a client")
 }
 
 /// A program with nothing of this machine's settings.

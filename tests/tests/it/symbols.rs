@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 use whycrash_tests::corpus::{self, Case};
 
-use crate::house::House;
+use crate::house::{House, client};
 
 /// Names of the crashed thread's functions, as far as they are known.
 fn functions(document: &Value) -> Vec<&str> {
@@ -60,7 +60,10 @@ fn a_report_is_read_again_with_symbols_that_come_later() {
     let again = whycrash(&upload);
     assert_eq!(again["files"][0]["new"], false, "the server has it");
     let build_id = kept["files"][0]["id"].as_str().expect("an id");
-    let served = reqwest::blocking::get(format!("{}/buildid/{build_id}/executable", house.url)).expect("it answers");
+    let served = client()
+        .get(format!("{}/buildid/{build_id}/executable", house.url))
+        .send()
+        .expect("it answers");
     assert!(served.status().is_success());
     let path = kept["files"][0]["path"].as_str().expect("a path");
     assert!(
@@ -150,7 +153,10 @@ fn crash(folder: &Path) -> (PathBuf, PathBuf) {
 
 /// How often a server was asked for files by build id.
 fn asked(house: &House) -> u64 {
-    let text = reqwest::blocking::get(format!("{}/metrics", house.url)).expect("it answers");
+    let text = client()
+        .get(format!("{}/metrics", house.url))
+        .send()
+        .expect("it answers");
     let text = text.text().expect("text");
     let lines = text.lines().filter(|line| line.starts_with("whycrash_requests_total{"));
     let lines = lines.filter(|line| line.contains("route=\"/buildid/"));
@@ -229,7 +235,10 @@ fn what_no_server_has_is_asked_for_once() {
 
 /// Asks for what debuginfod's clients ask; status and body.
 fn ask(house: &House, path: &str) -> (u16, Vec<u8>) {
-    let answer = reqwest::blocking::get(format!("{}/buildid/{path}", house.url)).expect("it answers");
+    let answer = client()
+        .get(format!("{}/buildid/{path}", house.url))
+        .send()
+        .expect("it answers");
     (answer.status().as_u16(), answer.bytes().expect("bytes").to_vec())
 }
 
@@ -265,7 +274,7 @@ fn debug_information_is_the_separate_file_or_the_binary_that_has_it() {
     for other in ["source/src/train.c", "section/.gdb_index", "source", ""] {
         assert_eq!(ask(&house, &format!("{id}/{other}")).0, 404, "{other}");
     }
-    let client = reqwest::blocking::Client::new();
+    let client = client();
     let head = client
         .head(format!("{}/buildid/{id}/executable", house.url))
         .send()
@@ -294,7 +303,7 @@ fn debug_information_is_the_separate_file_or_the_binary_that_has_it() {
 #[test]
 fn what_is_no_symbols_is_refused_with_the_reason() {
     let house = House::open("local_symbols = false");
-    let client = reqwest::blocking::Client::new();
+    let client = client();
     let send = |bytes: Vec<u8>| {
         client
             .post(format!("{}/api/v1/symbols", house.url))
@@ -317,7 +326,10 @@ fn what_is_no_symbols_is_refused_with_the_reason() {
         assert_eq!(problem["code"], "not-symbols", "{bytes:?}");
     }
     for id in ["..%2f..", "zz", "ab", "%00%00%00%00"] {
-        let answer = reqwest::blocking::get(format!("{}/buildid/{id}/debuginfo", house.url)).expect("it answers");
+        let answer = client
+            .get(format!("{}/buildid/{id}/debuginfo", house.url))
+            .send()
+            .expect("it answers");
         assert_eq!(answer.status().as_u16(), 404, "{id}");
     }
 }

@@ -1,0 +1,16 @@
+//! A client of the library's, for what is asked in good faith.
+
+use std::time::Duration;
+
+use reqwest::blocking::Client;
+
+/// A client that waits so long for an answer.
+///
+/// # Errors
+///
+/// No thread can be had for it.
+pub fn client(patience: Duration) -> anyhow::Result<Client> {
+    // Everything goes to loopback without TLS, but the library wants one named. An error says that it was done before.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Ok(Client::builder().timeout(patience).build()?)
+}
