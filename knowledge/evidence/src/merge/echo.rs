@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::own::Own;
-use super::witnesses::{After, Before, Killer, LOST_PEER, Name, Names, TIMED_OUT, is_launcher, lines};
+use super::witnesses::{After, Before, CLOSED, Killer, LOST_PEER, Name, Names, TIMED_OUT, is_launcher, lines};
 use crate::model::{Crash, Event, EventPayload, FrameKind, LastWords, PythonException, Thread, ThreadId, Xid};
 
 /// `kernel_alone`: nothing but the kernel's log is in the report.
@@ -178,6 +178,7 @@ impl Search {
                 watchdog
                     .or_else(|| self.end_of_interpreter(event, timeline))
                     .or_else(|| self.same_lines(event, timeline))
+                    .or_else(|| self.killed(event, &[(Killer::Error, abort.message.is_empty())]))
                     .or_else(|| self.lost_peer(index, event, &abort.message))
             }
             EventPayload::CudaError(error) => {
@@ -323,6 +324,8 @@ impl Search {
                 .then(|| self.another_ranks_failure(index, event))
                 .flatten()
         })
+        // Who times out ends, and closes its connections.
+        .or_else(|| says(&CLOSED).then(|| self.before.timeouts.last(&())).flatten())
     }
 
     /// The end of the process that failed before all others, for the end of another.

@@ -17,6 +17,8 @@ pub(super) struct Own {
     /// Something besides the kernel's log tells of a failure.
     has_failed: bool,
     kernel_alone: bool,
+    /// Processes were killed for want of memory, and none of those that are named is the report's.
+    others_were_killed: bool,
 }
 
 impl Own {
@@ -25,19 +27,26 @@ impl Own {
         let xids = timeline
             .iter()
             .filter(|event| matches!(event.payload, EventPayload::Xid(_)));
-        Self {
+        let mut own = Self {
             ids: ids(timeline, crashes, threads),
             on_gpu: xids.filter_map(|event| event.pid).collect(),
             is_explained: timeline.iter().any(ended_by_itself),
             has_failed: !crashes.is_empty() || timeline.iter().any(|event| !is_of_machine(event) && !event.survived),
             kernel_alone,
-        }
+            others_were_killed: false,
+        };
+        let mut kills = timeline
+            .iter()
+            .filter(|event| event.pid.is_some() && is_oom_kill(event))
+            .peekable();
+        own.others_were_killed = kills.peek().is_some() && kills.all(|kill| !own.has(kill));
+        own
     }
 
     /// Whether an event is of the report's processes. Where none of their ids is known, their names have to tell.
     pub fn has(&self, event: &Event) -> bool {
         let Some(pid) = event.pid.filter(|_| is_of_machine(event)) else {
-            return true;
+            return !(self.others_were_killed && event.pid.is_none() && is_oom_kill(event));
         };
         match &event.payload {
             // What befell the GPU befell whoever used it.
@@ -132,6 +141,10 @@ fn ids(timeline: &[Event], crashes: &[Crash], threads: &[Thread]) -> HashSet<u32
         }
     }
     own
+}
+
+fn is_oom_kill(event: &Event) -> bool {
+    matches!(&event.payload, EventPayload::Kernel(kernel) if kernel.family == "oom-kill")
 }
 
 fn is_death(kernel: &Kernel) -> bool {

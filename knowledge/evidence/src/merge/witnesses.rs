@@ -53,6 +53,8 @@ pub struct Before {
     pub elastic_lines: Ranges,
     /// Processes that the collector saw fail before any other, and jobs that it saw hang.
     pub first_exits: Places<()>,
+    /// Ranks whose collective timed out.
+    pub timeouts: Places<()>,
     pub hangs: Places<()>,
     pub abort_lines: Ranges,
     pub exceptions: Places<(Name, Option<u32>)>,
@@ -134,6 +136,7 @@ impl Before {
             EventPayload::ProcessExit(exit) if exit.first => self.first_exits.add((), index),
             EventPayload::Hang(hang) if !hang.ranks.is_empty() => self.hangs.add((), index),
             EventPayload::NativeAbort(_) => self.aborts.add((), event, index),
+            EventPayload::Watchdog(watchdog) if watchdog.family == "timeout" => self.timeouts.add((), index),
             EventPayload::CudaError(error) if error.sticky => self.killers.add(Killer::Error, event, index),
             EventPayload::DeviceAssert(_) => self.killers.add(Killer::Assertion, event, index),
             EventPayload::GpuException(_) => self.killers.add(Killer::Exception, event, index),
@@ -210,6 +213,16 @@ pub const LOST_PEER: [&str; 9] = [
     "failed to recv",
     "Watchdog caught collective operation timeout",
     "NCCL communicator was aborted",
+];
+
+/// Of these, what the sockets of a process that ended tell.
+pub const CLOSED: [&str; 6] = [
+    "Connection closed by peer",
+    "Connection closed by remote peer",
+    "Connection reset by peer",
+    "Broken pipe",
+    "remote process exited",
+    "got 0 bytes",
 ];
 
 /// How waiting in vain for another process ends.

@@ -139,7 +139,13 @@ fn crowd_in_a_table(report: &Report, request: &Request) -> Option<Finding> {
         .filter(on_first)
         .filter(|row| pid(row).is_some_and(|pid| pids.contains(&pid)))
         .collect();
-    if strays.len() < 2 {
+    // A table that is cut short shows one of them on its own device, and all on the first.
+    let crowd = rows
+        .iter()
+        .filter(on_first)
+        .filter(|row| strays.iter().any(|stray| command(row) == command(stray)))
+        .count();
+    if strays.len() < 2 && crowd < 3 {
         return None;
     }
     let rank = request.rank.unwrap_or(0);
@@ -161,6 +167,11 @@ fn rows(report: &Report) -> Vec<Line> {
     short
         .flat_map(|artifact| report.search(Some(&artifact.name), PROCESS, ROWS).unwrap_or_default())
         .collect()
+}
+
+/// The command of a row: what stands before its memory.
+fn command(row: &Line) -> Option<&str> {
+    row.text.split_whitespace().rev().nth(2)
 }
 
 /// The process of a row: the first number behind the device's.

@@ -102,7 +102,17 @@ impl End {
         let last = self.lines.back().map_or(0, |(number, _)| *number);
         let has_traceback = sink.events.iter().any(|event| is_traceback_near(event, last));
         let settled = self.lines.iter().rposition(|(_, raw)| progress::is_progress(raw));
-        let last_ones = self.lines.len().saturating_sub(EXCEPTIONS);
+        // Where several processes wrote into each other's tracebacks, what they raised is on any line behind those.
+        let torn = sink
+            .events
+            .iter()
+            .filter(|event| is_torn(event))
+            .map(progress::first_line)
+            .min();
+        let last_ones = match torn {
+            Some(torn) => self.lines.iter().take_while(|(number, _)| *number < torn).count(),
+            None => self.lines.len().saturating_sub(EXCEPTIONS),
+        };
         let is_script = self.lines.back().is_some_and(|(_, raw)| raw.starts_with(b"Node.js v"));
         let from = settled.map_or(0, |line| line + 1);
         for (place, (number, raw)) in self.lines.iter().enumerate().skip(from) {
@@ -245,7 +255,7 @@ fn is_well(text: &str) -> Option<Well> {
         r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$|\x22exit\x22, \x22code\x22: 0\}$|Found 0 live models and 0 in-flight non-inference requests\W*$|^(?:INFO:\s+)?(?:Application shutdown complete\.|Finished server process \[\d+\])$|^(?:\| )?SUCCESS +\| "
     );
     let said = regex!(
-        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b|^\[after training is done\]"
+        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b|^\W*(?:finished|done)\W*$|^\[after training is done\]"
     );
     if tests.is_match(text) {
         return Some(Well::Tests);
@@ -274,6 +284,11 @@ fn is_traceback_near(event: &Event, last: u64) -> bool {
     };
     let is_own = matches!(&event.payload, EventPayload::PythonException(raised) if !raised.exception.is_empty() && !is_news(raised));
     is_own && progress::last_line(event).saturating_add(NEAR) > last
+}
+
+/// Whether it is a traceback that does not say what was raised.
+fn is_torn(event: &Event) -> bool {
+    matches!(&event.payload, EventPayload::PythonException(raised) if raised.exception.is_empty())
 }
 
 /// Whether a line was read as an event. That descriptors or shared memory ran out does not say how the program ended.
@@ -481,7 +496,9 @@ fn lacking(text: &str) -> Option<&'static str> {
         ),
         (
             "disk",
-            regex!(r"^[\w./+-]+(?:\[\d+\])?: (?:.*: )?(?:No space left on device|Disk quota exceeded)(?: \(\d+\))?$"),
+            regex!(
+                r"^[\w./+-]+(?:\[\d+\])?: (?:.*: )?(?:No space left on device|Disk quota exceeded)(?: \(\d+\))?$|(?i)^.*\b(?:checkpoint|sav(?:e|ing)|writ(?:e|ing)|shard|snapshot)\b.*\[Errno (?:28|122)\] .+$"
+            ),
         ),
         (
             "permission",
@@ -514,7 +531,7 @@ fn lacking(text: &str) -> Option<&'static str> {
         (
             "port",
             regex!(
-                r"^.*\bcould not bind to port \d+, it was already in use$|^.*\b(?:[Aa]ddress|[Pp]ort \d+|port) (?:is )?already in use\.?$"
+                r"^.*\bcould not bind to port \d+, it was already in use$|^.*\bSocket '[^']+' already in use\W*$|^.*\b(?:[Aa]ddress|[Pp]ort \d+|port) (?:is )?already in use\.?$"
             ),
         ),
     ];

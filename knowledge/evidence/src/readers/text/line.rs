@@ -83,6 +83,35 @@ impl<'a> Line<'a> {
     }
 }
 
+/// Columns that a text as a whole is moved in by, as where it was copied out of a page or an answer: fewer than two are
+/// none. By its first lines.
+pub fn indent(first_lines: &[u8]) -> usize {
+    /// Lines that have to agree, and that are looked at.
+    const LEAST: usize = 3;
+    const MOST: usize = 256;
+    let whole = memchr::memrchr(b'\n', first_lines).map_or(first_lines.len(), |end| end);
+    let lines = first_lines
+        .get(..whole)
+        .unwrap_or_default()
+        .split(|byte| *byte == b'\n');
+    let columns = lines
+        .filter(|line| !line.trim_ascii().is_empty())
+        .take(MOST)
+        .map(|line| line.iter().take_while(|byte| b" \t".contains(byte)).count());
+    let (count, least) = columns.fold((0, usize::MAX), |(count, least), columns| {
+        (count + 1, least.min(columns))
+    });
+    if count >= LEAST && least >= 2 { least } else { 0 }
+}
+
+/// Takes so many columns off a line, if it has as many.
+pub fn move_back(line: &mut Vec<u8>, columns: usize) {
+    let margin = line.get(..columns).unwrap_or_default();
+    if columns > 0 && margin.len() == columns && margin.iter().all(|byte| b" \t".contains(byte)) {
+        line.drain(..columns);
+    }
+}
+
 /// Bytes of a line that the grammars look at: the work that they do on a line grows with it, several times over.
 pub const TEXT_BYTES: usize = 16 << 10;
 

@@ -237,6 +237,7 @@ impl<'a> TextReader<'a> {
         let mut raw = Vec::new();
         let mut bytes = 0;
         let mut ahead = Ahead::default();
+        let indent = line::indent(stream.fill_buf()?);
         while let Some(read) = next_line(&mut stream, &mut raw, limits.line_bytes)? {
             bytes += read.bytes;
             if bytes > limits.text_bytes {
@@ -250,6 +251,7 @@ impl<'a> TextReader<'a> {
                 break;
             }
             self.number += 1;
+            line::move_back(&mut raw, indent);
             let rules = ahead.rules.take();
             if !filter.takes(&raw) {
                 continue;

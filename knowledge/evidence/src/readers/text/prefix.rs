@@ -81,6 +81,7 @@ fn may_have_prefix(first: u8, text: &str) -> bool {
             let is_role = b"./".contains(&byte(name)) && memchr::memmem::find(start(bytes), b" [").is_some();
             is_role
                 || is_host && byte(name - 1).is_ascii_digit()
+                || is_named_host(bytes)
                 || ["kern", "user", "daemon", "std", "rank"]
                     .iter()
                     .any(|word| text.starts_with(word))
@@ -282,8 +283,22 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
             stream_tag,
             |line, origin| byte(line, 0).is_ascii_lowercase() && !origin.kernel && !line.starts_with(b"nvidia-"),
         ),
+        // The same where the name does not end in a number: then what follows has to be of a program in Python.
+        prefix(
+            r#"(?-u)^[a-z][a-z0-9]{0,30}(?:[.-][a-z0-9]{1,30}){1,6}: (?P<rest>Traceback \(most|  File "|    [!-~]|[A-Za-z_.]{0,60}(?:Error|Exception|Interrupt|Exit)(?::|$)|\[\d{4}-|\d{4}-\d\d-\d\d|\[rank\d)"#,
+            stream_tag,
+            |line, origin| is_named_host(line) && !origin.kernel,
+        ),
     ]
 });
+
+/// `trainer-b: `, `node7.cluster: `: a name that has parts, as those of machines have and words of messages have not.
+fn is_named_host(line: &[u8]) -> bool {
+    let is_of_name = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(byte);
+    let name = start(line).iter().take_while(|byte| is_of_name(byte)).count();
+    let has_parts = start(line).iter().take(name).any(|byte| b".-".contains(byte));
+    has_parts && line.get(name..name + 2) == Some(b": ")
+}
 
 fn byte(line: &[u8], at: usize) -> u8 {
     line.get(at).copied().unwrap_or_default()
@@ -351,7 +366,14 @@ fn rank_tag(found: &Captures, origin: &mut Origin) {
 }
 
 fn stream_tag(found: &Captures, origin: &mut Origin) {
-    tag(origin, found.get(0).map_or("", |whole| whole.as_str().trim_end()));
+    tag(origin, before_rest(found));
+}
+
+/// What a prefix is, without what only told it apart.
+fn before_rest<'a>(found: &'a Captures) -> &'a str {
+    let whole = found.get(0).map_or("", |whole| whole.as_str());
+    let rest = found.name("rest").map_or(whole.len(), |rest| rest.start());
+    whole.get(..rest).unwrap_or_default().trim_end()
 }
 
 /// `c10d`'s messages start so as well, and have their rank from here.
@@ -372,9 +394,7 @@ fn ray_core(found: &Captures, origin: &mut Origin) {
 
 fn process_tag(found: &Captures, origin: &mut Origin) {
     origin.pid = number(found, "pid").or(origin.pid);
-    let rest = found.name("rest").map_or(0, |rest| rest.start());
-    let whole = found.get(0).map_or("", |whole| whole.as_str());
-    tag(origin, whole.get(..rest).unwrap_or_default().trim_end());
+    stream_tag(found, origin);
 }
 
 fn glog(found: &Captures, origin: &mut Origin) {

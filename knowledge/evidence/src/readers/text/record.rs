@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use super::regex;
+
 /// Members that have the time, and those that tell that it is a record of a log: data has neither.
 const TIMES: [&str; 5] = ["time", "timestamp", "@timestamp", "ts", "asctime"];
 const LEVELS: [&str; 4] = ["level", "levelname", "severity", "lvl"];
@@ -21,7 +23,7 @@ const DEPTH: usize = 3;
 
 /// The line inside a record, with its time and rank in front like any other prefix.
 pub fn line(record: &str) -> Option<String> {
-    let members: Map<String, Value> = serde_json::from_str(record).ok()?;
+    let members = members(record)?;
     let message = message(&members)?.trim_end_matches('\n');
     let reason = text(&members, &REASONS).filter(|reason| !message.contains(reason));
     let reason = reason.map_or_else(String::new, |reason| {
@@ -42,13 +44,33 @@ pub fn cell(text: &str) -> Option<String> {
 /// The lines of a traceback that stands whole in one record, behind what was said with it.
 pub fn traceback(raw: &[u8]) -> Option<Vec<String>> {
     let may_be = raw.first() == Some(&b'{') && memchr::memmem::find(raw, ESCAPED.as_bytes()).is_some();
-    let members: Map<String, Value> = may_be.then(|| serde_json::from_slice(raw).ok()).flatten()?;
+    let members = members(std::str::from_utf8(raw).ok().filter(|_| may_be)?)?;
     let prefix = prefix(&members);
     let said = message(&members)?;
     let traceback = members.values().find_map(|value| with_traceback(value, DEPTH))?;
     let said = (said != traceback).then_some(said);
     let lines = said.into_iter().chain([traceback]).flat_map(str::lines);
     Some(lines.map(|line| format!("{prefix}{line}")).collect())
+}
+
+/// A record's members. Python writes numbers that JSON has no form for by their names, `{"loss": NaN}`; they are left out.
+fn members(record: &str) -> Option<Map<String, Value>> {
+    let parsed = serde_json::from_str(record);
+    parsed.or_else(|_| serde_json::from_str(&without_names(record))).ok()
+}
+
+/// JSON with `null` for what stands in no string and is neither a number nor a word that it knows.
+fn without_names(json: &str) -> String {
+    // A string is matched whole, and put back.
+    regex!(r#""(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b"#)
+        .replace_all(json, |found: &regex::Captures| {
+            if found[0].starts_with('"') {
+                found[0].to_owned()
+            } else {
+                "null".to_owned()
+            }
+        })
+        .into_owned()
 }
 
 fn with_traceback(value: &Value, depth: usize) -> Option<&str> {

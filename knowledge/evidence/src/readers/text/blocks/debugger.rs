@@ -6,11 +6,13 @@
 //!   `Process 9 (python) of user 0 dumped core.`, `Stack trace of thread 9:`, `#0  0x7f… f (lib.so + 0x1520)`
 //! * coredumpctl: `Signal: 11 (SEGV)`, and the same stacks
 //! * eu-stack: `TID 9:`, `#0  0x7f… f`
+//! * gdb's answers about the signal, as [`Answers`] has them
 //! * lldb, as [`lldb`] has it
 //! * LLVM: `Stack dump:`, ` #0 0x7f… f(int) (lib.so+0x1520)`
 
 use regex::Captures;
 
+use super::gdb_answers::Answers;
 use super::lldb;
 use crate::Hex;
 use crate::model::{Crash, EventPayload, Frame, FrameKind, Place, Thread};
@@ -34,6 +36,7 @@ pub const RULE: Rule = Rule {
         "Signal: ",
         "Stack dump",
         "stop reason = ",
+        "[Thread debugging using libthread_db enabled]",
     ],
     read,
 };
@@ -54,9 +57,11 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
         text: line.text.to_owned(),
         signal: None,
         address: None,
+        answers: Answers::default(),
         stacks: Vec::new(),
     };
-    listing.head(line.text).then(|| Box::new(listing) as Box<dyn Block>)
+    let opens = listing.head(line.text) || listing.attached(line.text);
+    opens.then(|| Box::new(listing) as Box<dyn Block>)
 }
 
 #[derive(Debug)]
@@ -67,6 +72,7 @@ struct Listing {
     signal: Option<&'static str>,
     /// What the signal was about.
     address: Option<Hex>,
+    answers: Answers,
     stacks: Vec<Stack>,
 }
 
@@ -82,10 +88,28 @@ struct Stack {
     depth: u64,
 }
 
+impl Stack {
+    /// Whether the thread is ending its process.
+    fn gives_up(&self) -> bool {
+        let ends = |name: &str| ["ggml_abort", "abort", "__GI_abort"].contains(&name);
+        let mut names = self.frames.iter().filter_map(|frame| frame.function.as_deref());
+        names.any(ends)
+    }
+}
+
 impl Listing {
     /// A line that says what the frames after it are.
     fn head(&mut self, text: &str) -> bool {
         self.signal_line(text) || self.thread_line(text) || self.lldb_line(text) || self.process_line(text)
+    }
+
+    /// gdb at a process that runs, as those call it that print their own stack when they give up.
+    fn attached(&mut self, text: &str) -> bool {
+        let is_attached = text.trim_end() == "[Thread debugging using libthread_db enabled]";
+        if is_attached {
+            self.stacks.push(Stack::default());
+        }
+        is_attached
     }
 
     /// lldb's line above a thread's frames, which has the signal as well.
@@ -208,7 +232,11 @@ impl Listing {
 impl Block for Listing {
     fn next(&mut self, line: &Line) -> Next {
         let (text, number) = (line.text, line.number);
-        if !self.head(text) && !self.frame_line(text, number) && !self.lldb_frame(text, number) {
+        if !self.head(text)
+            && !self.frame_line(text, number)
+            && !self.lldb_frame(text, number)
+            && !self.answers.take(text)
+        {
             let is_over = line.number.saturating_sub(self.lines[1]) > BETWEEN;
             return if is_over { Next::Ended } else { Next::More };
         }
@@ -223,8 +251,17 @@ impl Block for Listing {
             text,
             signal,
             address,
-            stacks,
+            answers,
+            mut stacks,
         } = *self;
+        let gave_up = signal
+            .is_none()
+            .then(|| stacks.iter_mut().find(|stack| stack.gives_up()))
+            .flatten();
+        let signal = signal.or(gave_up.map(|stack| {
+            stack.crashed = true;
+            "SIGABRT"
+        }));
         let (mut crashed, mut at_null) = (None, false);
         for mut stack in stacks.into_iter().filter(|stack| !stack.frames.is_empty()) {
             let omitted = stack.depth.saturating_sub(stack.frames.len() as u64);
@@ -250,10 +287,12 @@ impl Block for Listing {
         sink.event(EventPayload::ProcessExit(exit), &origin, lines, &text);
         // The processor was sent to where there is no code.
         let null = at_null && signal == "SIGSEGV";
+        let kind = if null { Some("null") } else { answers.address_kind() };
         sink.crash(Crash {
+            code: answers.code(&signal),
             signal: Some(signal),
-            address: null.then_some(Hex(0)).or(address),
-            address_kind: null.then(|| "null".to_owned()),
+            address: null.then_some(Hex(0)).or(address).or(answers.address()),
+            address_kind: kind.map(str::to_owned),
             access: null.then(|| "execute".to_owned()),
             thread: crashed,
             pid: origin.pid,

@@ -6,7 +6,9 @@ mod cuda_gdb;
 mod debugger;
 mod elastic;
 mod faulthandler;
+mod gdb_answers;
 mod gpu_coredump;
+mod help;
 mod host_sanitizer;
 mod lldb;
 mod nccl_error;
@@ -49,6 +51,7 @@ pub fn rules() -> impl Iterator<Item = Rule> {
         rich_traceback::RULE,
         notebook_traceback::RULE,
         valgrind::RULE,
+        help::RULE,
     ]
     .into_iter()
 }

@@ -22,7 +22,7 @@ const MESSAGE_LINES: usize = 40;
 
 fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
     let found = regex!(
-        r"^thread '(?P<thread>.*?)'(?: \(\d+\))? panicked at (?:'(?P<old>.*)', )?(?P<file>[^\s'].*?):(?P<line>\d+):\d+(?P<colon>:)?\s*$"
+        r"^\s*thread '(?P<thread>.*?)'(?: \(\d+\))? panicked at (?:'(?P<old>.*)', )?(?P<file>[^\s'].*?):(?P<line>\d+):\d+(?P<colon>:)?\s*$"
     )
     .captures(line.text)?;
     let text = |name| found.name(name).map(|m: regex::Match| m.as_str().to_owned());

@@ -116,7 +116,7 @@ impl Dump {
     fn names_signal(&mut self, text: &str) -> bool {
         let Some(found) = regex!(
             r"(?x) ^\s* (?: \[?SignalInfo:\ )? \*\*\*\ (?: Signal\ \d+\ \( )? (?P<name>SIG[A-Z]+) \)?\ (?: \(@?(?P<at>0x[0-9a-f]+)\)\ received\ by\ PID\ (?P<pid>\d+) (?:.*\(code:\ (?P<code>[^()]*))? | received\ at\ time=\d )
-            | ^\[\S+?:(?P<process>\d+)\s*:\d+:\d+\]\ Caught\ signal\ (?P<number>\d+)\ \((?P<words>[^()]*(?:\(nil\))?)
+            | ^\[[^\]:]+:(?P<process>\d+)\s*:\d+:\d+\]\ Caught\ signal\ (?P<number>\d+)\ \((?P<words>[^()]*(?:\(nil\))?)
             | ^Signal\ \((?P<boost>\d+)\)\ received\.?\s*$
             | ^(?:\[(?P<julia_pid>\d+)\]\ )?signal\ \((?P<julia>\d+)(?:\.\d+)?\):\ [A-Z]
             | ^\[?(?:signal\ )?(?P<go>SIG[A-Z]+):\ (?:segmentation\ violation|bus\ error|abort|illegal\ instruction|floating-point\ exception)(?:\ code=(?P<go_code>0x[0-9a-f]+)\ addr=(?P<go_at>0x[0-9a-f]+)\ pc=0x[0-9a-f]+\])?\s*$

@@ -142,6 +142,8 @@ struct Chain {
     elided: bool,
     /// The line before reached the width at which terminals fold: what follows may be the rest of it.
     is_wide: bool,
+    /// Columns that the whole traceback is moved in by, as those do that print it as a part of what they say.
+    indent: usize,
 }
 
 impl Chain {
@@ -164,6 +166,7 @@ impl Chain {
             beheaded: false,
             elided: false,
             is_wide: false,
+            indent: indent(line.text),
         }
     }
 
@@ -371,12 +374,21 @@ const CONTINUATIONS: [&str; 28] = [
 
 impl Block for Chain {
     fn next(&mut self, line: &Line) -> Next {
+        let moved_back = (self.indent > 0).then(|| Line {
+            number: line.number,
+            text: without_indent(line.text, self.indent),
+            origin: line.origin.clone(),
+        });
+        let line = moved_back.as_ref().unwrap_or(line);
         if self.preface.waiting {
             if line.text.trim_end().ends_with(HEADER) {
                 self.preface.waiting = false;
+                self.indent = indent(line.text);
                 return Next::Quoted;
             }
-            let describes = self.preface.ignored && regex!(r"^(?:future|task): <").is_match(line.text);
+            // Of some a line is all that is printed.
+            let describes = self.preface.ignored
+                && (regex!(r"^(?:future|task): <").is_match(line.text) || bare_exception(line.text).is_some());
             return if describes { Next::Quoted } else { Next::Ended };
         }
         if self.now.exception.is_empty() {
@@ -499,6 +511,24 @@ pub fn link(text: &str) -> Option<&'static str> {
         CAUSE => Some("cause"),
         CONTEXT => Some("context"),
         _ => None,
+    }
+}
+
+/// Columns before a traceback's header.
+fn indent(header: &str) -> usize {
+    let header_alone = header.trim_start();
+    if header_alone.starts_with(HEADER) {
+        header.len() - header_alone.len()
+    } else {
+        0
+    }
+}
+
+/// A line without the columns that a traceback is moved in by, if it is.
+fn without_indent(text: &str, indent: usize) -> &str {
+    match text.as_bytes().get(..indent) {
+        Some(margin) if margin.iter().all(u8::is_ascii_whitespace) => text.get(indent..).unwrap_or(text),
+        _ => text,
     }
 }
 

@@ -30,6 +30,7 @@ pub const RULE: Rule = Rule {
         "INTERNAL ASSERT FAILED",
         "pybind11::",
         "Check failed: ",
+        " library was compiled to use ",
         ") failed",
         "failed assertion ",
         "Assertion failed: ",
@@ -139,9 +140,15 @@ fn torch_assert(text: &str) -> Option<NativeAbort> {
     })
 }
 
-/// glog: `F1121 09:53:46.4 123 file.cc:12] Check failed: a == b (1 vs. 2)`; the prefix is off already.
+/// glog: `F1121 09:53:46.4 123 file.cc:12] Check failed: a == b (1 vs. 2)`; the prefix is off already. And what `TensorFlow`
+/// says, the same way, of a processor that lacks what it was built for.
 fn check_failed(text: &str) -> Option<NativeAbort> {
-    let parts = Parts::of(regex!(r"^(?P<message>Check failed: .*)$"), text)?;
+    let parts = Parts::of(
+        regex!(
+            r"^(?P<message>Check failed: .*|The TensorFlow library was compiled to use .* instructions, but (?:these|they) aren't available on your machine.*)$"
+        ),
+        text,
+    )?;
     Some(of("glog-fatal", parts.text("message")?))
 }
 

@@ -101,7 +101,9 @@ pub const ASSERT_RULE: Rule = Rule {
 };
 
 fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
-    if line.is_quoted() || cuda_log::is_line(line.text) {
+    // GROMACS folds what it says, and the number comes first.
+    let is_folded = regex!(r"^#\d+ \((?:cuda|hip)Error\w+\): ").is_match(line.text);
+    if line.is_quoted() && !is_folded || cuda_log::is_line(line.text) {
         return None;
     }
     let error = library(line.text)

@@ -30,7 +30,7 @@ pub const HOST_RULE: Rule = Rule {
 };
 
 fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
-    if line.is_quoted() {
+    if line.is_quoted() || is_handled(line.text) {
         return None;
     }
     let said = Said::of(line.text);
@@ -51,6 +51,12 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         line.text,
     );
     None
+}
+
+/// Whether the program says in the same breath that it caught it.
+fn is_handled(text: &str) -> bool {
+    regex!(r"(?i)\((?:caught|handled|recovered)\)|\bcaught\b.{0,40}\bretry|\bretrying (?:with|at) (?:a |half|\d)")
+        .is_match(text)
 }
 
 /// A message that a terminal or a library folded at some width: it goes on in the next lines.
