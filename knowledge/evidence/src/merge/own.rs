@@ -46,7 +46,7 @@ impl Own {
     /// Whether an event is of the report's processes. Where none of their ids is known, their names have to tell.
     pub fn has(&self, event: &Event) -> bool {
         let Some(pid) = event.pid.filter(|_| is_of_machine(event)) else {
-            return !(self.others_were_killed && event.pid.is_none() && is_oom_kill(event));
+            return !(self.others_were_killed && is_told_of_a_unit(event));
         };
         match &event.payload {
             // What befell the GPU befell whoever used it.
@@ -145,6 +145,12 @@ fn ids(timeline: &[Event], crashes: &[Crash], threads: &[Thread]) -> HashSet<u32
 
 fn is_oom_kill(event: &Event) -> bool {
     matches!(&event.payload, EventPayload::Kernel(kernel) if kernel.family == "oom-kill")
+}
+
+/// systemd tells of a kill that the kernel told of, without the process: whichever unit it was of. Schedulers tell of their
+/// own job's.
+fn is_told_of_a_unit(event: &Event) -> bool {
+    is_oom_kill(event) && event.pid.is_none() && event.text.contains("A process of this unit")
 }
 
 fn is_death(kernel: &Kernel) -> bool {

@@ -386,6 +386,12 @@ fn what_befell_other_programs_of_the_machine_is_not_the_jobs() {
             "{name}"
         );
     }
+    // systemd tells of the same kill, and names nobody; a scheduler tells of its own job.
+    let unit = "[811.3] systemd[1]: user@1000.service: A process of this unit has been killed by the OOM killer.\n";
+    let told = |more: &str| report_of(&[healthy, ("dmesg.txt", &format!("{MYSQL}{more}"))]);
+    assert!(leading(&told(unit)).is_empty());
+    let slurm = "slurmstepd: error: Detected 1 oom_kill event in StepId=99120.0. Some of the step tasks have been OOM Killed.\n";
+    assert!(!leading(&report_of(&[("slurm.out", slurm), ("dmesg.txt", MYSQL)])).is_empty());
     let killed = report_of(&[("train.log", "step 1 loss 3.1\nKilled\n"), ("dmesg.txt", MYSQL)]);
     assert!(leading(&killed).iter().any(|event| event.payload.kind() == "kernel"));
 }
@@ -417,4 +423,20 @@ fn an_abort_that_only_carries_out_what_a_watchdog_decided_is_its_echo() {
     let evidence = report_of(&[("train.log", log)]);
     let kinds: Vec<&str> = leading(&evidence).iter().map(|event| event.payload.kind()).collect();
     assert_eq!(kinds, ["watchdog"]);
+}
+
+#[test]
+fn a_connection_that_closes_after_a_time_out_is_its_echo_and_one_that_closes_before_is_none() {
+    let timed_out = "[rank1]:[E810 03:04:11.061727749 ProcessGroupNCCL.cpp:683] [Rank 1] Watchdog caught collective operation timeout: \
+                     WorkNCCL(SeqNum=78, OpType=BROADCAST, NumelIn=80, NumelOut=80, Timeout(ms)=600000) ran for 600096 milliseconds \
+                     before timing out.\n";
+    let closed = "[rank4]: RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer \
+                  [192.168.7.7]:31485\n";
+    let kinds = |texts: &[(&str, &str)]| -> Vec<&str> {
+        let evidence = report_of(texts);
+        leading(&evidence).iter().map(|event| event.payload.kind()).collect()
+    };
+    assert_eq!(kinds(&[("1.log", timed_out), ("4.log", closed)]), ["watchdog"]);
+    assert_eq!(kinds(&[("train.log", &format!("{timed_out}{closed}"))]), ["watchdog"]);
+    assert!(kinds(&[("train.log", &format!("{closed}{timed_out}"))]).contains(&"rendezvous"));
 }

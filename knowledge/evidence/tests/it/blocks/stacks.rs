@@ -261,3 +261,35 @@ fn lldb_names_the_signal_the_address_and_the_frames() {
     let at_breakpoint = "* thread #1, name = 'bvh', stop reason = breakpoint 1.1\n";
     assert_eq!(evidence(&format!("{at_breakpoint}{frames}")).crash, None);
 }
+
+#[test]
+fn gdb_tells_of_a_signal_what_it_is_asked() {
+    let segv = "Program terminated with signal SIGSEGV, Segmentation fault.\n#0  0x00007f5c3b4f21c7 in remap () from ./_bpe.so\n";
+    let members = "(gdb) p $_siginfo.si_code\n$1 = 2\n(gdb) p $_siginfo._sifields._sigfault.si_addr\n$2 = (void *) 0x7f5c40001000\n";
+    let whole = "(gdb) p $_siginfo\n$1 = {si_signo = 11, si_errno = 0, si_code = 2, _sifields = {_pad = {1, 2}, _sigfault = {si_addr = 0x7f5c40001000, _addr_lsb = 0}}}\n";
+    let mappings =
+        "(gdb) info proc mappings\n      0x7f5c40000000     0x7f5cb6a00000 0x76a00000        0x0 r--s /data/ids.npy\n";
+    for asked in [members, whole] {
+        let crash = evidence(&format!("{segv}{asked}{mappings}")).crash.expect("it crashed");
+        assert_eq!(crash.code.as_deref(), Some("SEGV_ACCERR"), "{asked}");
+        assert_eq!(crash.address.map(|address| address.0), Some(0x7f5c_4000_1000));
+        assert_eq!(crash.address_kind.as_deref(), Some("read-only"));
+    }
+    let writable = mappings.replace("r--s", "rw-s");
+    let crash = evidence(&format!("{segv}{members}{writable}"))
+        .crash
+        .expect("it crashed");
+    assert_eq!(crash.address_kind, None);
+    let fpe = "Thread 1 \"python3\" received signal SIGFPE, Arithmetic exception.\n0x00007fff in kernel () from libtorch_cpu.so\n(gdb) p $_siginfo.si_code\n$1 = 7\n";
+    let crash = evidence(fpe).crash.expect("it crashed");
+    assert_eq!(crash.code.as_deref(), Some("FPE_FLTINV"));
+}
+
+#[test]
+fn a_program_that_has_gdb_print_its_stack_gives_up_where_that_says_so() {
+    let attached = "[Thread debugging using libthread_db enabled]\n__syscall_cancel_arch () at syscall_cancel.S:56\n#0  __syscall_cancel_arch () at syscall_cancel.S:56\n#1  0x000075f3f03479b3 in ggml_print_backtrace () from libggml-base.so.0\n#2  0x000075f3f0347b5b in ggml_abort () from libggml-base.so.0\n[Inferior 1 (process 7) detached]\n";
+    let (_, signal) = debugged(attached);
+    assert_eq!(signal.as_deref(), Some("SIGABRT"));
+    let waiting = attached.replace("ggml_abort", "ggml_wait");
+    assert_eq!(debugged(&waiting), (vec![], None));
+}

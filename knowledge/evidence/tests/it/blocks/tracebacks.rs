@@ -326,3 +326,66 @@ fn a_checkpoint_that_failed_tells_what_each_rank_raised() {
         .collect();
     assert!(raised.iter().any(|name| **name == "OSError"), "{told:#}");
 }
+
+const RAISED: &str =
+    "Traceback (most recent call last):\n  File \"/a/train.py\", line 9, in main\n    step()\nValueError: bad batch\n";
+
+/// The text with so much before each line.
+fn moved_in(text: &str, margin: &str) -> String {
+    text.lines().map(|line| format!("{margin}{line}\n")).collect()
+}
+
+#[test]
+fn a_traceback_that_is_moved_in_names_its_exception() {
+    let in_a_log = format!("*** Error completing request\n{}\n---\n", moved_in(RAISED, "    "));
+    let from_a_page = moved_in(&format!("epoch 1\n{RAISED}bye\n"), "      ");
+    for text in [in_a_log, from_a_page, moved_in(RAISED, "\t\t")] {
+        let evidence = evidence(&text);
+        let [exception] = exceptions(&evidence)[..] else {
+            panic!("{text}: {evidence:#?}")
+        };
+        assert_eq!(
+            (exception.exception.as_str(), exception.message.as_str()),
+            ("ValueError", "bad batch"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn machines_without_a_number_are_prefixes_too() {
+    for host in ["host-b: ", "gpu7.cluster.local: "] {
+        let evidence = evidence(&format!(
+            "{host}[2024-01-22 18:03:10,044] [INFO] start\n{}",
+            moved_in(RAISED, host)
+        ));
+        assert_eq!(exceptions(&evidence).len(), 1, "{host}: {evidence:#?}");
+    }
+}
+
+#[test]
+fn of_tracebacks_that_were_written_into_each_other_what_was_raised_counts() {
+    let torn = "Traceback (most recent call last):\n  File \"/a/train.py\", line 9, in main\n    step()\nTraceback (most recent call last):\n ^^^  File \"/a/train.py\", line 9, in main\n^^^^Traceback (most recent call last):\n    step()  File \"/a/train.py\", line 9, in main\n ^^ValueError^^: ^^bad batch\nValueError: bad batch\n^^^\n";
+    let launcher = "[torchrun] worker ended\n".repeat(30);
+    let evidence = evidence(&format!("{torn}{launcher}"));
+    assert!(
+        exceptions(&evidence)
+            .iter()
+            .any(|raised| raised.exception == "ValueError"),
+        "{evidence:#?}"
+    );
+}
+
+#[test]
+fn what_a_help_text_says_of_errors_did_not_happen() {
+    let help = "usage: retrain [-h] [--max-restarts N] config\n\nTrain with recovery.\n\noptions:\n  -h, --help  show this\n\nCommon errors:\n  RuntimeError: DataLoader worker (pid 123) is killed by signal: Bus error.\n      start with --shm-size=16g\n";
+    let kinds = |text: &str| -> Vec<&str> {
+        let read = evidence(text);
+        read.timeline.iter().map(|event| event.payload.kind()).collect()
+    };
+    assert!(!kinds(help).contains(&"dataloader-worker"), "{:?}", kinds(help));
+    // What a program prints behind it happened.
+    assert_eq!(kinds(&format!("{help}{RAISED}")), ["python-exception"]);
+    let ignored = "Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f1ab2c0>\nRuntimeError: DataLoader worker (pid 50911) is killed by signal: Killed. \n";
+    assert!(!kinds(ignored).contains(&"dataloader-worker"), "{:?}", kinds(ignored));
+}
