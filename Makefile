@@ -9,14 +9,18 @@ SAY = @printf '%s\n' >&2
 export RUST_TEST_THREADS ?= $(shell expr 4 + $$(nproc))
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: score-page setup plugins web build run test test-rust test-browser test-ready test-tools test-programs run-rust-tests run-browser-tests authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz dist clean
+.PHONY: score-page setup setup-run plugins web build run test test-rust test-browser test-ready test-tools test-programs run-rust-tests run-browser-tests authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz dist clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test check
 
+setup-run:
+	@.ci/setup run
+
 plugins:          ## build the built-in plugins to WebAssembly, from source
 	@.ci/setup run
-	@plugins/build.sh
+	@# Cargo counts processors by itself; the tokens of the make above are not handed to it.
+	@MAKEFLAGS= plugins/build.sh
 
 web: web/dist/index.html  ## build the web UI
 
@@ -27,7 +31,8 @@ web/dist/index.html: $(WEB_SOURCES)
 	@touch $@
 
 # The whole workspace is selected, here and below, so that dependencies get the same features everywhere: built once.
-build: plugins web  ## the two binaries, plugins and UI embedded
+build: setup-run  ## the two binaries, plugins and UI embedded
+	@$(MAKE) -s -j2 plugins web
 	$(SAY) 'build: compiling the server and the command line (minutes the first time)'
 	@cargo build -q --workspace --bin whycrash --bin whycrash-server
 

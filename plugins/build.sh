@@ -18,6 +18,13 @@ tools=$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/
 [ -x "$tools/wasm-component-ld" ] ||
     fail "$tools has no wasm-component-ld: use a Rust toolchain of rustup's (https://rustup.rs), then run make again"
 
+# What compiles the plugins ahead is built beside all the rest, much of which waits for the network. With the whole
+# workspace selected, so that dependencies get the features that every later build wants too.
+cargo build -q --locked --workspace --bin whycrash-precompile &
+sandbox=$!
+trap 'kill $sandbox 2>/dev/null || true' EXIT
+trap 'exit 130' INT TERM
+
 # Components alone. Cargo compiles what they depend on, the standard library included, to bitcode for the linker; with a
 # library among the targets it would make object code as well. Tests of authors' projects reuse what is built here.
 build_all() {
@@ -83,7 +90,7 @@ for manifest in "$plugins"/*/Cargo.toml "$plugins"/hostile/*/Cargo.toml; do
     esac
 done
 
-# Built with the whole workspace selected, so that dependencies get the features that every later build wants too.
-say "compiling them ahead, and the sandbox that does it first (minutes the first time)"
-cargo build -q --locked --workspace --bin whycrash-precompile
+say "compiling them ahead, as soon as the sandbox that does it is built (minutes the first time)"
+wait $sandbox
+trap - EXIT
 "${CARGO_TARGET_DIR:-target}/debug/whycrash-precompile" "$dist"/*.wasm

@@ -234,7 +234,7 @@ fn is_deadly(abort: &NativeAbort) -> bool {
 
 /// What an exception says when it only carries the news of a failure elsewhere: on the GPU, on another rank, on the
 /// network, in a file, or that the system refused a thread.
-const NEWS: [&str; 22] = [
+const NEWS: [&str; 23] = [
     "CUDA error",
     "CUDA Error",
     "Cuda Error",
@@ -255,6 +255,8 @@ const NEWS: [&str; 22] = [
     "Gloo",
     "enforce fail",
     "PytorchStreamReader failed",
+    // Of a processor that lacks what a library was built for.
+    "library was compiled to use",
     "Connection",
     "Timed out",
 ];

@@ -371,6 +371,10 @@ fn says_that_it_goes_on(message: &str) -> bool {
 /// What a shell, an interpreter, a parser of arguments or a container runtime says when it can not run a program.
 fn command(text: &str) -> Option<LastWords> {
     let family = lacking(text).or_else(|| not_started(text))?;
+    let does_without = || regex!(r"(?i)\b(?:ignor|skipp|continuing|falling back|without it)").is_match(text);
+    if family == "disk" && does_without() {
+        return None;
+    }
     Some(LastWords {
         family: family.to_owned(),
         message: text.trim().to_owned(),

@@ -104,8 +104,8 @@ impl Answers {
         self.address
     }
 
-    /// What the address is, going by its mapping: memory that may only be read, or that nothing is mapped there where all
-    /// mappings around it are known.
+    /// What the address is, going by its mapping: memory that may only be read. People leave out mappings, so that one
+    /// which is not there tells nothing.
     pub fn address_kind(&self) -> Option<&'static str> {
         let Hex(address) = self.address?;
         let mapping = self

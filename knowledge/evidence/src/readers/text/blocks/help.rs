@@ -1,6 +1,6 @@
 //! The help text of a program: what it says of errors did not happen.
 //!
-//! argparse, click and clap begin with `usage: `, and put their lists, moved in, under headings that end in a colon. Where
+//! argparse, click and clap begin with `usage: prog [-h] …`, and put their lists, moved in, under headings that end in a colon. Where
 //! an argument was refused, `prog: error: …` follows the usage instead.
 
 use crate::readers::text::line::Line;
@@ -18,7 +18,7 @@ pub const RULE: Rule = Rule {
 const DESCRIPTION: usize = 12;
 
 fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
-    regex!(r"^[Uu]sage: \S")
+    regex!(r"^[Uu]sage: \S.*[\[<{]")
         .is_match(line.text)
         .then(|| Box::new(Help::default()) as Box<dyn Block>)
 }
@@ -43,7 +43,8 @@ impl Block for Help {
             return Next::More;
         }
         self.described += 1;
-        let is_description = !self.has_heading && self.described <= DESCRIPTION && !text.contains("rror");
+        let is_of_end = ["rror", "Traceback"].iter().any(|word| text.contains(word));
+        let is_description = !self.has_heading && self.described <= DESCRIPTION && !is_of_end;
         if is_description { Next::More } else { Next::Ended }
     }
 
