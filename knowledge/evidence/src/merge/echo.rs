@@ -7,7 +7,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::own::Own;
-use super::witnesses::{After, Before, CLOSED, Killer, LOST_PEER, Name, Names, TIMED_OUT, is_launcher, lines};
+use super::witnesses::{
+    After, Before, Killer, Name, Names, TIMED_OUT, is_launcher, lines, says_closed, says_lost_peer,
+};
 use crate::model::{Crash, Event, EventPayload, FrameKind, LastWords, PythonException, Thread, ThreadId, Xid};
 
 /// `kernel_alone`: nothing but the kernel's log is in the report.
@@ -317,15 +319,16 @@ impl Search {
 
     /// A lost connection follows from the failure of another rank, if there is one.
     fn lost_peer(&self, index: usize, event: &Event, message: &str) -> Option<usize> {
-        let says = |words: &[&str]| words.iter().any(|words| message.contains(words));
-        let hang = self.before.hangs.last(&()).filter(|_| says(&TIMED_OUT));
-        hang.or_else(|| {
-            says(&LOST_PEER)
+        let timed_out = TIMED_OUT.iter().any(|words| message.contains(words));
+        let hang = self.before.hangs.last(&()).filter(|_| timed_out);
+        let another = || {
+            says_lost_peer(message)
                 .then(|| self.another_ranks_failure(index, event))
                 .flatten()
-        })
+        };
         // Who times out ends, and closes its connections.
-        .or_else(|| says(&CLOSED).then(|| self.before.timeouts.last(&())).flatten())
+        let timeout = || self.before.timeouts.last(&()).filter(|_| says_closed(message));
+        hang.or_else(another).or_else(timeout)
     }
 
     /// The end of the process that failed before all others, for the end of another.

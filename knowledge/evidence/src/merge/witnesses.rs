@@ -202,28 +202,32 @@ pub fn is_launcher(exception: &str) -> bool {
     exception.ends_with("ChildFailedError") || exception.ends_with("ProcessExitedException")
 }
 
-/// How ends of connections report that the other end is gone.
-pub const LOST_PEER: [&str; 9] = [
+/// What the sockets of a process that ended tell.
+const CLOSED: [&str; 6] = [
     "Connection closed by peer",
     "Connection closed by remote peer",
     "Connection reset by peer",
     "Broken pipe",
     "remote process exited",
     "got 0 bytes",
+];
+
+/// How else ends of connections report that the other end is gone.
+const GONE: [&str; 3] = [
     "failed to recv",
     "Watchdog caught collective operation timeout",
     "NCCL communicator was aborted",
 ];
 
-/// Of these, what the sockets of a process that ended tell.
-pub const CLOSED: [&str; 6] = [
-    "Connection closed by peer",
-    "Connection closed by remote peer",
-    "Connection reset by peer",
-    "Broken pipe",
-    "remote process exited",
-    "got 0 bytes",
-];
+/// Whether a message says that a connection was closed at its other end.
+pub fn says_closed(message: &str) -> bool {
+    CLOSED.iter().any(|words| message.contains(words))
+}
+
+/// Whether a message says that the other end of a connection is gone, in whatever way.
+pub fn says_lost_peer(message: &str) -> bool {
+    says_closed(message) || GONE.iter().any(|words| message.contains(words))
+}
 
 /// How waiting in vain for another process ends.
 pub const TIMED_OUT: [&str; 5] = [
@@ -236,12 +240,11 @@ pub const TIMED_OUT: [&str; 5] = [
 
 /// True for what does not itself tell of a peer.
 fn is_failure_of_its_own(event: &Event) -> bool {
-    let says_peer = |message: &str| LOST_PEER.iter().any(|words| message.contains(words));
     match &event.payload {
         EventPayload::PythonException(exception) => {
-            !exception.ignored && !is_launcher(&exception.exception) && !says_peer(&exception.message)
+            !exception.ignored && !is_launcher(&exception.exception) && !says_lost_peer(&exception.message)
         }
-        EventPayload::NativeAbort(abort) => !says_peer(&abort.message),
+        EventPayload::NativeAbort(abort) => !says_lost_peer(&abort.message),
         EventPayload::ElasticFailure(failure) => failure.root || failure.signal.as_deref() != Some("SIGTERM"),
         EventPayload::ProcessExit(exit) => {
             exit.first

@@ -140,21 +140,23 @@ fn crowd_in_a_table(report: &Report, request: &Request) -> Option<Finding> {
         .filter(|row| pid(row).is_some_and(|pid| pids.contains(&pid)))
         .collect();
     // A table that is cut short shows one of them on its own device, and all on the first.
-    let crowd = rows
+    let crowd: Vec<&Line> = rows
         .iter()
         .filter(on_first)
         .filter(|row| strays.iter().any(|stray| command(row) == command(stray)))
-        .count();
-    if strays.len() < 2 && crowd < 3 {
+        .collect();
+    if strays.len() < 2 && crowd.len() < 3 {
         return None;
     }
     let rank = request.rank.unwrap_or(0);
     let finding = Finding::new("oom-all-ranks-on-gpu0", 0.92).because(format!(
-        "Rank {rank} asked for {} on GPU 0. As nvidia-smi shows, {} processes that have a device of their own hold memory of that one too.",
+        "Rank {rank} asked for {} on GPU 0. As nvidia-smi shows, processes of the job hold memory of that one ({}), also such as have a \
+         device of their own ({}).",
         size(request.requested),
+        crowd.len(),
         strays.len()
     ));
-    Some(finding.cite_all(strays.into_iter().take(NAMED).map(cite::line)))
+    Some(finding.cite_all(crowd.into_iter().take(NAMED).map(cite::line)))
 }
 
 /// Rows of nvidia-smi's table of processes.
