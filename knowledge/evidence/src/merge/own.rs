@@ -51,12 +51,29 @@ impl Own {
         match &event.payload {
             // What befell the GPU befell whoever used it.
             EventPayload::Xid(xid) if !OF_PROGRAMS.contains(&xid.code) => true,
+            EventPayload::Kernel(kernel) if self.may_be_in_container(kernel, pid) => !self.is_explained,
             _ if !self.ids.is_empty() => self.ids.contains(&pid),
             EventPayload::Kernel(kernel) if is_death(kernel) => {
                 !self.is_explained && (self.has_failed || self.on_gpu.contains(&pid) || self.may_be_job(kernel))
             }
             _ => true,
         }
+    }
+
+    /// Whether a process that was killed for the limit of its control group may be one of the report's, though its number
+    /// is none of theirs: a container counts its processes from 1, and the kernel's log those of the machine.
+    fn may_be_in_container(&self, kernel: &Kernel, pid: u32) -> bool {
+        /// More processes than a container of one job starts, and fewer than a machine has had after some hours.
+        const IN_CONTAINER: u32 = 4096;
+        kernel.cgroup == Some(true)
+            && pid >= IN_CONTAINER
+            && self.has_failed
+            && !self.ids.is_empty()
+            && self.ids.iter().all(|own| *own < IN_CONTAINER)
+            && kernel
+                .process
+                .as_deref()
+                .is_some_and(|name| name.starts_with("python") || name.starts_with("pt_"))
     }
 
     /// Whether a process that died, and of which nothing else is told, may be of a training job. Where memory ran out

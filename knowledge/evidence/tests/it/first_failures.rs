@@ -440,3 +440,19 @@ fn a_connection_that_closes_after_a_time_out_is_its_echo_and_one_that_closes_bef
     assert_eq!(kinds(&[("train.log", &format!("{timed_out}{closed}"))]), ["watchdog"]);
     assert!(kinds(&[("train.log", &format!("{closed}{timed_out}"))]).contains(&"rendezvous"));
 }
+
+#[test]
+fn a_container_counts_its_processes_from_one_and_the_kernel_does_not() {
+    let killed = "E0410 19:22:08.900000 1 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -9) local_rank: 1 (pid: 49) of binary: \
+                  /usr/bin/python\n";
+    let of_kernel = "[811.2] Memory cgroup out of memory: Killed process 771204 (python) total-vm:240933644kB, anon-rss:74914032kB, file-rss:0kB\n";
+    let kinds = |log: &str, kernel: &str| -> Vec<&str> {
+        let evidence = report_of(&[("train.log", log), ("dmesg.txt", kernel)]);
+        leading(&evidence).iter().map(|event| event.payload.kind()).collect()
+    };
+    assert!(kinds(killed, of_kernel).contains(&"kernel"));
+    // Outside of containers there is one count.
+    assert!(!kinds(&killed.replace("(pid: 49)", "(pid: 771009)"), of_kernel).contains(&"kernel"));
+    let of_machine = of_kernel.replace("Memory cgroup out", "Out");
+    assert!(!kinds(killed, &of_machine).contains(&"kernel"));
+}

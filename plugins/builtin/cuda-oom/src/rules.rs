@@ -115,9 +115,12 @@ fn all_ranks_on_one(report: &Report, request: &Request, all: &[Request]) -> Opti
     if request.gpu != Some(0) || crowd < 2 || held < request.missing() {
         return None;
     }
-    let seen = on_other_devices(report, request);
+    let mut seen = on_other_devices(report, request);
     if strays == 0 && seen.len() < 2 {
-        return None;
+        seen = launched(report, request);
+        if seen.is_empty() {
+            return None;
+        }
     }
     let rank = request.rank.unwrap_or(0);
     let finding = Finding::new("oom-all-ranks-on-gpu0", 0.94).because(format!(
@@ -197,6 +200,18 @@ fn on_other_devices(report: &Report, request: &Request) -> Vec<Citation> {
         .take(NAMED)
         .map(cite::line)
         .collect()
+}
+
+/// Lines in which the launcher names a process that holds memory of the device as one of its workers.
+fn launched(report: &Report, request: &Request) -> Vec<Citation> {
+    const WORKER: &str = r"\bSending process \d+ closing signal |\bfailed \(exitcode: \S+\) local_rank: \d+ \(pid: \d+\)|\bKilling subprocess \d+";
+    let is_of_others = |line: &&Line| {
+        let numbers = line.text.split(|letter: char| !letter.is_ascii_digit());
+        let mut numbers = numbers.filter_map(|number| number.parse::<u32>().ok());
+        numbers.any(|number| request.others.iter().any(|other| other.pid == number))
+    };
+    let lines = report.search(None, WORKER, ROWS).unwrap_or_default();
+    lines.iter().filter(is_of_others).take(NAMED).map(cite::line).collect()
 }
 
 /// Processes of others hold what is missing.

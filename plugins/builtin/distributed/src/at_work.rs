@@ -12,6 +12,8 @@ const LINES: u32 = 1024;
 /// Logs of other ranks, and lines at their ends, that are looked at.
 const OTHERS: usize = 64;
 const TAIL: u32 = 64;
+/// And where a rank says that it is through it says little more.
+const THROUGH: u32 = 6;
 
 /// What runs out, and in which words.
 const INPUTS: [&str; 6] = ["dataloader", "data loader", "iterator", "loader", "dataset", "shard"];
@@ -54,6 +56,21 @@ fn is_at_work(text: &str) -> bool {
         .is_some_and(|(work, percent)| work < percent && percent - work < 80)
 }
 
+/// A rank tells that it is through, with its training or with a part of that.
+fn is_through(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let part = ["training", "epoch", "train loop", "all batches", "all steps"]
+        .iter()
+        .filter_map(|word| text.find(word))
+        .min();
+    let end = ["finished", "done", "complete", "ended"]
+        .iter()
+        .filter_map(|word| text.rfind(word))
+        .max();
+    let is_failure = ["fail", "error", "abort"].iter().any(|word| text.contains(word));
+    !is_failure && part.zip(end).is_some_and(|(part, end)| part < end && end - part < 60)
+}
+
 pub fn rule(report: &Report) -> Option<Diagnosis> {
     let timeouts = report.told::<Watchdog>();
     // What the watchdog finds out about the ranks comes first, and the time-out is an echo of that.
@@ -75,6 +92,13 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
             line.text.trim()
         ));
         return Some(finding.cite(cite::line(line)).cite(told).into());
+    }
+    if let Some(line) = at_the_end_of_another(report, &timeouts, THROUGH, is_through) {
+        let finding = Finding::new("dist-uneven-inputs", 0.8).because(format!(
+            "A rank was through while the others went on, and waited in the next collective until their time-out: its log ends with \"{}\".",
+            line.text.trim()
+        ));
+        return Some(finding.cite(cite::line(&line)).cite(told).into());
     }
     let mut after = lines.iter().filter(|line| line.number >= until);
     let waited = timeouts.iter().filter_map(|told| told.detail.timeout_ms).min();
@@ -100,16 +124,26 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
 /// wait.
 fn of_another(report: &Report, timeouts: &[Told<Watchdog>]) -> Option<Line> {
     let waited = timeouts.iter().filter_map(|told| told.detail.timeout_ms).min()? / 1000;
+    let is_late = |text: &str| is_at_work(text) && (!text.contains("100%") || seconds(text) >= waited);
+    at_the_end_of_another(report, timeouts, TAIL, is_late)
+}
+
+/// The last such line at the end of the log of a rank that did not time out.
+fn at_the_end_of_another(
+    report: &Report,
+    timeouts: &[Told<Watchdog>],
+    tail: u32,
+    is_it: impl Fn(&str) -> bool,
+) -> Option<Line> {
     let timed_out = |name: &str| timeouts.iter().any(|told| told.event.artifact == name);
     let artifacts = report.artifacts();
     let others = artifacts
         .iter()
         .filter(|artifact| artifact.lines > 0 && !timed_out(&artifact.name));
     others.take(OTHERS).find_map(|artifact| {
-        let first = artifact.lines.saturating_sub(u64::from(TAIL)) + 1;
-        let lines = report.lines(&artifact.name, first, TAIL);
-        let last = lines.into_iter().rev().find(|line| is_at_work(&line.text))?;
-        (!last.text.contains("100%") || seconds(&last.text) >= waited).then_some(last)
+        let first = artifact.lines.saturating_sub(u64::from(tail)) + 1;
+        let lines = report.lines(&artifact.name, first, tail);
+        lines.into_iter().rev().find(|line| is_it(&line.text))
     })
 }
 

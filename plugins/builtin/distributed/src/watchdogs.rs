@@ -11,7 +11,19 @@ use crate::ranks;
 /// What is called in pairs, or is several calls at once: two ranks that differ in these need not differ in anything.
 const NO_COLLECTIVES: [&str; 5] = ["SEND", "RECV", "RECVANY", "COALESCED", "UNKNOWN"];
 
-/// Ranks that timed out at the same number of the same group and in another operation did not make the same call.
+/// What every rank of a group calls with as many elements as the others.
+const EVEN: [&str; 7] = [
+    "ALLGATHER",
+    "ALLREDUCE",
+    "BROADCAST",
+    "REDUCE",
+    "REDUCE_SCATTER",
+    "_ALLGATHER_BASE",
+    "_REDUCE_SCATTER_BASE",
+];
+
+/// Ranks that timed out at the same number of the same group, and in another operation or in the same with another number
+/// of elements, did not make the same call.
 pub fn rule(report: &Report) -> Option<Diagnosis> {
     let timeouts: Vec<Told<Watchdog>> = report
         .told::<Watchdog>()
@@ -22,16 +34,17 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         let other = timeouts.get(index + 1..)?.iter().find(|other| differ(one, other))?;
         Some((one, other))
     })?;
-    let mut by_operation: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    let is_same_operation = operation(one) == operation(other);
+    let mut by_call: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for told in timeouts.iter().filter(|told| is_of_one_place(told, one)) {
-        let ranks = by_operation.entry(operation(told)?).or_default();
+        let ranks = by_call.entry(call(told, is_same_operation)?).or_default();
         ranks.extend(told.event.rank.filter(|rank| !ranks.contains(rank)));
     }
-    let calls: Vec<String> = by_operation
+    let calls: Vec<String> = by_call
         .iter()
-        .map(|(operation, list)| format!("{} called {operation}", ranks(list)))
+        .map(|(call, list)| format!("{} called {call}", ranks(list)))
         .collect();
-    let fewest = by_operation.values().map(Vec::len).min()?;
+    let fewest = by_call.values().map(Vec::len).min()?;
     // Before torch 2.2 the line does not name the group, and each group counts for itself.
     let sure = if one.detail.group.is_some() { 0.9 } else { 0.8 };
     let sequence = one.detail.sequence?;
@@ -40,7 +53,7 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         calls.join(", and ")
     );
     // Where as many are here as there, a stack tells which of them went another way.
-    let mut odd = by_operation.values().filter(|list| list.len() == fewest);
+    let mut odd = by_call.values().filter(|list| list.len() == fewest);
     let way = odd.find_map(|list| Some((list, elsewhere(report, list)?)));
     let finding = match way {
         Some((odd, way)) => Finding::new(way.cause, way.confidence)
@@ -51,6 +64,10 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
                 way.why
             ))
             .cite(way.frame),
+        None if is_same_operation => Finding::new("dist-shape-mismatch", sure).because(format!(
+            "{what}: what they handed in is not of one size, and none of them went on. Either the tensors differ, or one of them is at \
+             another place of the program."
+        )),
         None => Finding::new("dist-op-mismatch", sure).because(format!(
             "{what}: they did not make the same call, and none of them went on."
         )),
@@ -81,5 +98,19 @@ fn differ(one: &Told<Watchdog>, other: &Told<Watchdog>) -> bool {
         .rank
         .zip(other.event.rank)
         .is_some_and(|(one, other)| one != other);
-    are_two && is_of_one_place(one, other) && operation(one) != operation(other)
+    let is_uneven = || {
+        let elements = one.detail.elements_in.zip(other.detail.elements_in);
+        let is_even = operation(one).is_some_and(|operation| EVEN.contains(&operation));
+        is_even && elements.is_some_and(|(one, other)| one != other)
+    };
+    are_two && is_of_one_place(one, other) && (operation(one) != operation(other) || is_uneven())
+}
+
+/// What a rank called, with its size where that is what tells two calls apart.
+fn call(told: &Told<Watchdog>, with_size: bool) -> Option<String> {
+    let operation = operation(told)?;
+    Some(match told.detail.elements_in.filter(|_| with_size) {
+        Some(elements) => format!("{operation} with {elements} elements"),
+        None => operation.to_owned(),
+    })
 }

@@ -58,7 +58,7 @@ impl End {
     /// that ended with 0, or that the training is finished. The last is what scripts say as well, whatever became of
     /// the program that they ran: it tells nothing of a failure that stands right before it.
     pub fn all_is_well(&self) -> Option<GoodEnd> {
-        if self.could_not_bind() {
+        if self.had_to_shut_down() {
             return None;
         }
         let went_on = self.last_progress();
@@ -72,23 +72,32 @@ impl End {
                     Well::Said => number.saturating_sub(AFTERMATH).max(went_on),
                 },
                 said: *number,
-                is_of_tests: matches!(well, Well::Tests),
+                tests_passed: if matches!(well, Well::Tests) { *number } else { 0 },
             })
         };
-        // What a service that runs tests does after them says nothing of them.
-        let of_tests = |line| well(line).filter(|end| end.is_of_tests);
         // Ranks that are through lose the one that is through first, and only warn of it.
-        let mut last = self.lines.iter().rev().skip_while(|(_, raw)| is_warning_of_torch(raw));
-        last.by_ref()
-            .take(CLOSING)
-            .find_map(well)
-            .or_else(|| last.take(SUMMARY).find_map(of_tests))
+        let last = self.lines.iter().rev().skip_while(|(_, raw)| is_warning_of_torch(raw));
+        let end = last.clone().take(CLOSING).find_map(well);
+        // What a service that runs tests does after them, and says of itself, tells nothing of them.
+        let tests = last
+            .take(CLOSING + SUMMARY)
+            .filter_map(well)
+            .find(|end| end.tests_passed > 0);
+        match (end, tests) {
+            (Some(end), Some(tests)) => Some(GoodEnd {
+                tests_passed: tests.tests_passed,
+                ..end
+            }),
+            (end, tests) => end.or(tests),
+        }
     }
 
-    /// A server that does not get its port shuts down in good order.
-    fn could_not_bind(&self) -> bool {
-        let mut last = self.lines.iter().rev().take(CLOSING + 2);
-        last.any(|(_, raw)| regex!("error while attempting to bind on address").is_match(&String::from_utf8_lossy(raw)))
+    /// A server that does not get its port, or whose engine died, shuts down in good order.
+    fn had_to_shut_down(&self) -> bool {
+        const SHUTDOWN: usize = 4;
+        let mut last = self.lines.iter().rev().take(CLOSING + SHUTDOWN);
+        let why = regex!(r"error while attempting to bind on address|\bEngineDeadError\b");
+        last.any(|(_, raw)| why.is_match(&String::from_utf8_lossy(raw)))
     }
 
     /// The line of progress behind which there is another: one alone may be of a peer.
@@ -215,8 +224,8 @@ pub struct GoodEnd {
     pub line: u64,
     /// The line that says so.
     pub said: u64,
-    /// Tests came before it: whatever failed in them was meant to.
-    pub is_of_tests: bool,
+    /// The line up to which tests came that passed: whatever failed in them was meant to. 0 where there were none.
+    pub tests_passed: u64,
 }
 
 /// `[rank0]:[W625 12:40:32.118200915 ProcessGroupNCCL.cpp:1496] …`.
@@ -252,10 +261,10 @@ fn is_well(text: &str) -> Option<Well> {
         r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$|^test_\w+ \(.+\) \.\.\. ok$|^Number of trials: \d+/\d+ \(\d+ TERMINATED\)$"
     );
     let exit = regex!(
-        r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$|\x22exit\x22, \x22code\x22: 0\}$|Found 0 live models and 0 in-flight non-inference requests\W*$|^(?:INFO:\s+)?(?:Application shutdown complete\.|Finished server process \[\d+\])$|^(?:\| )?SUCCESS +\| "
+        r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$|\bexit_?code\x22?[:=] ?0\W*$|\x22exit\x22, \x22code\x22: 0\}$|Found 0 live models and 0 in-flight non-inference requests\W*$|^(?:INFO:\s+)?(?:Application shutdown complete\.|Finished server process \[\d+\])$|^(?:\| )?SUCCESS +\| "
     );
     let said = regex!(
-        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b|^\W*(?:finished|done)\W*$|^\[after training is done\]"
+        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b|^\W*(?:finished|done)\W*$|^\W{0,4}(?:all )?done[.!] \w[^:]{0,100}$|^\[after training is done\]"
     );
     if tests.is_match(text) {
         return Some(Well::Tests);

@@ -447,7 +447,7 @@ impl<'a> TextReader<'a> {
                 self.sink.settled = self.sink.settled.max(end.line);
                 self.sink.came_to_its_end = end.line;
                 self.sink.said_well = end.said;
-                self.sink.tests_passed = if end.is_of_tests { end.line } else { 0 };
+                self.sink.tests_passed = end.tests_passed;
             }
             None => self.end.read(&mut self.sink),
         }

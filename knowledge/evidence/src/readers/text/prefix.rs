@@ -86,6 +86,7 @@ fn may_have_prefix(first: u8, text: &str) -> bool {
                     .iter()
                     .any(|word| text.starts_with(word))
         }
+        b'{' => memchr::memmem::find(start(bytes), b".py:").is_some(),
         _ => false,
     }
 }
@@ -269,6 +270,12 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         prefix(r"^(?:kern|user|daemon) *:[a-z]+ *: ?", kernel_facility, |line, _| {
             matches!(byte(line, 0), b'k' | b'u' | b'd')
         }),
+        // Airflow, behind a date: where it logs and how grave that is. What a task's container prints has its name before it.
+        prefix(
+            r"(?-u)^\{\w{1,40}\.py:\d{1,5}\} (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - (?:\[[a-z0-9-]{1,63}\] )?",
+            nothing,
+            |line, origin| byte(line, 0) == b'{' && origin.stamp.is_some(),
+        ),
         // What follows a date in Kubernetes' log files: `stderr F `.
         prefix(r"^std(?:out|err) [FP] ", nothing, |line, _| line.starts_with(b"std")),
         // Some loggers: `rank3: `.

@@ -261,3 +261,25 @@ fn the_frame_that_a_signal_interrupted_is_marked() {
     }
     assert_eq!(evidence(&tagged).threads[0].rank, Some(3));
 }
+
+#[test]
+fn javas_log_tells_further_down_what_the_signal_was_about() {
+    let head = "# A fatal error has been detected by the Java Runtime Environment:\n#\n#  SIGSEGV (0xb) at pc=0x00007f2a1a0c55d4, pid=1187, tid=1242\n#\n\
+                # Problematic frame:\n# C  [libdjl_torch.so+0x455d4]  run+0x1f4\n#\n\n---------------  S U M M A R Y ------------\n\n\
+                Host: 8 cores, 31G\n";
+    let rest = "Native frames: (J=compiled Java code, C=native code)\nC  [libdjl_torch.so+0x455d4]  run+0x1f4\n\
+                C  [libjvm.so+0x91e5d4]  call+0x4\nj  ai.djl.Predictor.predict(J)V+0\n\n\
+                siginfo: si_signo: 11 (SIGSEGV), si_code: 1 (SEGV_MAPERR), si_addr: 0x0000000000000028\n";
+    let crash = |text: &str| {
+        let read = evidence(text);
+        let frames = read.threads.first().map_or(0, |thread| thread.frames.len());
+        let crash = read.crash.expect("it crashed");
+        (crash.code, crash.address_kind, frames)
+    };
+    let told = |code: &str, kind: &str| (Some(code.to_owned()), Some(kind.to_owned()), 2);
+    assert_eq!(crash(&format!("{head}{rest}")), told("SEGV_MAPERR", "null"));
+    let far = rest.replace("0x0000000000000028", "0x00007f2a3c000000");
+    assert_eq!(crash(&format!("{head}{far}")), told("SEGV_MAPERR", "unmapped"));
+    let (code, kind, frames) = crash(head);
+    assert_eq!((code, kind, frames), (None, None, 1), "where the log is cut off");
+}

@@ -293,3 +293,30 @@ fn a_program_that_has_gdb_print_its_stack_gives_up_where_that_says_so() {
     let waiting = attached.replace("ggml_abort", "ggml_wait");
     assert_eq!(debugged(&waiting), (vec![], None));
 }
+
+#[test]
+fn a_signal_that_gdb_lets_the_program_handle_is_no_crash() {
+    let stopped = "(gdb) run\nThread 2 \"java\" received signal SIGSEGV, Segmentation fault.\n0x00007fffe1000567 in ?? ()\n(gdb) c\nContinuing.\n";
+    let handled = evidence(&format!("{stopped}[Inferior 1 (process 5518) exited normally]\n"));
+    assert_eq!((handled.crash, handled.timeline.len()), (None, 0));
+    let died = evidence(&format!(
+        "{stopped}\nProgram terminated with signal SIGSEGV, Segmentation fault.\n"
+    ));
+    assert_eq!(died.crash.and_then(|crash| crash.signal).as_deref(), Some("SIGSEGV"));
+}
+
+#[test]
+fn a_watchdog_tells_where_its_rank_called_the_collective() {
+    let timed_out = "[rank3]:[E411 02:10:09.902718547 ProcessGroupNCCL.cpp:684] [Rank 3] Watchdog caught collective operation timeout: \
+                     WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000) ran for 600019 milliseconds before \
+                     timing out.\n";
+    let stack = "[rank3]:[E411 02:10:09.902720547 ProcessGroupNCCL.cpp:730] Stack trace of the failed collective: \n\
+                 #0 all_reduce from /opt/torch/distributed/distributed_c10d.py:2810\n#1 save from /home/u/train.py:161\n\nnext\n";
+    let read = evidence(&format!("{timed_out}{stack}"));
+    let [thread] = &read.threads[..] else {
+        panic!("{read:#?}")
+    };
+    assert_eq!((thread.rank, functions(thread)), (Some(3), vec!["all_reduce", "save"]));
+    assert_eq!(thread.frames[1].line, Some(161));
+    assert!(evidence(stack).threads.is_empty(), "nobody says whose it is");
+}

@@ -131,3 +131,23 @@ fn what_a_program_says_at_its_end_settles_what_was_long_before() {
         assert!(!ended.timeline[0].survived && ended.threads[0].crashed, "{failure}");
     }
 }
+
+#[test]
+fn tests_that_passed_were_meant_to_fail_whatever_ran_them_says_last() {
+    let provoked = "Captured stderr call\nLoss.cu:250: nll_loss: block: [0,0,0], thread: [2,0,0] Assertion `t >= 0 && t < n_classes` failed.\n";
+    let passed = "==== 41 passed, 33 warnings in 88.12s ====\n";
+    let of_ci = evidence(&format!("{provoked}{passed}Job succeeded\n"));
+    assert!(of_ci.timeline.iter().all(|event| event.survived), "{of_ci:#?}");
+    // What came after the tests was none.
+    let after = evidence(&format!("{passed}{provoked}Job succeeded\n"));
+    assert!(after.timeline.iter().any(|event| !event.survived));
+}
+
+#[test]
+fn a_server_whose_engine_died_did_not_end_well() {
+    let failure = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\nIndexError: index 1 is out of bounds\n";
+    let end = "INFO:     Shutting down\nINFO:     Waiting for application shutdown.\nINFO:     Application shutdown complete.\n";
+    let died = "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.\n";
+    assert!(evidence(&format!("{failure}{end}")).timeline[0].survived);
+    assert!(!evidence(&format!("{failure}{died}{end}")).timeline[0].survived);
+}

@@ -389,3 +389,24 @@ fn what_a_help_text_says_of_errors_did_not_happen() {
     let ignored = "Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f1ab2c0>\nRuntimeError: DataLoader worker (pid 50911) is killed by signal: Killed. \n";
     assert!(!kinds(ignored).contains(&"dataloader-worker"), "{:?}", kinds(ignored));
 }
+
+#[test]
+fn dali_tells_what_happened_below_where_it_happened() {
+    let text = "Traceback (most recent call last):\n  File \"main.py\", line 560, in train\n    for data in loader:\nRuntimeError: Critical error in pipeline:\n\
+                Error in CPU operator `nvidia.dali.fn.readers.file`,\nwhich was used in the pipeline definition with the following traceback:\n\n  \
+                File \"main.py\", line 301, in pipe\n    fn.readers.file()\n\nencountered:\n\nCould not open file /mnt/a.JPEG: Transport \
+                endpoint is not connected\nStacktrace (7 entries):\n[frame 0]: /opt/libdali_core.so(+0x8fe9a) [0x7f4f6a2a5e9a]\nbye\n";
+    let read = evidence(text);
+    let [exception] = exceptions(&read)[..] else {
+        panic!("{read:#?}")
+    };
+    assert!(exception.message.contains("endpoint is not connected"), "{exception:?}");
+    assert!(!exception.message.contains("bye"), "{exception:?}");
+}
+
+#[test]
+fn what_a_task_of_airflows_printed_is_read_below_its_name() {
+    let line = "[2024-05-28T04:00:10.008+0000] {pod_manager.py:472} INFO - [base] ";
+    let read = evidence(&moved_in(RAISED, line));
+    assert_eq!(exceptions(&read).len(), 1, "{read:#?}");
+}

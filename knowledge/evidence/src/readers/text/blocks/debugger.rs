@@ -170,6 +170,17 @@ impl Listing {
         true
     }
 
+    /// gdb lets the program handle the signal, as Java's virtual machine does with faults that it causes itself. One that
+    /// dies of it is told of once more.
+    fn goes_on(&mut self, text: &str) -> bool {
+        let goes_on = text.trim_end() == "Continuing." && self.stacks.iter().all(|stack| stack.frames.is_empty());
+        if goes_on {
+            (self.signal, self.address) = (None, None);
+            self.stacks.clear();
+        }
+        goes_on
+    }
+
     fn thread_line(&mut self, text: &str) -> bool {
         let Some(found) = regex!(
             r#"(?x) ^(?P<gdb>Thread)\ \d+\ \((?:Thread\ 0x[0-9a-f]+\ )?\(?LWP\ \d+\)?(?:\ "(?P<name>[^"]*)")?\)(?:\ \(.*\))?:
@@ -236,6 +247,7 @@ impl Block for Listing {
             && !self.frame_line(text, number)
             && !self.lldb_frame(text, number)
             && !self.answers.take(text)
+            && !self.goes_on(text)
         {
             let is_over = line.number.saturating_sub(self.lines[1]) > BETWEEN;
             return if is_over { Next::Ended } else { Next::More };

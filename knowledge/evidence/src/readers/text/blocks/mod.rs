@@ -1,5 +1,6 @@
 //! Grammars of things that span lines.
 
+mod collective_stack;
 mod compute_sanitizer;
 mod cpp_stack;
 mod cuda_gdb;
@@ -52,6 +53,7 @@ pub fn rules() -> impl Iterator<Item = Rule> {
         notebook_traceback::RULE,
         valgrind::RULE,
         help::RULE,
+        collective_stack::RULE,
     ]
     .into_iter()
 }

@@ -14,7 +14,9 @@
 //! * MATLAB: `   Segmentation violation detected at 2026-11-21 …`
 //! * Julia: `[7] signal (11.1): Segmentation fault`
 //! * Go: `SIGSEGV: segmentation violation`, `PC=0x7f… m=0 sigcode=1 addr=0x8`, or in one line behind a panic
-//! * Java: `#  SIGSEGV (0xb) at pc=0x7f…, pid=7, tid=9`, `# C  [lib.so+0x1f]  f+0x8`
+//! * Java: `#  SIGSEGV (0xb) at pc=0x7f…, pid=7, tid=9`, `# C  [lib.so+0x1f]  f+0x8`, and further down in its
+//!   `hs_err_pid7.log` the whole stack under `Native frames:`, and `siginfo: si_signo: 11 (SIGSEGV), si_code: 1
+//!   (SEGV_MAPERR), si_addr: 0x28`
 
 use super::cpp_stack;
 use crate::Hex;
@@ -73,6 +75,7 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
         code: None,
         address: None,
         is_fetch: false,
+        by_java: line.text.starts_with("#  SIG"),
         frames: Vec::new(),
     };
     if line.text.contains(" violation detected at ") {
@@ -108,6 +111,8 @@ struct Dump {
     address: Option<Hex>,
     /// The processor was to read an instruction at the address.
     is_fetch: bool,
+    /// Java's virtual machine wrote it, which tells much else in between.
+    by_java: bool,
     frames: Vec<Frame>,
 }
 
@@ -228,6 +233,38 @@ impl Dump {
         true
     }
 
+    /// What Java's log tells below its first lines: all native frames, of which those had the innermost one, and what the
+    /// kernel said of the signal.
+    fn told_by_java(&mut self, text: &str) -> bool {
+        if text.starts_with("Native frames:") {
+            self.frames.clear();
+            return true;
+        }
+        let found =
+            regex!(r"^siginfo: .*\bsi_code: -?\d+ \((?P<code>\w+)\)(?:, si_addr: (?P<at>0x[0-9a-f]+))?").captures(text);
+        let Some(found) = found.filter(|_| self.address.is_none()) else {
+            return false;
+        };
+        self.code = ["SEGV_MAPERR", "SEGV_ACCERR", "SI_KERNEL", "SI_USER", "SI_TKILL"]
+            .into_iter()
+            .find(|code| *code == &found["code"]);
+        self.address = found.name("at").and_then(|at| at.as_str().parse().ok());
+        true
+    }
+
+    fn line_of_java(&mut self, text: &str, number: u64) -> Next {
+        /// Lines in a row of which nothing is kept.
+        const BETWEEN: u64 = 64;
+        if let Some(frame) = parse_frame(text, number) {
+            self.frames.push(frame);
+        } else if !self.told_by_java(text) && !is_between(text) {
+            let is_over = number.saturating_sub(self.lines[1]) > BETWEEN;
+            return if is_over { Next::Ended } else { Next::More };
+        }
+        self.lines[1] = number;
+        Next::Quoted
+    }
+
     fn has(&self, signals: &[&str]) -> bool {
         self.signal.is_some_and(|signal| signals.contains(&signal))
     }
@@ -264,6 +301,9 @@ impl Block for Dump {
             text.starts_with("*** End of error message ***") || text.starts_with("=====") && text.ends_with("==");
         if is_end && !text.contains("backtrace") {
             return Next::Last;
+        }
+        if self.by_java {
+            return self.line_of_java(text, line.number);
         }
         if let Some(frame) = parse_frame(text, line.number) {
             self.frames.push(frame);
@@ -336,7 +376,7 @@ fn parse_frame(text: &str, number: u64) -> Option<Frame> {
         | ^\s*\d+\#\ (?:(?P<boost_at>0x[0-9A-Fa-f]+)|(?P<boost>\S.*?))\ in\ (?P<boost_module>\S+)$
         | ^\s+@\ +(?P<pc>(?:0x)?[0-9a-f]+)\ + (?:\d+\ +|\(unknown\)\ +)? (?P<name>\S.*?)$
         | ^\s*\d+\ +(?P<in>0x[0-9a-f]+)\ + (?P<function>\S.*?)\(\)\ + (?P<file>\S*):(?P<line>\d+)$
-        | ^\#\ [CVJj]\s+\[(?P<library>[^\]+]+)\+(?P<place>0x[0-9a-f]+)\]\s*(?P<called>[^\s+]+)?"
+        | ^(?:\#\ )?[CVJj]\s+\[(?P<library>[^\]+]+)\+(?P<place>0x[0-9a-f]+)\]\s*(?P<called>[^\s+]+)?"
     )
     .captures(text)?;
     let part = |name| {

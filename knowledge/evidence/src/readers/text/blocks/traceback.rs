@@ -314,7 +314,7 @@ impl Chain {
     fn continues_message(&self, text: &str) -> bool {
         let tagged = self.origin.stream.contains("[rank") && !self.origin.stream.contains("glog");
         tagged
-            || (self.is_graph_error() || self.is_of_a_layer()) && self.blanks <= 1
+            || (self.is_graph_error() || self.is_of_a_layer() || self.is_of_a_pipeline()) && self.blanks <= 1
             || text.starts_with([' ', '\t'])
             || CONTINUATIONS.iter().any(|opener| text.starts_with(opener))
     }
@@ -329,6 +329,16 @@ impl Chain {
         let is_over =
             |line: &String| line.starts_with("Arguments received by") || line.starts_with("Call arguments received");
         is_begun && !self.now.message.iter().any(is_over)
+    }
+
+    /// DALI tells in which operator, and where that was defined, before what happened; its own stack follows.
+    fn is_of_a_pipeline(&self) -> bool {
+        let is_begun = self
+            .now
+            .message
+            .first()
+            .is_some_and(|line| line.starts_with("Critical error in pipeline"));
+        is_begun && !self.now.message.iter().any(|line| line.starts_with("Stacktrace ("))
     }
 
     /// `TensorFlow` tells at length where in the graph an operation stands, and names it in the last line.

@@ -48,6 +48,8 @@ pub const RENDEZVOUS_RULE: Rule = Rule {
     literals: &[
         "recvValue failed on",
         "recvVector failed on",
+        "recvValueWithTimeout failed on",
+        "Failed to check the \"should dump\" flag on TCPStore",
         "sendBytes failed on",
         "wait timeout after",
         "is setting up NCCL communicator",
@@ -269,7 +271,7 @@ fn rendezvous(text: &str) -> Option<Rendezvous> {
     // `recvValue failed on SocketImpl(fd=76, addr=…, remote=[host]:port): Connection reset by peer`
     if let Some(parts) = Parts::of(
         regex!(
-            r"(?P<call>recvValue|recvVector|sendBytes) failed on SocketImpl\(fd=-?\d+(?:, addr=[^,]*)?(?:, remote=(?P<peer>[^)]*))?\): (?P<reason>.+?)\s*$"
+            r"(?P<call>recvValue(?:WithTimeout)?|recvVector|sendBytes) failed on SocketImpl\(fd=-?\d+(?:, addr=[^,]*)?(?:, remote=(?P<peer>[^)]*))?\): (?P<reason>.+?)\s*$"
         ),
         text,
     ) {
@@ -279,6 +281,13 @@ fn rendezvous(text: &str) -> Option<Rendezvous> {
             "receive"
         };
         return found(operation, parts.text("peer"), parts.text("reason")?);
+    }
+    // Each watchdog asks the store from time to time whether it should dump its recorder.
+    if let Some(parts) = Parts::of(
+        regex!(r#"Failed to check the "should dump" flag on TCPStore, .*?with error: (?P<reason>.+?)\s*$"#),
+        text,
+    ) {
+        return found("receive", None, parts.text("reason")?);
     }
     // Before its first collective, a rank gets NCCL's id from the one that makes it: `[3] is setting up NCCL communicator
     // and retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: Socket
