@@ -1,9 +1,11 @@
 //! The descriptions.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use anyhow::{Context as _, bail, ensure};
 use serde::Deserialize;
@@ -199,7 +201,7 @@ impl Case {
     pub fn install(&self, folder: &Path) -> anyhow::Result<()> {
         let path = folder.join(format!("{}.wasm", self.name));
         match self.file.as_deref() {
-            None => fs::write(path, self.wasm().with_context(|| self.name.clone())?)?,
+            None => fs::write(path, &*self.made().with_context(|| self.name.clone())?)?,
             Some("fifo") => {
                 let made = Command::new("mkfifo").arg(&path).status()?;
                 ensure!(made.success(), "mkfifo failed");
@@ -211,6 +213,19 @@ impl Case {
             Some(other) => bail!("there is no kind of file {other:?}"),
         }
         Ok(())
+    }
+
+    /// What is written, made once a process: many tests want all of them.
+    fn made(&self) -> anyhow::Result<Arc<Vec<u8>>> {
+        static MADE: LazyLock<Mutex<HashMap<String, Arc<Vec<u8>>>>> = LazyLock::new(Mutex::default);
+        let made = || MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        let whole = format!("{self:?}");
+        if let Some(known) = made().get(&whole) {
+            return Ok(Arc::clone(known));
+        }
+        let wasm = Arc::new(self.wasm()?);
+        made().insert(whole, Arc::clone(&wasm));
+        Ok(wasm)
     }
 
     fn wasm(&self) -> anyhow::Result<Vec<u8>> {

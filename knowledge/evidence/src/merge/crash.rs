@@ -45,6 +45,9 @@ pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Th
     if crash.address.is_none() {
         add_kernel_address(&mut crash, timeline);
     }
+    if crash.address.is_none() && crash.address_kind.is_none() {
+        add_protection_fault(&mut crash, timeline);
+    }
     Some(crash)
 }
 
@@ -243,6 +246,20 @@ fn add_kernel_address(crash: &mut Crash, timeline: &[Event]) {
     if let (Some(kernel), true) = (same.pop(), same.is_empty()) {
         crash.address = kernel.address;
         crash.access = crash.access.take().or_else(|| kernel.access.clone());
+    }
+}
+
+/// A protection fault has no address in any account; only the kernel says that it was one. Its line names the thread, and
+/// others the process: they are of one crash where there is no other.
+fn add_protection_fault(crash: &mut Crash, timeline: &[Event]) {
+    let mut deaths = timeline.iter().filter_map(|event| match &event.payload {
+        EventPayload::Kernel(kernel) if ["segfault", "trap"].contains(&kernel.family.as_str()) => Some(kernel),
+        _ => None,
+    });
+    if let (Some(kernel), None, Some("SIGSEGV")) = (deaths.next(), deaths.next(), crash.signal.as_deref()) {
+        crash.address_kind = address_kind(kernel)
+            .filter(|kind| *kind == "non-canonical")
+            .map(str::to_owned);
     }
 }
 

@@ -456,3 +456,17 @@ fn a_container_counts_its_processes_from_one_and_the_kernel_does_not() {
     let of_machine = of_kernel.replace("Memory cgroup out", "Out");
     assert!(!kinds(killed, &of_machine).contains(&"kernel"));
 }
+
+#[test]
+fn a_protection_fault_is_known_by_the_kernels_word_alone() {
+    let of_debugger = "Program terminated with signal SIGSEGV, Segmentation fault.\n#0  0x00007f91a03c5d92 in best (this=0x7f) at l.cc:9\n";
+    let of_kernel = "[889314.1] traps: asr-worker[19121] general protection fault ip:7f91a03c5d92 sp:7f8fe4ff8b10 error:0 in libasr.so[7f91a0380000+9c000]\n";
+    let kind = |texts: &[(&str, &str)]| report_of(texts).crash.and_then(|crash| crash.address_kind);
+    assert_eq!(
+        kind(&[("gdb.txt", of_debugger), ("dmesg.txt", of_kernel)]).as_deref(),
+        Some("non-canonical")
+    );
+    // Of two crashes nobody says which is meant.
+    let twice = format!("{of_kernel}{}", of_kernel.replace("19121", "19122"));
+    assert_eq!(kind(&[("gdb.txt", of_debugger), ("dmesg.txt", &twice)]), None);
+}

@@ -68,12 +68,19 @@ fn host(report: &Report) -> Option<Finding> {
     let exceptions: Vec<Told<PythonException>> = report.told();
     let told = exceptions
         .iter()
-        .find(|told| ended(&told.event) && told.detail.exception == "MemoryError")?;
+        .find(|told| ended(&told.event) && told.detail.exception == "MemoryError" && !is_of_device(&told.detail))?;
     Some(
         Finding::new("oom-host-allocator", 0.85)
             .because("Python could not get memory of the host.")
             .cite(report.cite(&told.event)),
     )
+}
+
+/// RMM, Paddle and others raise Python's own error for memory of the device, and say so in its message.
+fn is_of_device(raised: &PythonException) -> bool {
+    ["RMM", "on GPU", "CUDA", "cudaError"]
+        .iter()
+        .any(|word| raised.message.contains(word))
 }
 
 /// The driver's own refusal: not the caching allocator's, so not of a tensor.

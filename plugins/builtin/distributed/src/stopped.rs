@@ -8,7 +8,7 @@ const LONGEST: u64 = 4096;
 
 /// A row of `ps`, of this machine or behind the name of one that pdsh asked, whose process is in state T: its number, with
 /// the user or the parent's number before it in some forms, the state, and a command that is the job's.
-const ROW: &str = r"^\s*(?:[a-z][\w.-]*: )?(?:[a-z_][\w-]*\s+)?\d+\s+(?:\S+\s+){0,6}?T[sl<NL+]{0,4}\s+(?:.*\s)?\S*(?:python|torchrun|deepspeed)\S*(?:\s|$)";
+const ROW: &str = r"^\s*(?:[a-z][\w.-]*: +)?(?:[a-z_][\w-]*\s+)?\d+\s+(?:\S+\s+){0,6}?T[sl<NL+]{0,4}\s+(?:.*\s)?\S*(?:python|torchrun|deepspeed)\S*(?:\s|$)";
 
 pub fn rule(report: &Report) -> Option<Diagnosis> {
     let timeouts = report.told::<Watchdog>();

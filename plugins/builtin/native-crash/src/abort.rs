@@ -56,7 +56,7 @@ fn from_words(scene: &Scene) -> Option<Verdict> {
     if is_of_end(told) {
         return None;
     }
-    if is_messenger(&told.detail) {
+    if is_messenger(&told.detail) || follows_an_error(scene, &told.detail) {
         return Some(Verdict::Undecided(Vec::new()));
     }
     let (cause, why) = cause(&told.detail)?;
@@ -264,6 +264,13 @@ const NEWS: [&str; 23] = [
 fn is_messenger(abort: &NativeAbort) -> bool {
     let words = [abort.exception.as_deref().unwrap_or_default(), &abort.message];
     matches!(abort.family.as_str(), "cpp-exception" | "glog-fatal") && words.iter().any(|text| is_news(text))
+}
+
+/// `assert(0)` behind the text of an error of CUDA: how a program dies that has said already why.
+fn follows_an_error(scene: &Scene, abort: &NativeAbort) -> bool {
+    abort.family == "assertion"
+        && ["0", "false", "NULL"].contains(&abort.message.as_str())
+        && !scene.report.events(Some("cuda-error"), 0, 1).is_empty()
 }
 
 fn is_news(text: &str) -> bool {

@@ -16,6 +16,9 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
     let is_telling = |told: &&Told<Sanitizer>| {
         told.detail.tool == "asan" || told.detail.tool == "memcheck" && is_wrong(&told.detail)
     };
+    if let Some(found) = quotient_too_large(scene) {
+        return Some(found);
+    }
     let report = scene.sanitizers.iter().find(is_telling)?;
     let error = report.detail.error.as_str();
     let is_of_memcheck = report.detail.tool == "memcheck";
@@ -61,6 +64,20 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
         // Memcheck's program goes on, and may do the same every day without dying of it.
         .finding(cause, if is_of_memcheck { 0.9 } else { 0.97 })
         .because(format!("{tool} reports {error}{access}{place}{relation}."))
+        .cite(scene.report.cite(&report.event));
+    Some(Verdict::Found(finding))
+}
+
+/// The one division of integers but that by zero which has no result, as UBSan words it; on x86 the processor stops at it.
+fn quotient_too_large(scene: &Scene) -> Option<Verdict> {
+    let is_it = |told: &&Told<Sanitizer>| {
+        let error = &told.detail.error;
+        error.starts_with("division of ") && error.contains(" by -1 cannot be represented")
+    };
+    let report = scene.sanitizers.iter().find(is_it)?;
+    let finding = scene
+        .finding("fpe-integer-overflow", 0.93)
+        .because(format!("UndefinedBehaviorSanitizer reports {}.", report.detail.error))
         .cite(scene.report.cite(&report.event));
     Some(Verdict::Found(finding))
 }

@@ -96,7 +96,7 @@ impl End {
     fn had_to_shut_down(&self) -> bool {
         const SHUTDOWN: usize = 4;
         let mut last = self.lines.iter().rev().take(CLOSING + SHUTDOWN);
-        let why = regex!(r"error while attempting to bind on address|\bEngineDeadError\b");
+        let why = regex!(r"error while attempting to bind on address|\bEngineDeadError\b|^error: creating server: ");
         last.any(|(_, raw)| why.is_match(&String::from_utf8_lossy(raw)))
     }
 
@@ -258,7 +258,7 @@ fn is_well(text: &str) -> Option<Well> {
         return None;
     }
     let tests = regex!(
-        r"^(?:=+ )?\d+ passed\b.*|^OK(?: \([\w=, ]+\))?$|^Test passed\.$|^test_\w+ \(.+\) \.\.\. ok$|^Number of trials: \d+/\d+ \(\d+ TERMINATED\)$"
+        r"^(?:=+ )?\d+ passed\b.*|^All tests passed\b.*|^&&&& PASSED |^OK(?: \([\w=, ]+\))?$|^Test passed\.$|^test_\w+ \(.+\) \.\.\. ok$|^Number of trials: \d+/\d+ \(\d+ TERMINATED\)$"
     );
     let exit = regex!(
         r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$|\bexit_?code\x22?[:=] ?0\W*$|\x22exit\x22, \x22code\x22: 0\}$|Found 0 live models and 0 in-flight non-inference requests\W*$|^(?:INFO:\s+)?(?:Application shutdown complete\.|Finished server process \[\d+\])$|^(?:\| )?SUCCESS +\| "
@@ -374,6 +374,10 @@ fn open(family: &str, text: &str) -> LastWords {
 }
 
 fn says_that_it_goes_on(message: &str) -> bool {
+    // A card that tried again as often as it may.
+    if message.contains("retry counter exceeded") {
+        return false;
+    }
     regex!(r"(?i)\b(?:retry|retrying|try again|trying again|ignor|skipp|continuing|falling back|client (?:disconnected|hung up|closed|went away))").is_match(message)
 }
 

@@ -48,6 +48,10 @@ impl<'a> Line<'a> {
             // The end of what it is for.
             return true;
         }
+        // A shell that traces what it runs.
+        if regex!(r"^\++ [\w./-]+ .*['\x22]").is_match(text) {
+            return true;
+        }
         // What grep found in documents and sources; Python warns in the same form.
         if regex!(r"^[\w./-]+\.(?:md|rst|adoc|txt|html|py|sh|ya?ml):\d+[:-]").is_match(text)
             && !text.contains("Warning: ")

@@ -131,7 +131,7 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
             in_bracket(line, |byte| byte.is_ascii_digit())
         }),
         // horovodrun: `[3]<stderr>:`.
-        prefix(r"^\[(\d+)\]<(?:stderr|stdout)>: ?", rank_tag, |line, _| {
+        prefix(r"^\[(\d+)\]<(?:stderr|stdout)>:", rank_tag, |line, _| {
             in_bracket(line, |byte| byte.is_ascii_digit())
         }),
         prefix(
@@ -257,9 +257,12 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
             in_bracket(line, |byte| byte.is_ascii_alphabetic())
         }),
         // A clock that a log viewer puts before lines that have a rank's tag.
-        prefix(r"^\d\d:\d\d:\d\d(?:[.,]\d{1,9})? (?P<rest>\[)", nothing, |line, _| {
-            is_numbered(line, b':') && byte(line, 5) == b':'
-        }),
+        // Or that Jenkins and kubectl's users put before every line.
+        prefix(
+            r"^\d\d:\d\d:\d\d(?:[.,]\d{1,9} |  | (?P<rest>\[))",
+            nothing,
+            |line, _| is_numbered(line, b':') && byte(line, 5) == b':',
+        ),
         // A table that `CloudWatch` exports: milliseconds since 1970.
         prefix(r"^\d{13},", nothing, |line, _| {
             is_numbered(line, b',') && byte(line, 13) == b','
@@ -275,6 +278,18 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
             r"(?-u)^\{\w{1,40}\.py:\d{1,5}\} (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - (?:\[[a-z0-9-]{1,63}\] )?",
             nothing,
             |line, origin| byte(line, 0) == b'{' && origin.stamp.is_some(),
+        ),
+        // TorchServe, behind a date: what a worker printed, `[INFO ] W-9000-model_1.0-stdout org.pytorch…WorkerLifeCycle - `.
+        prefix(
+            r"(?-u)^\[(?:DEBUG|INFO|WARN|ERROR) ?\] W-\d+-[!-~]{1,80}-std(?:out|err) [\w.]{1,80} - ?",
+            stream_tag,
+            |line, origin| byte(line, 0) == b'[' && origin.stamp.is_some(),
+        ),
+        // Spark, behind a date: what a task printed, of which Horovod tells the rank.
+        prefix(
+            r"^(?:INFO|WARN|ERROR) +(?P<rest>\[\d+\]<std(?:out|err)>:)",
+            nothing,
+            |line, origin| is_level(line) && origin.stamp.is_some(),
         ),
         // What follows a date in Kubernetes' log files: `stderr F `.
         prefix(r"^std(?:out|err) [FP] ", nothing, |line, _| line.starts_with(b"std")),
@@ -341,7 +356,7 @@ const CTIME: &str =
     r"^\[[A-Z][a-z]{2} (?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d) (?P<year>\d{4})\] ?";
 
 /// ISO 8601 and Python logging: `2026-11-21 09:53:46,123 `, `[2026-11-21T09:53:46.123+00:00] `.
-const DATED: &str = r"^\[?(?P<date>\d{4}-\d\d-\d\d)[T_ ](?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(?P<zone>Z|[+-]\d\d:?\d\d))?\]?(?: -| \||,|:)? ?";
+const DATED: &str = r"^\[?(?P<date>\d{4}-\d\d-\d\d)(?:[T_ ]|, )(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d))?\]?(?: -| \||,|:)? ?";
 /// Dates of the United States, as the examples of transformers set them, and of Go and Paddle:
 /// `07/18/2023 07:22:09 - `, `2023/07/18 07:22:09 `.
 const SLASHED: &str = r"(?-u)^\[?(?:(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{4})|(?P<first>\d{4})/(?P<second>\d\d)/(?P<third>\d\d)) (?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)\]?(?: -|,|:)? ?";

@@ -31,7 +31,7 @@ const FORMS: [&str; 15] = [
     r"\bTrial \d+ (?:finished|pruned)\b",
     r"\bskipping (?:this |the )?batch\b",
     // Kubernetes.
-    r"^\s*Normal\s+(?:Started|Pulled|Completed)\b",
+    r"^\s*(?:\S+\s+)?Normal\s+(?:Started|Pulled|Created|Completed)\b",
 ];
 
 static PROGRESS: LazyLock<Regex> =

@@ -320,3 +320,14 @@ fn a_watchdog_tells_where_its_rank_called_the_collective() {
     assert_eq!(thread.frames[1].line, Some(161));
     assert!(evidence(stack).threads.is_empty(), "nobody says whose it is");
 }
+
+#[test]
+fn lldb_tells_what_the_memory_at_an_address_may_be_used_for() {
+    let stop = "* thread #3, name = 'worker', stop reason = EXC_BAD_ACCESS (code=2, address=0x12a3b4040)\n  * frame #0: 0x1005c81f4 libm.dylib`add(n=1) at m.cpp:148:19\n";
+    let region = "(lldb) memory region 0x12a3b4040\n[0x000000012a3b4000-0x00000002f4f10000) r-- mapped file /m.gguf\n";
+    let crash = |text: &str| evidence(text).crash.expect("it crashed");
+    assert_eq!(crash(stop).code.as_deref(), Some("SEGV_ACCERR"));
+    let told = |region: &str| crash(&format!("{stop}{region}")).address_kind;
+    assert_eq!(told(region).as_deref(), Some("read-only"));
+    assert_eq!(told(&region.replace("r--", "rw-")), None);
+}

@@ -151,3 +151,11 @@ fn a_server_whose_engine_died_did_not_end_well() {
     assert!(evidence(&format!("{failure}{end}")).timeline[0].survived);
     assert!(!evidence(&format!("{failure}{died}{end}")).timeline[0].survived);
 }
+
+#[test]
+fn what_a_shell_was_told_to_run_did_not_happen() {
+    let traced = "+ kubectl exec -n gpu pod -- logger -p daemon.err 'NVRM: Xid (PCI:0002:00:00): 119, pid=1582259, name=nvc, Timeout'\n";
+    assert!(evidence(traced).timeline.is_empty());
+    let logged = traced.trim_start_matches(|letter| letter != 'N');
+    assert_eq!(evidence(logged).timeline.len(), 1);
+}

@@ -410,3 +410,31 @@ fn what_a_task_of_airflows_printed_is_read_below_its_name() {
     let read = evidence(&moved_in(RAISED, line));
     assert_eq!(exceptions(&read).len(), 1, "{read:#?}");
 }
+
+#[test]
+fn paddle_tells_what_happened_below_a_stack_of_c() {
+    let text = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\nMemoryError: \n\n--------------------------------------\n\
+                C++ Traceback (most recent call last):\n--------------------------------------\n0   paddle::x()\n\n----------------------\n\
+                Error Message Summary:\n----------------------\nResourceExhaustedError: \n\nOut of memory error on GPU 3. Cannot allocate \
+                688.000000MB memory on GPU 3.\n (at ../paddle/fluid/memory/allocation/cuda_allocator.cc:86)\nbye\n";
+    let read = evidence(text);
+    let [exception] = exceptions(&read)[..] else {
+        panic!("{read:#?}")
+    };
+    assert!(exception.message.contains("error on GPU 3"), "{exception:?}");
+    assert!(!exception.message.contains("bye"), "{exception:?}");
+}
+
+#[test]
+fn what_services_put_before_the_lines_of_their_workers_is_no_part_of_them() {
+    for before in [
+        "18:46:44  ",
+        "17:52:11.940 ",
+        "[2022-04-12, 00:06:12 UTC] {pod_manager.py:228} INFO - ",
+        "2020-12-01 14:17:57,601 [INFO ] W-9000-DocTag_1.0-stdout org.pytorch.serve.wlm.WorkerLifeCycle - ",
+        "2021-06-30 13:01:10 ERROR [1]<stderr>:",
+    ] {
+        let read = evidence(&moved_in(RAISED, before));
+        assert_eq!(exceptions(&read).len(), 1, "{before}: {read:#?}");
+    }
+}

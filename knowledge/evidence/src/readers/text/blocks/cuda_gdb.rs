@@ -36,9 +36,9 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
         return None;
     }
     let found =
-        regex!(r"(?:received|with) signal CUDA_EXCEPTION_(\d+), (\w[\w ]*?)\.?$").captures(line.text.trim_end())?;
+        regex!(r"(?:received|with) signal CUDA_EXCEPTION_(\d+), (\w[\w -]*?)\.?$").captures(line.text.trim_end())?;
     let what = GpuException {
-        exception: found.get(2)?.as_str().to_ascii_uppercase().replace(' ', "_"),
+        exception: found.get(2)?.as_str().to_ascii_uppercase().replace([' ', '-'], "_"),
         code: found.get(1)?.as_str().parse().ok()?,
         ..GpuException::default()
     };

@@ -57,6 +57,7 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
         text: line.text.to_owned(),
         signal: None,
         address: None,
+        code: None,
         answers: Answers::default(),
         stacks: Vec::new(),
     };
@@ -72,6 +73,7 @@ struct Listing {
     signal: Option<&'static str>,
     /// What the signal was about.
     address: Option<Hex>,
+    code: Option<&'static str>,
     answers: Answers,
     stacks: Vec<Stack>,
 }
@@ -125,6 +127,7 @@ impl Listing {
         }
         if self.signal.is_none() {
             (self.signal, self.address) = (signal, head.address.filter(|_| signal.is_some()));
+            self.code = head.code;
         }
         self.stacks.push(Stack {
             name: head.name,
@@ -263,6 +266,7 @@ impl Block for Listing {
             text,
             signal,
             address,
+            code,
             answers,
             mut stacks,
         } = *self;
@@ -299,9 +303,13 @@ impl Block for Listing {
         sink.event(EventPayload::ProcessExit(exit), &origin, lines, &text);
         // The processor was sent to where there is no code.
         let null = at_null && signal == "SIGSEGV";
-        let kind = if null { Some("null") } else { answers.address_kind() };
+        let kind = if null {
+            Some("null")
+        } else {
+            answers.address_kind(address)
+        };
         sink.crash(Crash {
-            code: answers.code(&signal),
+            code: answers.code(&signal).or(code.map(str::to_owned)),
             signal: Some(signal),
             address: null.then_some(Hex(0)).or(address).or(answers.address()),
             address_kind: kind.map(str::to_owned),

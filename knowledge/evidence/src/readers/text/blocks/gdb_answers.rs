@@ -2,6 +2,7 @@
 //!
 //! * `p $_siginfo`: `$1 = {si_signo = 11, si_errno = 0, si_code = 1, _sifields = {… _sigfault = {si_addr = 0x8, …`, or one
 //!   member, `p $_siginfo.si_code`: `$2 = 2` (sigaction(2) has the members)
+//! * lldb's `memory region`: `[0x000000012a3b4000-0x00000002f4f10000) r-- mapped file /model.gguf`
 //! * `info proc mappings`: start, end, size, offset, since gdb 12 the permissions, and the file
 
 use crate::Hex;
@@ -80,7 +81,8 @@ impl Answers {
         let Some(found) = regex!(
             r"^\s*0x([0-9a-f]{1,16})\s+0x([0-9a-f]{1,16})\s+0x[0-9a-f]+\s+0x[0-9a-f]+\s+([r-][w-][x-][ps])(?:\s|$)"
         )
-        .captures(text) else {
+        .captures(text)
+        .or_else(|| regex!(r"^\s*\[0x([0-9a-f]{1,16})-0x([0-9a-f]{1,16})\) ([r-][w-][x-])(?:\s|$)").captures(text)) else {
             return false;
         };
         let number = |index| u64::from_str_radix(&found[index], 16).unwrap_or_default();
@@ -106,8 +108,8 @@ impl Answers {
 
     /// What the address is, going by its mapping: memory that may only be read. People leave out mappings, so that one
     /// which is not there tells nothing.
-    pub fn address_kind(&self) -> Option<&'static str> {
-        let Hex(address) = self.address?;
+    pub fn address_kind(&self, told: Option<Hex>) -> Option<&'static str> {
+        let Hex(address) = self.address.or(told)?;
         let mapping = self
             .mappings
             .iter()

@@ -14,6 +14,8 @@ pub struct Head {
     pub name: Option<String>,
     /// The signal that stopped it; macOS tells an exception of Mach's instead, `EXC_BAD_ACCESS` where others have SIGSEGV.
     pub signal: Option<String>,
+    /// The signal's code, by its name: Mach's `KERN_INVALID_ADDRESS` (1) and `KERN_PROTECTION_FAILURE` (2).
+    pub code: Option<&'static str>,
     /// The address that it was about, where the signal has one.
     pub address: Option<Hex>,
 }
@@ -23,13 +25,19 @@ pub fn head(text: &str) -> Option<Head> {
     let found = regex!(
         r"(?x) ^\s*(?:\(lldb\)\ )?(?:\*\ )?thread\ \#\d+(?:,|:)
             (?:.*?\bname\ =\ '(?P<name>[^']*)')?
-            .*?\bstop\ reason\ =\ (?:(?:signal\ )?(?P<signal>SIG[A-Z]+)|(?P<mach>EXC_BAD_ACCESS))?
+            .*?\bstop\ reason\ =\ (?:(?:signal\ )?(?P<signal>SIG[A-Z]+)|(?P<mach>EXC_BAD_ACCESS)(?:\ \(code=(?P<code>\d+))?)?
             (?:.*\b(?:fault\ )?address\s?[:=]\ ?(?P<address>0x[0-9a-f]+))?"
     )
     .captures(text)?;
     let part = |name| Some(found.name(name)?.as_str());
     let of_mach = part("mach").map(|_| "SIGSEGV");
+    let code = match part("code") {
+        Some("1") => Some("SEGV_MAPERR"),
+        Some("2") => Some("SEGV_ACCERR"),
+        _ => None,
+    };
     Some(Head {
+        code,
         name: part("name").map(str::to_owned),
         signal: part("signal").or(of_mach).map(str::to_owned),
         address: part("address").and_then(|address| address.parse().ok()),

@@ -237,7 +237,7 @@ impl Chain {
             self.linked = true;
             return Next::Quoted;
         }
-        if trimmed.ends_with(HEADER) {
+        if trimmed.ends_with(HEADER) && !self.is_of_paddle() {
             return self.another_traceback(line, trimmed);
         }
         // A distributed checkpoint that failed: what each rank raised, behind what was made of it.
@@ -314,7 +314,8 @@ impl Chain {
     fn continues_message(&self, text: &str) -> bool {
         let tagged = self.origin.stream.contains("[rank") && !self.origin.stream.contains("glog");
         tagged
-            || (self.is_graph_error() || self.is_of_a_layer() || self.is_of_a_pipeline()) && self.blanks <= 1
+            || (self.is_graph_error() || self.is_of_a_layer() || self.is_of_a_pipeline() || self.is_of_paddle())
+                && self.blanks <= 1
             || text.starts_with([' ', '\t'])
             || CONTINUATIONS.iter().any(|opener| text.starts_with(opener))
     }
@@ -339,6 +340,17 @@ impl Chain {
             .first()
             .is_some_and(|line| line.starts_with("Critical error in pipeline"));
         is_begun && !self.now.message.iter().any(|line| line.starts_with("Stacktrace ("))
+    }
+
+    /// Paddle puts a stack of C++ between the class, which is Python's nearest, and what happened.
+    fn is_of_paddle(&self) -> bool {
+        let is_begun = self.now.message.iter().take(3).any(|line| line.starts_with("-----"));
+        is_begun
+            && !self
+                .now
+                .message
+                .iter()
+                .any(|line| line.trim_start().starts_with("(at "))
     }
 
     /// `TensorFlow` tells at length where in the graph an operation stands, and names it in the last line.

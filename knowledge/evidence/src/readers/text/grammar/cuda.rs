@@ -56,6 +56,8 @@ pub const RULE: Rule = Rule {
         "cuMemAlloc",
         "error code = HIP:",
         "cuInit err: ",
+        "cudaSetDevice err: ",
+        "] Call to cu",
         "call to cu",
         // Texts of errors that nothing else has.
         "an illegal memory access was encountered",
@@ -369,16 +371,18 @@ fn has_number(text: &str, error: &CudaError) -> bool {
 fn by_number(text: &str) -> Option<CudaError> {
     let parts = Parts::of(
         regex!(
-            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$|\b(?P<init>cuInit) err: (?P<go>\d{1,3})\s*$|\bcall to (?P<acc>cu[A-Z]\w+) returned error (?P<number>\d{1,3})\b|^CUDA error (?P<ggml>\d{1,3}) at \S+:\d+: \S"
+            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$|\b(?P<init>cuInit|cudaSetDevice) err: (?P<go>\d{1,3})\s*$|\[(?P<numba>\d{1,3})\] Call to (?P<numba_call>cu\w+) results in UNKNOWN_CUDA_ERROR|\bcall to (?P<acc>cu[A-Z]\w+) returned error (?P<number>\d{1,3})\b|^CUDA error (?P<ggml>\d{1,3}) at \S+:\d+: \S"
         ),
         text,
     )?;
-    let code = ["hip", "torch", "go", "number", "ggml"]
+    let code = ["hip", "torch", "go", "numba", "number", "ggml"]
         .iter()
         .find_map(|name| parts.number(name))?;
     let api = if parts.text("call").is_some() { "hip" } else { "cuda" };
     Some(CudaError {
-        call: ["call", "init", "acc"].iter().find_map(|name| parts.text(name)),
+        call: ["call", "init", "numba_call", "acc"]
+            .iter()
+            .find_map(|name| parts.text(name)),
         ..by_code(api, code)?
     })
 }

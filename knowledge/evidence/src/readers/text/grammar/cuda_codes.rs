@@ -247,7 +247,7 @@ pub fn by_code(api: &str, number: u32) -> Option<CudaError> {
 /// The driver's names of what the runtime has other names for (CUDA driver API, `CUresult`). `CUDA_ERROR_OUT_OF_MEMORY`
 /// and `CUDA_ERROR_NO_DEVICE` are left out: `TensorFlow` prints them while it tries smaller pieces, or goes on without
 /// a GPU.
-const DRIVER_NAMES: [(&str, u32); 18] = [
+const DRIVER_NAMES: [(&str, u32); 19] = [
     ("CUDA_ERROR_INVALID_VALUE", 1),
     ("CUDA_ERROR_NOT_INITIALIZED", 3),
     ("CUDA_ERROR_DEVICE_UNAVAILABLE", 46),
@@ -257,6 +257,7 @@ const DRIVER_NAMES: [(&str, u32); 18] = [
     ("CUDA_ERROR_UNSUPPORTED_PTX_VERSION", 222),
     ("CUDA_ERROR_SYSTEM_NOT_READY", 802),
     ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", 803),
+    ("CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", 804),
     ("CUDA_ERROR_NO_BINARY_FOR_GPU", 209),
     ("CUDA_ERROR_ECC_UNCORRECTABLE", 214),
     ("CUDA_ERROR_ILLEGAL_ADDRESS", 700),

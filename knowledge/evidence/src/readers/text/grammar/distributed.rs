@@ -25,6 +25,7 @@ pub const RULE: Rule = Rule {
         "No available shared memory broadcast block",
         "waiting for remainder of ranks",
         "waiting for the remainder",
+        "Termination timeout for ",
     ],
     read: read_watchdog,
 };
@@ -74,6 +75,7 @@ pub const RENDEZVOUS_RULE: Rule = Rule {
         "EADDRINUSE",
         "stopped sending heartbeats",
         "JAX distributed service detected fatal errors",
+        "Wait_for_all_tasks_to_register",
     ],
     read: read_rendezvous,
 };
@@ -84,6 +86,7 @@ fn read_watchdog(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     }
     let (rank, watchdog) = watchdog(line.text)
         .or_else(|| gloo_timeout(line.text))
+        .or_else(|| xla_timeout(line.text))
         .or_else(|| stalled(line.text))?;
     let mut origin = line.origin.clone();
     origin.rank = origin.rank.or(rank);
@@ -140,6 +143,24 @@ fn gloo_timeout(text: &str) -> Option<(Option<u32>, Watchdog)> {
         family: "timeout".to_owned(),
         operation: parts.text("operation"),
         timeout_ms: parts.number("timeout"),
+        ..Watchdog::default()
+    };
+    Some((None, watchdog))
+}
+
+/// XLA's threads, one a device, meet before each collective: ``Termination timeout for `first call to collective operation
+/// 190; run_id=…` of 40 seconds exceeded``.
+fn xla_timeout(text: &str) -> Option<(Option<u32>, Watchdog)> {
+    let parts = Parts::of(
+        regex!(r"Termination timeout for `(?P<operation>[^`;]+)[^`]*` of (?P<seconds>\d+) seconds exceeded"),
+        text,
+    )?;
+    let watchdog = Watchdog {
+        family: "timeout".to_owned(),
+        operation: Some(format!("XLA {}", parts.text("operation")?)),
+        timeout_ms: parts
+            .number::<u64>("seconds")
+            .and_then(|seconds| seconds.checked_mul(1000)),
         ..Watchdog::default()
     };
     Some((None, watchdog))
@@ -370,6 +391,13 @@ fn rendezvous(text: &str) -> Option<Rendezvous> {
     }
     if let Some(parts) = Parts::of(regex!(r"\b(?:bind|listen)\b.{0,80}?(?P<reason>EADDRINUSE.*)"), text) {
         return found("listen", None, parts.text("reason")?);
+    }
+    // JAX's coordination service, when it gave up waiting for all tasks.
+    if let Some(parts) = Parts::of(
+        regex!(r"(?P<reason>Barrier timed out\. Id: \S*Wait_for_all_tasks_to_register\S*)"),
+        text,
+    ) {
+        return found("join", None, parts.text("reason")?);
     }
     // JAX's coordination service, of a task that it does not hear from any more.
     if let Some(parts) = Parts::of(

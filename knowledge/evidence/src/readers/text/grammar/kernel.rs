@@ -60,6 +60,7 @@ pub const RULE: Rule = Rule {
         ": Out Of Memory",
         "low on resource: memory",
         "node running low on memory",
+        "tried to allocate more memory than is available",
         "TERM_MEMLIMIT",
         "exceeded memory limit",
         "xceeded job memory limit",
@@ -306,7 +307,7 @@ fn oom_kill_told(text: &str) -> Option<(Option<u32>, Kernel)> {
         r#"Detected \d+ oom[-_]kill event|(?:^|[\s,(]|\{")"?(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s|^srun: error: \S+: tasks? [\d,\[\]-]+: Out Of Memory|container init was OOM-killed|^TERM_MEMLIMIT: |"OOMKilled":\s*true\b|^(?:srun|slurmstepd): error: .*[Ee]xceeded (?:(?:job|step) )?memory limit|PBS: job killed: (?:mem|vmem|pmem|pvmem) .*exceed|\bjob \S+ exceeded P?V?MEM usage (?:hard|soft) limit|[Jj]ob has gone over (?:cgroup )?memory limit"#
     );
     let of_node = regex!(
-        r"The node was low on resource: memory|killed due to the node running low on memory|\bKilled /\S+ due to memory (?:used|pressure)|\bsending SIG(?:TERM|KILL) to process \d+ .*\bVmRSS\b|\b(?:user@\d+\.service|(?:session|run|docker|cri|slurm)\S*\.(?:scope|service)): A process of this unit has been killed by the OOM killer"
+        r"The node was low on resource: memory|killed due to the node running low on memory|[Nn]otebook tried to allocate more memory than is available|\bKilled /\S+ due to memory (?:used|pressure)|\bsending SIG(?:TERM|KILL) to process \d+ .*\bVmRSS\b|\b(?:user@\d+\.service|(?:session|run|docker|cri|slurm)\S*\.(?:scope|service)): A process of this unit has been killed by the OOM killer"
     );
     // What runs on the desktop of a workstation has a unit of its own, and what is started in a terminal runs in that one's.
     let unit =

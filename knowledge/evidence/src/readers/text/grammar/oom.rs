@@ -152,7 +152,7 @@ fn host(text: &str) -> Option<HostOom> {
     }
     // RMM says the same of the device's memory, and goes on with the error of CUDA.
     let is_bad_alloc = regex!(r"^\s*(?:what\(\):\s+|[\w.]*(?:MemoryError|RuntimeError): )std::bad_alloc");
-    if is_bad_alloc.is_match(text) && !text.contains("CUDA error") {
+    if is_bad_alloc.is_match(text) && !text.contains("CUDA error") && !text.contains("RMM failure") {
         return found("malloc", None);
     }
     // Rust's last words: `memory allocation of 4096 bytes failed`.
