@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use whycrash_server::services::Services;
 use whycrash_server::store::Digest;
 
+use crate::raw::eventually;
 use crate::support::{Hooked, PATIENCE, Server, config, declared, inline, noise, ok, problem, traceback};
 
 const DAY: u64 = 24 * 3600;

@@ -68,7 +68,7 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
     Some(Verdict::Found(finding))
 }
 
-/// The one division of integers but that by zero which has no result, as UBSan words it; on x86 the processor stops at it.
+/// The one division of integers but that by zero which has no result, as `UBSan` words it; on x86 the processor stops at it.
 fn quotient_too_large(scene: &Scene) -> Option<Verdict> {
     let is_it = |told: &&Told<Sanitizer>| {
         let error = &told.detail.error;

@@ -48,7 +48,7 @@ fn what_is_no_plugin_is_refused_with_words() {
 
 #[test]
 fn a_damaged_component_never_takes_the_host_down() {
-    let good = component("dataloader-worker");
+    let good = component("hostile/undeclared-import");
     for step in 0..16 {
         let mut bytes = good.clone();
         let at = step * bytes.len() / 16;

@@ -5,7 +5,7 @@
 //! is that of the watchdog that spoke last.
 
 use super::python_frame;
-use crate::model::{EventPayload, Frame, Thread};
+use crate::model::{Event, EventPayload, Frame, Thread};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -20,7 +20,7 @@ pub const RULE: Rule = Rule {
 
 fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let frame = parse_frame(line).filter(|_| line.text.starts_with("#0 "))?;
-    let is_watchdogs = |event: &&crate::model::Event| matches!(event.payload, EventPayload::Watchdog(_));
+    let is_watchdogs = |event: &&Event| matches!(event.payload, EventPayload::Watchdog(_));
     let speaker = sink.events.iter().rev().find(is_watchdogs)?;
     let mut origin = line.origin.clone();
     origin.rank = origin.rank.or(speaker.rank);
