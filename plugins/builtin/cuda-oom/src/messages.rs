@@ -4,6 +4,7 @@ use whycrash_plugin::facts::{CudaError, CudaOom, HostOom, PythonException};
 use whycrash_plugin::{Event, Finding, Report, Told};
 
 use crate::request::Request;
+use crate::rules::crowd_on_the_first;
 use crate::size::size;
 
 pub fn rule(report: &Report, requests: &[Request]) -> Option<Finding> {
@@ -89,6 +90,9 @@ fn raw(report: &Report) -> Option<Finding> {
     let told = errors
         .iter()
         .find(|told| ended(&told.event) && is_out_of_memory(&told.detail) && !is_of_old_allocator(&told.event))?;
+    if let Some(finding) = crowd_on_the_first(report, "The driver had no memory left.") {
+        return Some(finding.cite(report.cite(&told.event)));
+    }
     let what = match (&told.detail.call, &told.detail.name) {
         (Some(call), Some(name)) => format!("`{call}` failed with {name}"),
         (_, Some(name)) => format!("A call failed with {name}"),

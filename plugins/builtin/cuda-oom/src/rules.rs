@@ -134,6 +134,15 @@ fn all_ranks_on_one(report: &Report, request: &Request, all: &[Request]) -> Opti
 /// The message does not tell who holds the device, and nvidia-smi's table shows processes on it that have a device of
 /// their own as well.
 fn crowd_in_a_table(report: &Report, request: &Request) -> Option<Finding> {
+    let rank = request.rank.unwrap_or(0);
+    crowd_on_the_first(
+        report,
+        &format!("Rank {rank} asked for {} on GPU 0.", size(request.requested)),
+    )
+}
+
+/// Processes of one job on the first device, as nvidia-smi's table shows them; `what` is what failed.
+pub fn crowd_on_the_first(report: &Report, what: &str) -> Option<Finding> {
     let rows = rows(report);
     let on_first = |row: &&Line| row.text.split_whitespace().nth(1) == Some("0");
     let pids: Vec<u32> = rows.iter().filter(|row| !on_first(row)).filter_map(pid).collect();
@@ -151,11 +160,8 @@ fn crowd_in_a_table(report: &Report, request: &Request) -> Option<Finding> {
     if strays.len() < 2 && crowd.len() < 3 {
         return None;
     }
-    let rank = request.rank.unwrap_or(0);
     let finding = Finding::new("oom-all-ranks-on-gpu0", 0.92).because(format!(
-        "Rank {rank} asked for {} on GPU 0. As nvidia-smi shows, processes of the job hold memory of that one ({}), also such as have a \
-         device of their own ({}).",
-        size(request.requested),
+        "{what} As nvidia-smi shows, processes of the job hold memory of that one ({}), also such as have a device of their own ({}).",
         crowd.len(),
         strays.len()
     ));

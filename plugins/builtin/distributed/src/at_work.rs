@@ -57,7 +57,7 @@ fn is_at_work(text: &str) -> bool {
 }
 
 /// A rank tells that it is through, with its training or with a part of that.
-fn is_through(text: &str) -> bool {
+pub fn is_through(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let part = ["training", "epoch", "train loop", "all batches", "all steps"]
         .iter()

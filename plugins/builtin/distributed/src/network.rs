@@ -359,6 +359,20 @@ fn lost_store(report: &Report) -> Option<Diagnosis> {
     ))
 }
 
+/// Whether a rank raised an exception of its own, that is not about a connection: then it ended for that.
+fn somebody_says_why(report: &Report) -> bool {
+    const OF_CONNECTIONS: [&str; 5] = ["onnection", "recv", "send", "store", "pipe"];
+    let all = report.told::<PythonException>();
+    all.iter().any(|told| {
+        let raised = &told.detail;
+        let is_own = !raised.ignored && !["", "KeyboardInterrupt", "SystemExit"].contains(&raised.exception.as_str());
+        let is_of_connection = [&raised.exception, &raised.message]
+            .iter()
+            .any(|text| OF_CONNECTIONS.iter().any(|word| text.contains(word)));
+        counts(&told.event) && is_own && !is_of_connection && !raised.exception.ends_with("ChildFailedError")
+    })
+}
+
 /// A peer is gone, and nothing in the report says why.
 fn lost_peer(report: &Report, nccl: &[Said]) -> Option<Diagnosis> {
     let is_lost = |text: &str| LOST.iter().any(|words| text.contains(words));
@@ -389,6 +403,9 @@ fn lost_peer(report: &Report, nccl: &[Said]) -> Option<Diagnosis> {
         Some(report.cite(&told.event))
     };
     if by_nccl.is_none() {
+        if somebody_says_why(report) {
+            return None;
+        }
         if let Some(finding) = lost_store(report) {
             return Some(finding);
         }

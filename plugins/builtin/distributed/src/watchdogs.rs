@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use whycrash_plugin::facts::Watchdog;
-use whycrash_plugin::{Diagnosis, Finding, Report, Told};
+use whycrash_plugin::{Diagnosis, Finding, Report, Told, cite};
 
+use crate::at_work::is_through;
 use crate::divergence::elsewhere;
 use crate::ranks;
 
@@ -55,6 +56,14 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
     // Where as many are here as there, a stack tells which of them went another way.
     let mut odd = by_call.values().filter(|list| list.len() == fewest);
     let way = odd.find_map(|list| Some((list, elsewhere(report, list)?)));
+    if let Some(finding) = through(report, &timeouts, one, fewest, &by_call, &what) {
+        return Some(
+            finding
+                .cite(report.cite(&one.event))
+                .cite(report.cite(&other.event))
+                .into(),
+        );
+    }
     let finding = match way {
         Some((odd, way)) => Finding::new(way.cause, way.confidence)
             .because(format!(
@@ -78,6 +87,35 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
             .cite(report.cite(&other.event))
             .into(),
     )
+}
+
+/// Where one of the few who called something else had said before that it was through, its input had ended first.
+fn through(
+    report: &Report,
+    timeouts: &[Told<Watchdog>],
+    one: &Told<Watchdog>,
+    fewest: usize,
+    by_call: &BTreeMap<String, Vec<u32>>,
+    what: &str,
+) -> Option<Finding> {
+    /// Lines before the time-out that are looked at.
+    const BEFORE: u64 = 16;
+    let is_odd = |rank: &u32| by_call.values().any(|list| list.len() == fewest && list.contains(rank));
+    let mut odd = timeouts
+        .iter()
+        .filter(|told| is_of_one_place(told, one) && told.event.rank.as_ref().is_some_and(is_odd));
+    odd.find_map(|told| {
+        let (until, _) = told.event.lines?;
+        let from = until.saturating_sub(BEFORE).max(1);
+        let lines = report.lines(&told.event.artifact, from, u32::try_from(until - from).ok()?);
+        let line = lines.into_iter().rev().find(|line| is_through(&line.text))?;
+        let finding = Finding::new("dist-uneven-inputs", 0.84).because(format!(
+            "{what}; rank {} was through by then: \"{}\".",
+            told.event.rank?,
+            line.text.trim()
+        ));
+        Some(finding.cite(cite::line(&line)))
+    })
 }
 
 fn operation(told: &Told<Watchdog>) -> Option<&str> {

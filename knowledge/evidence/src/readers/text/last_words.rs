@@ -124,7 +124,16 @@ impl End {
         };
         let is_script = self.lines.back().is_some_and(|(_, raw)| raw.starts_with(b"Node.js v"));
         let from = settled.map_or(0, |line| line + 1);
-        for (place, (number, raw)) in self.lines.iter().enumerate().skip(from) {
+        // Kubernetes lists what became of a container above the events that led there.
+        let own = self
+            .lines
+            .iter()
+            .rposition(|(_, raw)| progress::is_progress(raw) && !is_of_kubernetes(raw));
+        let own = own.map_or(0, |line| line + 1);
+        for (place, (number, raw)) in self.lines.iter().enumerate().skip(own) {
+            if place < from && is_of_kubernetes(raw) {
+                continue;
+            }
             let cleaned = line::clean(raw);
             let line = Line::new(*number, line::beginning(&cleaned));
             if line.is_quoted() || self.is_ignored_next(place) || is_told(sink, *number) {
@@ -202,6 +211,11 @@ impl End {
         let next = self.lines.get(place + 1).map(|(_, raw)| line::clean(raw));
         next.is_some_and(|next| regex!(r"(?i)\bignoring this (?:choice|error)|\bfalling back\b").is_match(&next))
     }
+}
+
+/// Whether it is a row of a table of Kubernetes' events.
+fn is_of_kubernetes(raw: &[u8]) -> bool {
+    regex!(r"^\s*(?:\S+\s+)?(?:Normal|Warning)\s+[A-Z]").is_match(&String::from_utf8_lossy(raw))
 }
 
 /// Whether an event leaves open why a program failed: that it ended, and how, does not say why.
@@ -400,7 +414,7 @@ fn not_started(text: &str) -> Option<&'static str> {
         (
             "usage",
             regex!(
-                r"^\S+(?: \S+)?: error: (?:argument |unrecognized arguments|the following arguments|ambiguous option|invalid ).+$|^Error: (?:No such option|Missing (?:option|argument)|Invalid value).*$|^Could not override '.+$|^Error merging \S.*$|^Invalid type assigned : .+$|^Unsupported interpolation type .+$|^Interpolation key '.+' not found$|^Cannot find primary config .+$|^In '.+': Could not find .+$|^│ (?:No such option|Missing (?:option|argument)|Invalid value|Got unexpected extra argument).*│$|^ERROR: (?:Could not consume arg|The function received no value).*$|^FATAL Flags parsing error:.*$|^\S+: (?:(?:unrecognized|unrecognised|unknown|illegal|ambiguous|invalid) option|option .+ requires an argument)\b.*$|^Unknown flags? in XLA_FLAGS: .+$"
+                r"^error: (?:a value is required for |unexpected argument |invalid value |the following required arguments |unrecognized subcommand ).+$|^\S+(?: \S+)?: error: (?:argument |unrecognized arguments|the following arguments|ambiguous option|invalid ).+$|^Error: (?:No such option|Missing (?:option|argument)|Invalid value).*$|^Could not override '.+$|^Error merging \S.*$|^Invalid type assigned : .+$|^Unsupported interpolation type .+$|^Interpolation key '.+' not found$|^Cannot find primary config .+$|^In '.+': Could not find .+$|^│ (?:No such option|Missing (?:option|argument)|Invalid value|Got unexpected extra argument).*│$|^ERROR: (?:Could not consume arg|The function received no value).*$|^FATAL Flags parsing error:.*$|^\S+: (?:(?:unrecognized|unrecognised|unknown|illegal|ambiguous|invalid) option|option .+ requires an argument)\b.*$|^Unknown flags? in XLA_FLAGS: .+$"
             ),
         ),
         (

@@ -134,8 +134,10 @@ pub fn clean(raw: &[u8]) -> Cow<'_, str> {
         None => raw,
     };
     let text = String::from_utf8_lossy(kept);
-    if text.starts_with('{')
-        && let Some(inner) = record::line(&text)
+    // Kaggle's log is one array, of which each line is a member.
+    let member = text.trim_start_matches(['[', ',']);
+    if member.starts_with('{')
+        && let Some(inner) = record::line(member)
     {
         return Cow::Owned(inner);
     }

@@ -68,7 +68,15 @@ fn may_have_prefix(first: u8, text: &str) -> bool {
         b'[' | b'(' | b'0'..=b'9' => true,
         b' ' => has(2..4, b": ") || has(3..5, b": ") || is_behind_a_bar(text),
         b'A'..=b'Z' => {
-            let levels = ["INFO ", "WARNING ", "ERROR ", "DEBUG ", "CRITICAL "];
+            let levels = [
+                "INFO ",
+                "WARNING ",
+                "ERROR ",
+                "DEBUG ",
+                "CRITICAL ",
+                "DEFAULT ",
+                "NOTICE ",
+            ];
             byte(3) == b' '
                 || byte(1) == b' '
                 || byte(1).is_ascii_digit()
@@ -278,6 +286,13 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
             r"(?-u)^\{\w{1,40}\.py:\d{1,5}\} (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - (?:\[[a-z0-9-]{1,63}\] )?",
             nothing,
             |line, origin| byte(line, 0) == b'{' && origin.stamp.is_some(),
+        ),
+        // `gcloud ai custom-jobs stream-logs`: `ERROR   2026-02-23 18:53:36 -0500       workerpool0-0   `. Whatever a worker
+        // writes to its standard error is an error to it.
+        prefix(
+            r"(?-u)^(?:DEFAULT|DEBUG|INFO|NOTICE|WARNING|ERROR|CRITICAL) +[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8} [+-][0-9]{4} +[a-z0-9-]{1,63}   ",
+            stream_tag,
+            |line, _| is_level(line) && memchr::memmem::find(start(line), b" workerpool").is_some(),
         ),
         // TorchServe, behind a date: what a worker printed, `[INFO ] W-9000-model_1.0-stdout org.pytorch…WorkerLifeCycle - `.
         prefix(

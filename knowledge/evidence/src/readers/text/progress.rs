@@ -78,7 +78,11 @@ impl Progress {
 /// Whether a line is one that a training loop prints while it goes on.
 pub fn is_progress(raw: &[u8]) -> bool {
     // A bar that did not end its line, behind which a rank tells of its end.
-    let is_cut = || memchr::memmem::find(raw, b"][rank").is_some();
+    let is_cut = || {
+        [&b"][rank"[..], b"]forrtl: "]
+            .iter()
+            .any(|end| memchr::memmem::find(raw, end).is_some())
+    };
     !OF_OTHERS.iter().any(|who| raw.starts_with(who.as_bytes())) && PROGRESS.is_match(raw) && !is_cut()
 }
 

@@ -7,10 +7,10 @@ use super::regex;
 
 /// Members that have the time, and those that tell that it is a record of a log: data has neither.
 const TIMES: [&str; 5] = ["time", "timestamp", "@timestamp", "ts", "asctime"];
-const LEVELS: [&str; 4] = ["level", "levelname", "severity", "lvl"];
+const LEVELS: [&str; 5] = ["level", "levelname", "severity", "lvl", "stream_name"];
 
 /// Members that have what was said.
-const MESSAGES: [&str; 5] = ["message", "msg", "textPayload", "event", "text"];
+const MESSAGES: [&str; 6] = ["message", "msg", "textPayload", "event", "text", "data"];
 
 const HEADER: &str = "Traceback (most recent call last):\n";
 const ESCAPED: &str = r"Traceback (most recent call last):\n";

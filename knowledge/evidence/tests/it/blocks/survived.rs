@@ -159,3 +159,28 @@ fn what_a_shell_was_told_to_run_did_not_happen() {
     let logged = traced.trim_start_matches(|letter| letter != 'N');
     assert_eq!(evidence(logged).timeline.len(), 1);
 }
+
+#[test]
+fn what_became_of_a_container_stands_above_the_events_that_led_there() {
+    let state = "  State:  Terminated\n  Message:  failed to create shim task: OCI runtime create failed\nnvidia-container-cli: initialization error: nvml error: driver/library version mismatch: unknown\n";
+    let events = "Events:\n  Normal   Pulled   19m (x5 over 22m)     kubelet  Container image already present\n  Warning  BackOff  2m11s (x94 over 22m)  kubelet  Back-off restarting failed container\n";
+    let kinds = |text: &str| -> Vec<String> {
+        let read = evidence(text);
+        read.timeline.iter().map(|event| event.text.clone()).collect()
+    };
+    assert!(
+        kinds(&format!("{state}{events}"))
+            .iter()
+            .any(|text| text.contains("nvml error"))
+    );
+    // A row of events that later ones made good is none.
+    let mounted = "  Warning  FailedMount  19m  kubelet  MountVolume.SetUp failed for volume \"a\"\n  Normal   Pulled   19m  kubelet  pulled\n  Normal   Created  19m  kubelet  created\n  Normal   Started  19m  kubelet  started\n";
+    assert!(kinds(mounted).is_empty());
+}
+
+#[test]
+fn what_a_program_tells_of_its_debugging_it_expected() {
+    let told = "too many resources requested for launch\n";
+    assert!(evidence(&format!("DEBUG:root:{told}")).timeline.is_empty());
+    assert_eq!(evidence(&format!("CUDA error: {told}")).timeline.len(), 1);
+}

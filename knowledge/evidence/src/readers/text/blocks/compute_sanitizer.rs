@@ -63,7 +63,7 @@ fn parse_header(text: &str) -> Option<Sanitizer> {
         });
     }
     let whole = regex!(
-        r"^(?:(?:ERROR|WARNING|Error|Warning): )?(Race reported between .*|Potential (?:WAW|RAW|WAR) hazard detected .*|Barrier error .*|Malloc/Free error encountered : .*|Program hit .*)$"
+        r"^(?:(?:ERROR|WARNING|Error|Warning): )?(Race reported between .*|Potential (?:WAW|RAW|WAR) hazard detected .*|Barrier error .*|Malloc/Free error encountered : .*|Stack overflow|Program hit .*)$"
     );
     Some(of(whole.captures(text)?.get(1)?.as_str()))
 }

@@ -196,10 +196,12 @@ impl Dump {
             return true;
         }
         if let Some(found) =
-            regex!(r"^PC=0x[0-9a-f]+ m=\d+ sigcode=(?P<code>\d+)(?: addr=(?P<at>0x[0-9a-f]+))?").captures(text)
+            regex!(r"^PC=(?P<pc>0x[0-9a-f]+) m=\d+ sigcode=(?P<code>\d+)(?: addr=(?P<at>0x[0-9a-f]+))?").captures(text)
         {
             self.code = self.code_of_go(&found["code"]);
             self.address = found.name("at").and_then(|at| at.as_str().parse().ok());
+            // The instruction itself could not be read.
+            self.is_fetch = self.address.is_some() && found["pc"].parse().ok() == self.address;
             return true;
         }
         text == "signal arrived during cgo execution"
@@ -420,7 +422,7 @@ fn address(text: &str) -> Option<Hex> {
 
 /// The signal's code by name, from the words of Open MPI, Folly or UCX.
 fn code(words: &str) -> Option<&'static str> {
-    const KNOWN: [(&str, &str); 10] = [
+    const KNOWN: [(&str, &str); 14] = [
         ("address not mapped", "SEGV_MAPERR"),
         ("invalid permissions", "SEGV_ACCERR"),
         ("nonexisting physical address", "BUS_ADRERR"),
@@ -428,6 +430,10 @@ fn code(words: &str) -> Option<&'static str> {
         ("invalid address alignment", "BUS_ADRALN"),
         ("integer divide-by-zero", "FPE_INTDIV"),
         ("integer divide by zero", "FPE_INTDIV"),
+        ("integer overflow", "FPE_INTOVF"),
+        ("floating point divide-by-zero", "FPE_FLTDIV"),
+        ("floating point overflow", "FPE_FLTOVF"),
+        ("invalid floating point operation", "FPE_FLTINV"),
         ("(128)", "SI_KERNEL"),
         ("(-6)", "SI_TKILL"),
         ("(kill, sigsend", "SI_USER"),

@@ -56,7 +56,6 @@ pub const RULE: Rule = Rule {
         "cuMemAlloc",
         "error code = HIP:",
         "cuInit err: ",
-        "cudaSetDevice err: ",
         "] Call to cu",
         "call to cu",
         // Texts of errors that nothing else has.
@@ -105,7 +104,9 @@ pub const ASSERT_RULE: Rule = Rule {
 fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     // GROMACS folds what it says, and the number comes first.
     let is_folded = regex!(r"^#\d+ \((?:cuda|hip)Error\w+\): ").is_match(line.text);
-    if line.is_quoted() && !is_folded || cuda_log::is_line(line.text) {
+    // What a program tells at that level it expected.
+    let is_of_debugging = regex!(r"^DEBUG[:\s]").is_match(line.text);
+    if line.is_quoted() && !is_folded || is_of_debugging || cuda_log::is_line(line.text) {
         return None;
     }
     let error = library(line.text)
@@ -371,7 +372,7 @@ fn has_number(text: &str, error: &CudaError) -> bool {
 fn by_number(text: &str) -> Option<CudaError> {
     let parts = Parts::of(
         regex!(
-            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$|\b(?P<init>cuInit|cudaSetDevice) err: (?P<go>\d{1,3})\s*$|\[(?P<numba>\d{1,3})\] Call to (?P<numba_call>cu\w+) results in UNKNOWN_CUDA_ERROR|\bcall to (?P<acc>cu[A-Z]\w+) returned error (?P<number>\d{1,3})\b|^CUDA error (?P<ggml>\d{1,3}) at \S+:\d+: \S"
+            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$|\b(?P<init>cuInit) err: (?P<go>\d{1,3})\s*$|\[(?P<numba>\d{1,3})\] Call to (?P<numba_call>cu\w+) results in UNKNOWN_CUDA_ERROR|\bcall to (?P<acc>cu[A-Z]\w+) returned error (?P<number>\d{1,3})\b|^CUDA error (?P<ggml>\d{1,3}) at \S+:\d+: \S"
         ),
         text,
     )?;

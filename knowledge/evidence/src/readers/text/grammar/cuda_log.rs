@@ -11,7 +11,12 @@ use crate::readers::text::{Block, Next, regex};
 
 /// Errors; warnings tell of no failed call.
 pub const RULE: Rule = Rule {
-    literals: &["][CUDA][E]", ": CUDA initialization: ", "failed call to cuInit: "],
+    literals: &[
+        "][CUDA][E]",
+        ": CUDA initialization: ",
+        "failed call to cuInit: ",
+        "does not match DSO version ",
+    ],
     read,
 };
 
@@ -40,13 +45,13 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
 fn initialization(text: &str) -> Option<CudaLog> {
     let parts = Parts::of(
         regex!(
-            r"(?:Warning: CUDA initialization|failed call to cuInit): (?P<message>(?:.*\bError (?P<code>\d+): )?.*?)(?: \(Triggered internally at .*)?$"
+            r"(?:Warning: CUDA initialization|failed call to cuInit): (?P<message>(?:.*\bError (?P<code>\d+): )?.*?)(?: \(Triggered internally at .*)?$|(?P<driver>kernel version [\d.]+ does not match DSO version [\d.]+)"
         ),
         text,
     )?;
     Some(CudaLog {
         code: parts.number("code"),
-        message: parts.text("message")?,
+        message: parts.text("message").or_else(|| parts.text("driver"))?,
         ..CudaLog::default()
     })
 }
