@@ -20,7 +20,7 @@ pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Th
             .iter()
             .filter(|event| event.echo_of.is_some() && !event.survived)
     };
-    let threads = &Threads::of(threads);
+    let (stacks, threads) = (threads, &Threads::of(threads));
     let faulted = told().filter_map(|event| fault(event, threads)).find(may_be_it);
     let known = reported.first().cloned();
     let mut crash = best
@@ -46,7 +46,7 @@ pub(super) fn most_direct(crashes: Vec<Crash>, timeline: &[Event], threads: &[Th
         add_kernel_address(&mut crash, timeline);
     }
     if crash.address.is_none() && crash.address_kind.is_none() {
-        add_protection_fault(&mut crash, timeline);
+        add_protection_fault(&mut crash, timeline, stacks);
     }
     Some(crash)
 }
@@ -250,10 +250,15 @@ fn add_kernel_address(crash: &mut Crash, timeline: &[Event]) {
 }
 
 /// A protection fault has no address in any account; only the kernel says that it was one. Its line names the thread, and
-/// others the process: they are of one crash where there is no other.
-fn add_protection_fault(crash: &mut Crash, timeline: &[Event]) {
+/// others the process: they are of one crash where both tell the same instruction, and no other crash was at that.
+fn add_protection_fault(crash: &mut Crash, timeline: &[Event], stacks: &[Thread]) {
+    let is_its = |thread: &&Thread| Some(&thread.id) == crash.thread.as_ref() && thread.artifact == crash.artifact;
+    let stack = stacks.iter().find(is_its);
+    let Some(pc) = stack.and_then(|thread| thread.frames.first()?.address) else {
+        return;
+    };
     let mut deaths = timeline.iter().filter_map(|event| match &event.payload {
-        EventPayload::Kernel(kernel) if ["segfault", "trap"].contains(&kernel.family.as_str()) => Some(kernel),
+        EventPayload::Kernel(kernel) if kernel.ip == Some(pc) => Some(kernel),
         _ => None,
     });
     if let (Some(kernel), None, Some("SIGSEGV")) = (deaths.next(), deaths.next(), crash.signal.as_deref()) {

@@ -161,7 +161,7 @@ pub fn crowd_on_the_first(report: &Report, what: &str) -> Option<Finding> {
         return None;
     }
     let finding = Finding::new("oom-all-ranks-on-gpu0", 0.92).because(format!(
-        "{what} As nvidia-smi shows, processes of the job hold memory of that one ({}), also such as have a device of their own ({}).",
+        "{what} As nvidia-smi shows, processes of the job hold memory of GPU 0 ({}), also such as have a device of their own ({}).",
         crowd.len(),
         strays.len()
     ));

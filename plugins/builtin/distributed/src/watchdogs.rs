@@ -54,15 +54,19 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         calls.join(", and ")
     );
     // Where as many are here as there, a stack tells which of them went another way.
-    let mut odd = by_call.values().filter(|list| list.len() == fewest);
-    let way = odd.find_map(|list| Some((list, elsewhere(report, list)?)));
-    if let Some(finding) = through(report, &timeouts, one, fewest, &by_call, &what) {
+    let odd: Vec<Vec<u32>> = by_call.into_values().filter(|list| list.len() == fewest).collect();
+    if let Some(finding) = through(report, &timeouts, one, &odd.concat(), &what) {
         return Some(
             finding
                 .cite(report.cite(&one.event))
                 .cite(report.cite(&other.event))
                 .into(),
         );
+    }
+    let way = odd.iter().find_map(|list| Some((list, elsewhere(report, list)?)));
+    // Each group counts for itself: two that are at one number of one operation may well have other sizes.
+    if is_same_operation && way.is_none() && !are_of_one_group(report, one, other) {
+        return None;
     }
     let finding = match way {
         Some((odd, way)) => Finding::new(way.cause, way.confidence)
@@ -89,33 +93,45 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
     )
 }
 
-/// Where one of the few who called something else had said before that it was through, its input had ended first.
+/// Where one of those who called something else had said before that it was through, its input had ended first.
 fn through(
     report: &Report,
     timeouts: &[Told<Watchdog>],
     one: &Told<Watchdog>,
-    fewest: usize,
-    by_call: &BTreeMap<String, Vec<u32>>,
+    odd: &[u32],
     what: &str,
 ) -> Option<Finding> {
     /// Lines before the time-out that are looked at.
     const BEFORE: u64 = 16;
-    let is_odd = |rank: &u32| by_call.values().any(|list| list.len() == fewest && list.contains(rank));
-    let mut odd = timeouts
+    timeouts
         .iter()
-        .filter(|told| is_of_one_place(told, one) && told.event.rank.as_ref().is_some_and(is_odd));
-    odd.find_map(|told| {
-        let (until, _) = told.event.lines?;
-        let from = until.saturating_sub(BEFORE).max(1);
-        let lines = report.lines(&told.event.artifact, from, u32::try_from(until - from).ok()?);
-        let line = lines.into_iter().rev().find(|line| is_through(&line.text))?;
-        let finding = Finding::new("dist-uneven-inputs", 0.84).because(format!(
-            "{what}; rank {} was through by then: \"{}\".",
-            told.event.rank?,
-            line.text.trim()
-        ));
-        Some(finding.cite(cite::line(&line)))
-    })
+        .filter(|told| is_of_one_place(told, one))
+        .find_map(|told| {
+            let rank = told.event.rank.filter(|rank| odd.contains(rank))?;
+            let (until, _) = told.event.lines?;
+            let from = until.saturating_sub(BEFORE).max(1);
+            let lines = report.lines(&told.event.artifact, from, u32::try_from(until - from).ok()?);
+            let line = lines.into_iter().rev().find(|line| is_through(&line.text))?;
+            let finding = Finding::new("dist-uneven-inputs", 0.84).because(format!(
+                "{what}; rank {rank} was through by then: \"{}\".",
+                line.text.trim()
+            ));
+            Some(finding.cite(cite::line(&line)))
+        })
+}
+
+/// Whether two ranks tell the group of this collective, in this line or in another one, and it is one.
+fn are_of_one_group(report: &Report, one: &Told<Watchdog>, other: &Told<Watchdog>) -> bool {
+    let all = report.told::<Watchdog>();
+    let group = |told: &Told<Watchdog>| {
+        let is_its = |said: &&Told<Watchdog>| {
+            said.event.rank == told.event.rank
+                && said.detail.sequence == told.detail.sequence
+                && said.detail.group.is_some()
+        };
+        all.iter().find(is_its).and_then(|said| said.detail.group.clone())
+    };
+    group(one).is_some_and(|of_one| Some(of_one) == group(other))
 }
 
 fn operation(told: &Told<Watchdog>) -> Option<&str> {

@@ -73,6 +73,7 @@ struct Listing {
     signal: Option<&'static str>,
     /// What the signal was about.
     address: Option<Hex>,
+    /// The signal's code, by its name.
     code: Option<&'static str>,
     answers: Answers,
     stacks: Vec<Stack>,
@@ -178,7 +179,7 @@ impl Listing {
     fn goes_on(&mut self, text: &str) -> bool {
         let goes_on = text.trim_end() == "Continuing." && self.stacks.iter().all(|stack| stack.frames.is_empty());
         if goes_on {
-            (self.signal, self.address) = (None, None);
+            (self.signal, self.address, self.code) = (None, None, None);
             self.stacks.clear();
         }
         goes_on

@@ -237,7 +237,7 @@ impl Chain {
             self.linked = true;
             return Next::Quoted;
         }
-        if trimmed.ends_with(HEADER) && !self.is_of_paddle() {
+        if trimmed.ends_with(HEADER) && trimmed != OF_CPP {
             return self.another_traceback(line, trimmed);
         }
         // A distributed checkpoint that failed: what each rank raised, behind what was made of it.
@@ -317,6 +317,7 @@ impl Chain {
             || (self.is_graph_error() || self.is_of_a_layer() || self.is_of_a_pipeline() || self.is_of_paddle())
                 && self.blanks <= 1
             || text.starts_with([' ', '\t'])
+            || text == OF_CPP
             || CONTINUATIONS.iter().any(|opener| text.starts_with(opener))
     }
 
@@ -344,13 +345,8 @@ impl Chain {
 
     /// Paddle puts a stack of C++ between the class, which is Python's nearest, and what happened.
     fn is_of_paddle(&self) -> bool {
-        let is_begun = self.now.message.iter().take(3).any(|line| line.starts_with("-----"));
-        is_begun
-            && !self
-                .now
-                .message
-                .iter()
-                .any(|line| line.trim_start().starts_with("(at "))
+        let has = |start: &str| self.now.message.iter().any(|line| line.trim_start().starts_with(start));
+        has(OF_CPP) && !has("(at ")
     }
 
     /// `TensorFlow` tells at length where in the graph an operation stands, and names it in the last line.
@@ -360,6 +356,9 @@ impl Chain {
         self.now.exception.contains("errors_impl.") && !is_over
     }
 }
+
+/// Above Paddle's stack of C++.
+const OF_CPP: &str = "C++ Traceback (most recent call last):";
 
 /// How lines start that belong to the message before them.
 const CONTINUATIONS: [&str; 28] = [
