@@ -36,7 +36,7 @@ fn jobs_of_many_processes_end_the_same() {
             "{ timeout -s KILL 0.3 $RUN sleep 60; } 2>/dev/null; echo $?",
             Report::None,
         ),
-        reported("timeout -s USR1 0.3 $RUN sleep 60; echo $?", Report::Signal("SIGUSR1")),
+        reported("timeout -s USR1 1.2 $RUN sleep 60; echo $?", Report::Signal("SIGUSR1")),
         reported("timeout --foreground -s INT 0.3 $RUN sleep 60; echo $?", Report::None),
     ]);
 }
@@ -122,12 +122,12 @@ fn who_outlives_a_job_leaves_no_core_that_it_would_not_leave() {
             Report::Code(3),
         ),
         reported(
-            "ulimit -S -c 0; $RUN sh -c '(sleep 0.6; ulimit -c) & sleep 0.3; exit 0' | cat",
+            "ulimit -S -c 0; $RUN sh -c '(sleep 1.8; ulimit -c) & sleep 0.3; exit 0' | cat",
             Report::None,
         ),
         // What it set for itself stays.
         reported(
-            "ulimit -S -c 0; $RUN sh -c '(ulimit -S -c 100; sleep 0.6; ulimit -c) & sleep 0.3; exit 0' | cat",
+            "ulimit -S -c 0; $RUN sh -c '(ulimit -S -c 100; sleep 1.8; ulimit -c) & sleep 0.3; exit 0' | cat",
             Report::None,
         ),
         // Large enough to be written for a while.

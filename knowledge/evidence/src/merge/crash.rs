@@ -152,8 +152,21 @@ fn address_kind(kernel: &Kernel) -> Option<&'static str> {
         return Some("non-canonical");
     }
     let (Hex(address), Hex(sp)) = (kernel.address?, kernel.sp?);
+    if is_refused_write(kernel, address) {
+        return Some("read-only");
+    }
     let is_push = address < sp && sp - address <= RED_ZONE && kernel.access.as_deref() == Some("write");
     is_push.then_some("stack-overflow")
+}
+
+/// Whether a page that is there refused a write of the program: bits 0 to 2 of the x86 error code, `error 7`. A page that
+/// is only shared until somebody writes to it is copied, and never comes to a signal; pages of the kernel's own half of
+/// the addresses are there as well.
+fn is_refused_write(kernel: &Kernel, address: u64) -> bool {
+    const USERS_HALF: u64 = 1 << 47;
+    let error = kernel.message.split_once(" error ").map(|(_, behind)| behind);
+    let code = error.and_then(|error| error.split([' ', ',']).next());
+    code.and_then(|code| u64::from_str_radix(code, 16).ok()) == Some(0b111) && address < USERS_HALF
 }
 
 /// Any other text that says how it ended.

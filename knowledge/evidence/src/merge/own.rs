@@ -65,15 +65,16 @@ impl Own {
     fn may_be_in_container(&self, kernel: &Kernel, pid: u32) -> bool {
         /// More processes than a container of one job starts, and fewer than a machine has had after some hours.
         const IN_CONTAINER: u32 = 4096;
-        kernel.cgroup == Some(true)
+        /// Titles that servers give to their own processes: nothing else of a machine is called so.
+        const TITLES: [&str; 3] = ["VLLM::", "sglang::", "ray::"];
+        let name = kernel.process.as_deref().unwrap_or_default();
+        let is_titled = TITLES.iter().any(|title| name.starts_with(title));
+        (kernel.cgroup == Some(true) || is_titled)
             && pid >= IN_CONTAINER
             && self.has_failed
             && !self.ids.is_empty()
             && self.ids.iter().all(|own| *own < IN_CONTAINER)
-            && kernel
-                .process
-                .as_deref()
-                .is_some_and(|name| name.starts_with("python") || name.starts_with("pt_"))
+            && (is_titled || name.starts_with("python") || name.starts_with("pt_"))
     }
 
     /// Whether a process that died, and of which nothing else is told, may be of a training job. Where memory ran out

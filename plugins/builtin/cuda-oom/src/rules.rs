@@ -109,7 +109,7 @@ fn all_ranks_on_one(report: &Report, request: &Request, all: &[Request]) -> Opti
         .count();
     let crowd = request.others.len();
     let held: u64 = request.others.iter().map(|process| process.bytes).sum();
-    if request.gpu == Some(0) && crowd == 0 && strays > 0 {
+    if request.gpu == Some(0) && crowd == 0 {
         return crowd_in_a_table(report, request);
     }
     if request.gpu != Some(0) || crowd < 2 || held < request.missing() {

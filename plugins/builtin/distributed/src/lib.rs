@@ -66,9 +66,9 @@ impl Plugin for Distributed {
         // A check that says what differs is better than recordings laid side by side, and both are better than how a
         // connection ended.
         Ok(refusal::rule(report)
+            .or_else(|| stopped::rule(report))
             .or_else(|| divergence::rule(report))
             .or_else(|| network::rule(report))
-            .or_else(|| stopped::rule(report))
             .or_else(|| at_work::rule(report))
             .or_else(|| network::lost(report))
             .or_else(|| watchdogs::rule(report))

@@ -1,6 +1,6 @@
 //! A rank that a signal stopped, as a table of processes shows it beside a time-out.
 
-use whycrash_plugin::facts::Watchdog;
+use whycrash_plugin::facts::{NcclWarning, Watchdog};
 use whycrash_plugin::{Diagnosis, Finding, Report, cite};
 
 /// Lines of an artifact that such a table may be in: long logs are not searched for it.
@@ -12,7 +12,16 @@ const ROW: &str = r"^\s*(?:[a-z][\w.-]*: +)?(?:[a-z_][\w-]*\s+)?\d+\s+(?:\S+\s+)
 
 pub fn rule(report: &Report) -> Option<Diagnosis> {
     let timeouts = report.told::<Watchdog>();
-    let timeout = timeouts.iter().find(|told| !told.event.survived)?;
+    let unanswered = report.told::<NcclWarning>();
+    // NCCL's own service (RAS) tells of a process that does not answer long before a time-out would.
+    let late = timeouts.iter().map(|told| &told.event).find(|event| !event.survived);
+    let mute = || {
+        unanswered
+            .iter()
+            .map(|told| &told.event)
+            .find(|event| event.text.contains("does not answer"))
+    };
+    let waited = late.or_else(mute)?;
     let artifacts = report.artifacts();
     let mut short = artifacts
         .iter()
@@ -21,6 +30,6 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
     let finding = Finding::new("hang-stopped", 0.86)
         .because("A process of the job is stopped by a signal (state T in the table of processes), as after SIGSTOP or Ctrl-Z: it can not answer the others, which wait for it until their time-out.")
         .cite(cite::line(&row))
-        .cite(report.cite(&timeout.event));
+        .cite(report.cite(waited));
     Some(finding.into())
 }

@@ -109,15 +109,38 @@ fn through(
         .find_map(|told| {
             let rank = told.event.rank.filter(|rank| odd.contains(rank))?;
             let (until, _) = told.event.lines?;
-            let from = until.saturating_sub(BEFORE).max(1);
-            let lines = report.lines(&told.event.artifact, from, u32::try_from(until - from).ok()?);
-            let line = lines.into_iter().rev().find(|line| is_through(&line.text))?;
+            let before = |until: u64| {
+                let from = until.saturating_sub(BEFORE).max(1);
+                let count = u32::try_from(until.saturating_sub(from)).unwrap_or(0);
+                report.lines(&told.event.artifact, from, count).into_iter().rev()
+            };
+            // Where all ranks write to one file, the others' time-outs may stand between.
+            let in_file = timeouts
+                .iter()
+                .filter(|other| other.event.artifact == told.event.artifact);
+            let first = in_file
+                .filter_map(|other| other.event.lines)
+                .map(|(first, _)| first)
+                .min()?;
+            let line = before(until)
+                .find(|line| is_through(&line.text))
+                .or_else(|| before(first).find(|line| names(&line.text, rank) && is_through(&line.text)))?;
             let finding = Finding::new("dist-uneven-inputs", 0.84).because(format!(
                 "{what}; rank {rank} was through by then: \"{}\".",
                 line.text.trim()
             ));
             Some(finding.cite(cite::line(&line)))
         })
+}
+
+/// Whether a line says of itself that this rank wrote it: `rank 2: …`, `[rank2]`.
+fn names(text: &str, rank: u32) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.match_indices("rank").any(|(at, word)| {
+        let behind = text[at + word.len()..].trim_start_matches([' ', '=', ':', '_']);
+        let digits = behind.find(|next: char| !next.is_ascii_digit()).unwrap_or(behind.len());
+        behind[..digits].parse() == Ok(rank)
+    })
 }
 
 /// Whether two ranks tell the group of this collective, in this line or in another one, and it is one.

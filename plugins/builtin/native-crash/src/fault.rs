@@ -1,7 +1,7 @@
 //! The other signals that the processor raises.
 
-use whycrash_plugin::Owner;
 use whycrash_plugin::facts::ElasticFailure;
+use whycrash_plugin::{Owner, cite};
 
 use crate::scene::Scene;
 use crate::{Collect, Verdict};
@@ -134,6 +134,29 @@ fn illegal(scene: &Scene) -> Verdict {
     )
 }
 
+/// Somebody had a debugger show the instruction (`x/i $pc`): a trap, or one that only newer processors know (with VEX or
+/// EVEX prefix, or of the sets that x86-64 took on since SSE4).
+fn shown_instruction(scene: &Scene) -> Option<Verdict> {
+    const SHOWN: &str = r"=> 0x[0-9a-f]+[^:]*:\s+(?:ud2|ud1|int3|v[a-z0-9]+|popcnt|[tl]zcnt|andn|bextr|bls[ir]|sarx|sh[lr]x|rorx|mulx|pdep|pext|ad[co]x|movbe|rdrand|rdseed|xbegin|aes[a-z0-9]+|sha[0-9a-z]+|pclmul[a-z]+|crc32[a-z]*|tile[a-z]+)\b";
+    let line = scene.report.search(None, SHOWN, 1).ok()?.into_iter().next()?;
+    let (_, instruction) = line.text.split_once(":\t").or_else(|| line.text.rsplit_once(": "))?;
+    let name = instruction.split_whitespace().next()?;
+    if ["ud2", "ud1", "int3"].contains(&name) {
+        return Some(trap(scene));
+    }
+    Some(Verdict::Found(
+        scene
+            .finding("ill-unsupported-instruction", 0.9)
+            .because(format!(
+                "The processor does not know `{}`, an instruction of newer ones{}.",
+                instruction.trim(),
+                scene.place()
+            ))
+            .cite(cite::line(&line))
+            .cite_all(scene.frames_proof()),
+    ))
+}
+
 /// What the instruction was is not known. Programs that are handed out are built for one processor and run on another;
 /// traps are in the code of people who build it themselves.
 fn unseen(scene: &Scene) -> Verdict {
@@ -143,6 +166,9 @@ fn unseen(scene: &Scene) -> Verdict {
               lscpu with what the program was built for",
         between: &["ill-trap", "ill-unsupported-instruction"],
     }];
+    if let Some(verdict) = shown_instruction(scene) {
+        return verdict;
+    }
     let lead = scene.native.as_ref().and_then(|stack| stack.lead());
     // Of a rank, its launcher often knows no more than the exit status.
     let is_status_alone = lead.is_none() && !scene.report.told::<ElasticFailure>().is_empty();

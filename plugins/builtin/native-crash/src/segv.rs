@@ -196,6 +196,13 @@ fn write_readonly(scene: &Scene) -> Option<Finding> {
     )
 }
 
+/// Whether a debugger shows an argument with the lower half of an address, its sign in the upper one: what ctypes makes of
+/// a pointer where nobody told it that a function returns or takes one (`restype`, `argtypes` are C's `int` by default).
+fn has_cut_pointer(scene: &Scene) -> bool {
+    const CUT: &str = r"^(?:#0 .*|0x[0-9a-f]+ in .*)[(, ]\w+=0xffffffff[89a-f][0-9a-f]{7}\b";
+    scene.report.search(None, CUT, 1).is_ok_and(|lines| !lines.is_empty())
+}
+
 /// Python handed an address to C: nothing but the call interface lies between the interpreter and the fault.
 fn ctypes(scene: &Scene) -> Option<Finding> {
     let python = scene.python.as_ref().and_then(|stack| {
@@ -218,7 +225,7 @@ fn ctypes(scene: &Scene) -> Option<Finding> {
             .iter()
             .take_while(|found| found.0 < interface.0)
             .all(|(_, frame)| frame.owner() == Owner::Machinery);
-        own.then(|| stack.cite(interface))
+        (own || has_cut_pointer(scene)).then(|| stack.cite(interface))
     });
     if python.is_none() && native.is_none() {
         return None;

@@ -278,7 +278,7 @@ fn is_well(text: &str) -> Option<Well> {
         r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$|\bexit_?code\x22?[:=] ?0\W*$|\x22exit\x22, \x22code\x22: 0\}$|Found 0 live models and 0 in-flight non-inference requests\W*$|^(?:INFO:\s+)?(?:Application shutdown complete\.|Finished server process \[\d+\])$|^(?:\| )?SUCCESS +\| "
     );
     let said = regex!(
-        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b|^\W*(?:finished|done)\W*$|^\W{0,4}(?:all )?done[.!] \w[^:]{0,100}$|^\[after training is done\]"
+        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b|^(?:\[[\d:., -]+\])?\W*(?:finished|done)\W*$|^\W{0,4}(?:all )?done[.!] \w[^:]{0,100}$|^\[after training is done\]"
     );
     if tests.is_match(text) {
         return Some(Well::Tests);
@@ -444,7 +444,7 @@ fn not_started(text: &str) -> Option<&'static str> {
         (
             "loader",
             regex!(
-                r"^\S+: error while loading shared libraries: .+$|^.*\.so[\w.]*: undefined symbol: \S+.*$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$|^Could not load library \S+ Error: .+$|^Loaded runtime CuDNN library: .+$|^(?:INTEL|Intel) (?:MKL|oneMKL) (?:FATAL )?ERROR: .+$"
+                r"^\S+: error while loading shared libraries: .+$|^.*\.so[\w.]*: undefined symbol: \S+.*$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$|^Could not load library \S+ Error: .+$|^.*\bFailed to load library \S*libonnxruntime_providers\w*\.so with error: .+$|^Loaded runtime CuDNN library: .+$|^(?:INTEL|Intel) (?:MKL|oneMKL) (?:FATAL )?ERROR: .+$"
             ),
         ),
         (

@@ -90,6 +90,7 @@ fn may_have_prefix(first: u8, text: &str) -> bool {
             is_role
                 || is_host && byte(name - 1).is_ascii_digit()
                 || is_named_host(bytes)
+                || is_named_container(bytes)
                 || ["kern", "user", "daemon", "std", "rank"]
                     .iter()
                     .any(|word| text.starts_with(word))
@@ -326,8 +327,23 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
             stream_tag,
             |line, origin| is_named_host(line) && !origin.kernel,
         ),
+        // Docker Compose's container without a number, padded to the width of the longest name.
+        prefix(
+            r#"(?-u)^[a-z][a-z0-9_.-]{1,62} {1,30}\| (?P<rest>Traceback \(most|  File "|    [ !-~]|[A-Za-z_.]{0,60}(?:Error|Exception|Interrupt|Exit)(?::|$)|The above exception was|During handling of the|INFO|WARN|ERROR|CRITICAL|\[?\d{4}-\d\d-\d\d|$)"#,
+            stream_tag,
+            |line, origin| is_named_container(line) && !origin.kernel,
+        ),
     ]
 });
+
+/// `meeting_worker   | `: one name before the first bar.
+fn is_named_container(line: &[u8]) -> bool {
+    let is_of_name = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_.-".contains(byte);
+    let name = start(line).iter().take_while(|byte| is_of_name(byte)).count();
+    let behind = line.get(name..).unwrap_or_default();
+    let padding = behind.iter().take_while(|byte| **byte == b' ').count();
+    name > 1 && padding > 0 && behind.get(padding) == Some(&b'|')
+}
 
 /// `trainer-b: `, `node7.cluster: `: a name that has parts, as those of machines have and words of messages have not.
 fn is_named_host(line: &[u8]) -> bool {

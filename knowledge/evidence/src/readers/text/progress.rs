@@ -92,8 +92,20 @@ pub fn mark_survivors(sink: &mut Sink) {
     let settled = sink.settled;
     let (mut survivors, mut failed) = (HashSet::new(), HashSet::new());
     let (end, said_well) = (sink.came_to_its_end, sink.said_well);
+    // What is read out of a message that the interpreter only reported is no more than the message.
+    let reported: Vec<_> = sink
+        .events
+        .iter()
+        .filter(|event| is_only_reported(event))
+        .filter_map(lines)
+        .collect();
+    let is_reported = |event: &Event| {
+        let inside = |[first, last]: [u64; 2]| reported.iter().any(|[from, to]| *from <= first && last <= *to);
+        event.last_at.is_none() && lines(event).is_some_and(inside)
+    };
     for event in &mut sink.events {
         event.survived = is_survived(event, settled)
+            || is_reported(event)
             || is_of_a_child(event, end)
             || is_farewell(event, said_well)
             || last_line(event) < sink.tests_passed;
@@ -106,6 +118,18 @@ pub fn mark_survivors(sink: &mut Sink) {
         if nothing_failed || survivors.contains(&thread.id) && !failed.contains(&thread.id) {
             thread.crashed = false;
         }
+    }
+}
+
+/// `Exception ignored in: …`.
+fn is_only_reported(event: &Event) -> bool {
+    matches!(&event.payload, EventPayload::PythonException(exception) if exception.ignored)
+}
+
+fn lines(event: &Event) -> Option<[u64; 2]> {
+    match &event.at {
+        Some(Place::Line(lines)) => Some(*lines),
+        _ => None,
     }
 }
 

@@ -71,6 +71,10 @@ fn of(family: &str, message: impl Into<String>) -> NativeAbort {
 /// glibc's heap checks and fortified functions. Older versions put the program's name before the message and the
 /// address behind it; before 2.22 they also said `glibc detected`.
 fn glibc(text: &str) -> Option<NativeAbort> {
+    // A line that was not at its end yet may stand before it, as pytest's.
+    let smashed = ["*** stack smashing detected ***", "*** buffer overflow detected ***"];
+    let at = smashed.iter().find_map(|words| text.find(words)).unwrap_or(0);
+    let text = &text[at..];
     let parts = Parts::of(
         regex!(
             r"^(?:\*\*\* (?:Error in `[^']*':|glibc detected \*\*\* \S+:) )?(?P<message>(?:free|malloc|malloc_consolidate|realloc|calloc|munmap_chunk)\(\): [a-z][\w ,.<>=()-]*?|(?:corrupted (?:double-linked list|size vs\. prev_size)|double free or corruption)[\w ()!-]*?|\*\*\* [\w %]+ (?:detected|out of range \d+ - \w+ on fd_set) \*\*\*)(?:: (?:0x[0-9a-f]+ \*\*\*|terminated|.{0,80} terminated))?\s*$"

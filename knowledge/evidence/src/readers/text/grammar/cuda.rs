@@ -16,6 +16,7 @@ pub const RULE: Rule = Rule {
     literals: &[
         "CUDA error: ",
         "HIP error: ",
+        "ROCm error: ",
         "cuda runtime error (",
         "THCudaCheck FAIL",
         "CUDA driver error: ",
@@ -148,14 +149,14 @@ fn library(text: &str) -> Option<CudaError> {
     })
 }
 
-/// `CUDA error: an illegal memory access was encountered`, `CUDA driver error: …`.
+/// `CUDA error: an illegal memory access was encountered`, `CUDA driver error: …`; ggml calls AMD's runtime `ROCm`.
 fn runtime(text: &str) -> Option<CudaError> {
     let parts = Parts::of(
-        regex!(r"(?P<api>CUDA driver|CUDA|HIP) error: (?P<text>[^\n]+?)(?: \(.{0,80}\))?$"),
+        regex!(r"(?P<api>CUDA driver|CUDA|HIP|ROCm) error: (?P<text>[^\n]+?)(?: \(.{0,80}\))?$"),
         text,
     )?;
     let api = match parts.text("api")?.as_str() {
-        "HIP" => "hip",
+        "HIP" | "ROCm" => "hip",
         "CUDA driver" => "driver",
         _ => "cuda",
     };
