@@ -93,16 +93,10 @@ pub fn mark_survivors(sink: &mut Sink) {
     let (mut survivors, mut failed) = (HashSet::new(), HashSet::new());
     let (end, said_well) = (sink.came_to_its_end, sink.said_well);
     // What is read out of a message that the interpreter only reported is no more than the message.
-    let reported: Vec<_> = sink
-        .events
-        .iter()
-        .filter(|event| is_only_reported(event))
-        .filter_map(lines)
-        .collect();
-    let is_reported = |event: &Event| {
-        let inside = |[first, last]: [u64; 2]| reported.iter().any(|[from, to]| *from <= first && last <= *to);
-        event.last_at.is_none() && lines(event).is_some_and(inside)
-    };
+    let reported = sink.events.iter().filter(|event| is_only_reported(event));
+    let reported: Vec<[u64; 2]> = reported.flat_map(places).collect();
+    let is_inside = |[first, last]: [u64; 2]| reported.iter().any(|[from, to]| *from <= first && last <= *to);
+    let is_reported = |event: &Event| event.at.is_some() && !reported.is_empty() && places(event).all(is_inside);
     for event in &mut sink.events {
         event.survived = is_survived(event, settled)
             || is_reported(event)
@@ -126,11 +120,15 @@ fn is_only_reported(event: &Event) -> bool {
     matches!(&event.payload, EventPayload::PythonException(exception) if exception.ignored)
 }
 
-fn lines(event: &Event) -> Option<[u64; 2]> {
-    match &event.at {
-        Some(Place::Line(lines)) => Some(*lines),
-        _ => None,
-    }
+/// Lines of an event: the first time, and the last time that it was told.
+fn places(event: &Event) -> impl Iterator<Item = [u64; 2]> {
+    [&event.at, &event.last_at]
+        .into_iter()
+        .flatten()
+        .map(|place| match place {
+            Place::Line(lines) => *lines,
+            _ => [u64::MAX; 2],
+        })
 }
 
 /// Whether the last time that it happened was followed by progress.
