@@ -1,7 +1,7 @@
 //! A rank that a signal stopped, as a table of processes shows it beside a time-out.
 
 use whycrash_plugin::facts::{NcclWarning, Watchdog};
-use whycrash_plugin::{Diagnosis, Finding, Report, cite};
+use whycrash_plugin::{Diagnosis, Event, Finding, Line, Report, cite};
 
 /// Lines of an artifact that such a table may be in: long logs are not searched for it.
 const LONGEST: u64 = 4096;
@@ -9,6 +9,9 @@ const LONGEST: u64 = 4096;
 /// A row of `ps`, of this machine or behind the name of one that pdsh asked, whose process is in state T: its number, with
 /// the user or the parent's number before it in some forms, the state, and a command that is the job's.
 const ROW: &str = r"^\s*(?:[a-z][\w.-]*: +)?(?:[a-z_][\w-]*\s+)?\d+\s+(?:\S+\s+){0,6}?T[sl<NL+]{0,4}\s+(?:.*\s)?\S*(?:python|torchrun|deepspeed)\S*(?:\s|$)";
+
+/// Rows of such a table that are looked at.
+const ROWS: u32 = 64;
 
 pub fn rule(report: &Report) -> Option<Diagnosis> {
     let timeouts = report.told::<Watchdog>();
@@ -26,10 +29,20 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
     let mut short = artifacts
         .iter()
         .filter(|artifact| (1..=LONGEST).contains(&artifact.lines));
-    let row = short.find_map(|artifact| report.search(Some(&artifact.name), ROW, 1).ok()?.into_iter().next())?;
+    let named = process_of(waited);
+    let is_it = |row: &Line| named.is_none_or(|pid| row.text.split_whitespace().any(|word| word == pid));
+    let row = short.find_map(|artifact| {
+        let rows = report.search(Some(&artifact.name), ROW, ROWS).ok()?;
+        rows.into_iter().find(is_it)
+    })?;
     let finding = Finding::new("hang-stopped", 0.86)
         .because("A process of the job is stopped by a signal (state T in the table of processes), as after SIGSTOP or Ctrl-Z: it can not answer the others, which wait for it until their time-out.")
         .cite(cite::line(&row))
         .cite(report.cite(waited));
     Some(finding.into())
+}
+
+/// The process that NCCL's service misses: `process 4711 on 10.0.0.7 does not answer NCCL`.
+fn process_of(event: &Event) -> Option<&str> {
+    event.text.strip_prefix("process ")?.split(' ').next()
 }

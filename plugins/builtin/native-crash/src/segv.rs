@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use whycrash_plugin::{Citation, Finding, Frame, Owner};
+use whycrash_plugin::{Citation, Finding, Frame, Line, Owner, cite};
 
 use crate::gil;
 use crate::lost;
@@ -196,11 +196,12 @@ fn write_readonly(scene: &Scene) -> Option<Finding> {
     )
 }
 
-/// Whether a debugger shows an argument with the lower half of an address, its sign in the upper one: what ctypes makes of
-/// a pointer where nobody told it that a function returns or takes one (`restype`, `argtypes` are C's `int` by default).
-fn has_cut_pointer(scene: &Scene) -> bool {
-    const CUT: &str = r"^(?:#0 .*|0x[0-9a-f]+ in .*)[(, ]\w+=0xffffffff[89a-f][0-9a-f]{7}\b";
-    scene.report.search(None, CUT, 1).is_ok_and(|lines| !lines.is_empty())
+/// The line of a debugger in which an argument has the lower half of an address, and its sign in the upper one: what
+/// ctypes makes of a pointer where nobody told it that a function returns or takes one (`restype`, `argtypes` are C's
+/// `int` by default). All bits set is no such address: it is -1, as `mmap` returns it.
+fn cut_pointer(scene: &Scene) -> Option<Line> {
+    const CUT: &str = r"^(?:#0 .*|0x[0-9a-f]+ in .*)[(, ]\w+=0xffffffff(?:[89a-e][0-9a-f]{7}|f[0-9a-e][0-9a-f]{6})\b";
+    scene.report.search(None, CUT, 1).ok()?.into_iter().next()
 }
 
 /// Python handed an address to C: nothing but the call interface lies between the interpreter and the fault.
@@ -213,6 +214,7 @@ fn ctypes(scene: &Scene) -> Option<Finding> {
             .any(|part| file.contains(part))
             .then(|| stack.cite(innermost))
     });
+    let cut = cut_pointer(scene);
     let native = scene.native.as_ref().and_then(|stack| {
         let direct: Vec<_> = stack
             .frames
@@ -225,7 +227,7 @@ fn ctypes(scene: &Scene) -> Option<Finding> {
             .iter()
             .take_while(|found| found.0 < interface.0)
             .all(|(_, frame)| frame.owner() == Owner::Machinery);
-        (own || has_cut_pointer(scene)).then(|| stack.cite(interface))
+        (own || cut.is_some()).then(|| stack.cite(interface))
     });
     if python.is_none() && native.is_none() {
         return None;
@@ -239,6 +241,7 @@ fn ctypes(scene: &Scene) -> Option<Finding> {
             ))
             .cite_all(python)
             .cite_all(native)
+            .cite_all(cut.as_ref().map(cite::line))
             .cite_all(scene.fault_facts())
             .cite_all(scene.frames_proof()),
     )
