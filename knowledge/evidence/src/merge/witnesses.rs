@@ -1,6 +1,6 @@
 //! Where the events stand that others may follow from, kept by what they are looked for by.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::places::{ByProcess, FirstTwo, Others, Places, Ranges};
 use crate::model::{Event, EventPayload, Place};
@@ -155,8 +155,13 @@ impl Before {
 impl After {
     pub fn of(timeline: &[Event], artifacts: &[Name]) -> Self {
         let mut all = Self::default();
+        let timed_out: HashSet<u32> = timeline.iter().filter_map(rank_that_timed_out).collect();
         for (index, (event, artifact)) in timeline.iter().zip(artifacts).enumerate() {
             all.add(index, event, *artifact);
+            let is_own = !event.survived && is_failure_of_its_own(event);
+            if is_own && !is_end_by_watchdog(event, &timed_out) {
+                all.add_own(index, event);
+            }
         }
         all.own_by_rank.finish();
         all.own_by_pid.finish();
@@ -186,15 +191,31 @@ impl After {
             }
             _ => {}
         }
-        if !event.survived && is_failure_of_its_own(event) {
-            if let Some(rank) = event.rank {
-                self.own_by_rank.add(rank, index);
-            }
-            if let Some(pid) = event.pid {
-                self.own_by_pid.add(pid, index);
-            }
+    }
+
+    fn add_own(&mut self, index: usize, event: &Event) {
+        if let Some(rank) = event.rank {
+            self.own_by_rank.add(rank, index);
+        }
+        if let Some(pid) = event.pid {
+            self.own_by_pid.add(pid, index);
         }
     }
+}
+
+fn rank_that_timed_out(event: &Event) -> Option<u32> {
+    let EventPayload::Watchdog(watchdog) = &event.payload else {
+        return None;
+    };
+    event.rank.filter(|_| watchdog.family == "timeout")
+}
+
+/// Whether it is the launcher's word of a worker that its own watchdog ended.
+fn is_end_by_watchdog(event: &Event, timed_out: &HashSet<u32>) -> bool {
+    let EventPayload::ElasticFailure(failure) = &event.payload else {
+        return false;
+    };
+    failure.signal.as_deref() == Some("SIGABRT") && event.rank.is_some_and(|rank| timed_out.contains(&rank))
 }
 
 /// The exceptions with which torchrun and `torch.multiprocessing.spawn` tell that a worker died.

@@ -119,6 +119,9 @@ fn all_ranks_on_one(report: &Report, request: &Request, all: &[Request]) -> Opti
     if strays == 0 && seen.len() < 2 {
         seen = launched(report, request);
         if seen.is_empty() {
+            seen = alike(report, request);
+        }
+        if seen.is_empty() {
             return None;
         }
     }
@@ -220,6 +223,23 @@ fn launched(report: &Report, request: &Request) -> Vec<Citation> {
     lines.iter().filter(is_of_others).take(NAMED).map(cite::line).collect()
 }
 
+/// Lines that name a job of several processes, where those that hold memory of the device hold the same, and little more
+/// than a context takes: the ranks that each made one there.
+fn alike(report: &Report, request: &Request) -> Vec<Citation> {
+    const JOB: &str = r"\b(?:mpirun|mpiexec|torchrun|horovodrun|srun|deepspeed)\b|\blocal_rank\b|\[rank ?\d|\bworld.?size\b";
+    /// The largest context, with what libraries of kernels load into it.
+    const CONTEXT: u64 = 2 * GIB;
+    let held = || request.others.iter().map(|process| process.bytes);
+    let (Some(least), Some(most)) = (held().min(), held().max()) else {
+        return Vec::new();
+    };
+    if request.others.len() < 3 || most > CONTEXT || most - least > most / 20 {
+        return Vec::new();
+    }
+    let lines = report.search(None, JOB, 1).unwrap_or_default();
+    lines.iter().map(cite::line).collect()
+}
+
 /// Processes of others hold what is missing.
 fn other_process(_: &Report, request: &Request, _: &[Request]) -> Option<Finding> {
     let held: u64 = request.others.iter().map(|process| process.bytes).sum();
@@ -256,6 +276,10 @@ fn non_pytorch(_: &Report, request: &Request, _: &[Request]) -> Option<Finding> 
     let beside = request.this_process?.saturating_sub(request.reserved());
     let capacity = request.capacity?;
     if beside < (2 * GIB).max(capacity / 20) || beside < request.missing() {
+        return None;
+    }
+    // What the allocator itself holds in pieces would have been enough as well, and is more.
+    if request.unallocated >= request.requested.max(beside) {
         return None;
     }
     Some(Finding::new("oom-non-pytorch-memory", 0.9).because(format!(

@@ -1,6 +1,6 @@
 //! Where in the program memory ran out, when it is the program itself that fills the device.
 
-use whycrash_plugin::{Citation, Finding, Frame, Report};
+use whycrash_plugin::{Citation, Finding, Frame, Line, Report, cite};
 
 use crate::request::Request;
 use crate::size::{GIB, size};
@@ -50,6 +50,13 @@ pub fn exact(report: &Report, request: &Request) -> Option<Finding> {
 pub fn in_evaluation(report: &Report) -> Option<Finding> {
     let (citation, name) = frame(report, is_of_evaluation)?;
     let is_guarded = frame(report, is_without_graph).is_some();
+    if let Some(line) = shown_graph(report).filter(|_| !is_guarded) {
+        let finding = Finding::new("oom-eval-no-nograd", 0.97).because(format!(
+            "Memory ran out in `{name}`, and what it computes has a graph there: \"{}\".",
+            line.text.trim()
+        ));
+        return Some(finding.cite(citation).cite(cite::line(&line)));
+    }
     (!is_guarded).then(|| {
         Finding::new("oom-eval-no-nograd", 0.5)
             .because(format!(
@@ -58,6 +65,12 @@ pub fn in_evaluation(report: &Report) -> Option<Finding> {
             ))
             .cite(citation)
     })
+}
+
+/// A line of evaluation in which a tensor was printed with what a backward pass would call.
+fn shown_graph(report: &Report) -> Option<Line> {
+    const GRAPH: &str = r"(?i)\b(?:val|valid|validation|eval|evaluation|test|testing)\b.*\bgrad_fn=<";
+    report.search(None, GRAPH, 1).ok()?.into_iter().next()
 }
 
 /// The first frame of a crashed Python stack that is of this place.

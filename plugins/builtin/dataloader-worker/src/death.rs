@@ -26,7 +26,12 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         .or_else(|| deaths.iter().find(reasoned))
         .or_else(|| deaths.iter().find(|told| told.detail.exit_code.is_some()))
         .or_else(|| deaths.first())?;
-    if deaths.iter().any(|told| told.detail.shared_memory) {
+    let is_bus_error = deaths.iter().any(|told| told.detail.shared_memory);
+    // The host's memory failed, which is another cause's to tell.
+    if is_bus_error && memory_failed(report) {
+        return None;
+    }
+    if is_bus_error {
         return Some(bus_error(report, death));
     }
     let Some(signal) = death.detail.signal.as_deref() else {
@@ -38,7 +43,6 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
     // The C library and torch's handler write these words differently.
     match signal.to_ascii_lowercase().replace('-', " ").as_str() {
         "killed" => Some(killed(report, death)),
-        // The host's memory failed, which is another cause's to tell.
         "bus error" if memory_failed(report) => None,
         "bus error" => Some(bus_error(report, death)),
         "segmentation fault" => Some(by_signal(report, death, "dl-worker-segfault", "Segmentation fault")),

@@ -189,11 +189,13 @@ fn missing(report: &Report, verdicts: &[CollectiveVerdict], index: usize, verdic
         .into()
 }
 
+/// Words of functions that people let one rank alone call.
+pub const OF_ONE_RANK: [&str; 6] = ["checkpoint", "eval", "log_metrics", "save", "state_dict", "validat"];
+
 /// Words of a function on the stack of a missing rank, the cause that they stand for, how sure that is, and why.
 const WAYS: [(&[&str], &str, f64, &str); 3] = [
     (
-        // What people let one rank alone call.
-        &["checkpoint", "eval", "log_metrics", "save", "state_dict", "validat"],
+        &OF_ONE_RANK,
         "dist-rank-branch",
         0.85,
         "which the others do not call or have left",

@@ -284,12 +284,22 @@ fn waited(rendezvous: &Rendezvous) -> (&'static str, f64, String) {
 
 fn rendezvous(report: &Report) -> Option<Diagnosis> {
     let all = report.told::<Rendezvous>();
+    let elsewhere = |reason: &str| reason.contains("Cannot assign requested address");
+    let is_own_address = !all.iter().any(|told| elsewhere(&told.detail.reason));
     let mut counting = all.iter().filter(|told| counts(&told.event));
     let (told, cause, confidence, why) = counting.find_map(|told| {
         let reason = told.detail.reason.as_str();
         let in_use = ["EADDRINUSE", "address already in use", "Address already in use"];
         let late = ["timed out", "timeout", "Timeout", "clients joined"];
         match told.detail.operation.as_str() {
+            "listen" if !is_own_address => Some((
+                told,
+                "dist-rendezvous-timeout",
+                0.85,
+                "Whoever is to hold the store of the job can not listen at its address, which is none of that machine's: the ranks were \
+                 given the address of another one, or a name that stands for another address there."
+                    .to_owned(),
+            )),
             // A terminal may have folded the line before its reason, which hardly ever is another one.
             "listen" if reason.is_empty() || in_use.iter().any(|words| reason.contains(words)) => Some((
                 told,

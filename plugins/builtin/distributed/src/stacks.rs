@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use whycrash_plugin::{Citation, Diagnosis, Event, Finding, Frame, Report, Walk};
 
-use crate::divergence::elsewhere;
+use crate::divergence::{OF_ONE_RANK, elsewhere};
 use crate::{counts, ranks};
 
 /// Frames from the innermost on that say what a thread waits in.
@@ -23,7 +23,9 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
     if !is_alive {
         return None;
     }
-    apart(report).or_else(|| taken_down(report)).or_else(|| locked(report))
+    apart(report)
+        .or_else(|| branched(report))
+        .or_else(|| taken_down(report)).or_else(|| locked(report))
 }
 
 /// Ranks that wait in different collectives: none of these can end.
@@ -64,6 +66,52 @@ fn apart(report: &Report) -> Option<Diagnosis> {
         )),
     };
     Some(finding.cite_all(by_call.into_values().map(|(_, proof)| proof)).into())
+}
+
+/// Processes whose ranks nobody told: a few wait in a collective that they came to by what people let one rank alone
+/// do, and the others are elsewhere.
+fn branched(report: &Report) -> Option<Diagnosis> {
+    let mains: Vec<Walk> = report.walks().filter(is_main).take(PROCESSES).collect();
+    let (waiting, elsewhere): (Vec<&Walk>, Vec<&Walk>) =
+        mains.iter().partition(|walk| wait(walk, is_collective).is_some());
+    if waiting.is_empty() || elsewhere.len() <= waiting.len() {
+        return None;
+    }
+    let is_known = |function: &str| {
+        let mut frames = elsewhere.iter().flat_map(|walk| walk.frames());
+        frames.any(|(_, frame)| frame.function.as_deref() == Some(function))
+    };
+    let walk = waiting.first()?;
+    let wait = wait(walk, is_collective)?;
+    let (index, frame) = walk.frames().find(|(_, frame)| {
+        let function = frame.function.as_deref().unwrap_or_default();
+        frame.kind == "python" && OF_ONE_RANK.iter().any(|word| function.contains(word)) && !is_known(function)
+    })?;
+    let other = elsewhere.first().and_then(|walk| {
+        let (index, frame) = walk.frames().next()?;
+        Some(walk.cite(index, &frame))
+    });
+    let finding = Finding::new("dist-rank-branch", 0.76)
+        .because(format!(
+            "{} of {} processes came by `{}` to `{}`, in which they wait for the others. None of those was on that way.",
+            waiting.len(),
+            mains.len(),
+            frame.function.as_deref().unwrap_or_default(),
+            wait.function
+        ))
+        .cite(walk.cite(index, &frame))
+        .cite(wait.proof)
+        .cite_all(other);
+    Some(finding.into())
+}
+
+/// Processes that are looked at.
+const PROCESSES: usize = 256;
+
+/// The thread of a process that runs its program: its outermost frame is the program's own file.
+fn is_main(walk: &Walk) -> bool {
+    let last = walk.frames().last();
+    last.is_some_and(|(_, frame)| frame.kind == "python" && is(&frame, &["<module>", "_run_module_as_main", "_start"]))
 }
 
 /// A thread that takes communicators down, and does not come back from it.

@@ -204,6 +204,13 @@ fn cut_pointer(scene: &Scene) -> Option<Line> {
     scene.report.search(None, CUT, 1).ok()?.into_iter().next()
 }
 
+/// The line of a debugger in which ctypes calls a function that nobody told it the arguments of: a number that is an
+/// address is handed over as an `int`, which has half of it.
+fn undeclared(scene: &Scene) -> Option<Line> {
+    const CALL: &str = r"^(?:#\d+ .*)?\b_ctypes_callproc \(.*\bargtypes=0x0\b";
+    scene.report.search(None, CALL, 1).ok()?.into_iter().next()
+}
+
 /// Python handed an address to C: nothing but the call interface lies between the interpreter and the fault.
 fn ctypes(scene: &Scene) -> Option<Finding> {
     let python = scene.python.as_ref().and_then(|stack| {
@@ -214,7 +221,7 @@ fn ctypes(scene: &Scene) -> Option<Finding> {
             .any(|part| file.contains(part))
             .then(|| stack.cite(innermost))
     });
-    let cut = cut_pointer(scene);
+    let mut cut = cut_pointer(scene);
     let native = scene.native.as_ref().and_then(|stack| {
         let direct: Vec<_> = stack
             .frames
@@ -227,6 +234,9 @@ fn ctypes(scene: &Scene) -> Option<Finding> {
             .iter()
             .take_while(|found| found.0 < interface.0)
             .all(|(_, frame)| frame.owner() == Owner::Machinery);
+        if cut.is_none() && direct.first().is_some_and(|callee| callee.0 + 1 == interface.0) {
+            cut = undeclared(scene);
+        }
         (own || cut.is_some()).then(|| stack.cite(interface))
     });
     if python.is_none() && native.is_none() {

@@ -92,7 +92,8 @@ fn weighed((event, found): (usize, Match), read: &Read) -> (usize, Match) {
         .detail
         .get("relation")
         .and_then(serde_json::Value::as_str);
-    let factor = if relation == Some("context") { HANDLED } else { 1.0 };
+    let was_handled = relation == Some("context") && !read.was_mishandled(event);
+    let factor = if was_handled { HANDLED } else { 1.0 };
     let confidence = found.confidence * factor;
     (event, Match { confidence, ..found })
 }

@@ -18,6 +18,10 @@ pub fn as_exception(event: &Happened) -> Option<Happened> {
         _ => return None,
     };
     let message = part("message");
+    let (exception, message) = match (event.kind.as_str(), named(message)) {
+        ("last-words", Some(named)) => named,
+        _ => (exception, message),
+    };
     (!message.is_empty()).then(|| Happened {
         kind: "python-exception".to_owned(),
         text: event.text.clone(),
@@ -27,6 +31,22 @@ pub fn as_exception(event: &Happened) -> Option<Happened> {
         survived: event.survived,
         ..Happened::default()
     })
+}
+
+/// The exception that a logger names in what it says, with its message:
+/// `failed to load 'tokenizer': ModuleNotFoundError: No module named 'x'`.
+fn named(message: &str) -> Option<(&str, &str)> {
+    let mut rest = message;
+    loop {
+        let (word, behind) = rest.split_once(": ")?;
+        let name = word.rsplit(' ').next().unwrap_or(word);
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || "._".contains(letter);
+        let is_exception = name.ends_with("Error") || name.ends_with("Exception");
+        if is_exception && name.len() > "Error".len() && name.chars().all(is_name) {
+            return Some((name, behind));
+        }
+        rest = behind;
+    }
 }
 
 /// What an exception of a C++ library becomes where its binding passes it on to Python.

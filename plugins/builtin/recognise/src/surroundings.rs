@@ -27,6 +27,8 @@ pub struct Read<'r> {
     pub said: Vec<(usize, Happened)>,
     events: Vec<Event>,
     kinds: BTreeSet<String>,
+    /// Exceptions whose handler failed by a slip of its own.
+    mishandled: BTreeSet<usize>,
 }
 
 impl<'r> Read<'r> {
@@ -38,6 +40,7 @@ impl<'r> Read<'r> {
             said: Vec::new(),
             events: Vec::new(),
             kinds: BTreeSet::new(),
+            mishandled: BTreeSet::new(),
         };
         read.with(kinds)
     }
@@ -61,10 +64,17 @@ impl<'r> Read<'r> {
             .collect();
         let is_exception = |place: &usize| self.events[*place].kind == "python-exception";
         let exceptions: Vec<usize> = (0..self.events.len()).filter(is_exception).collect();
+        self.mishandled.clear();
         for pair in exceptions.windows(2) {
             let [earlier, later] = [pair[0], pair[1]];
-            self.happened[later].primary |=
-                is_end_of_chain(&self.events[earlier], &self.happened[earlier], &self.events[later]);
+            if !is_end_of_chain(&self.events[earlier], &self.happened[earlier], &self.events[later]) {
+                continue;
+            }
+            if is_slip(&self.happened[later]) {
+                self.mishandled.insert(earlier);
+            } else {
+                self.happened[later].primary = true;
+            }
         }
         self
     }
@@ -73,6 +83,11 @@ impl<'r> Read<'r> {
     pub fn signs(&self) -> impl Iterator<Item = (usize, &Happened)> {
         let said = self.said.iter().map(|(place, event)| (*place, event));
         self.happened.iter().enumerate().chain(said)
+    }
+
+    /// Whether the handler of an exception failed by a slip of its own, which then is no news.
+    pub fn was_mishandled(&self, position: usize) -> bool {
+        self.mishandled.contains(&position)
     }
 
     /// A citation of an event, by its position among those that were read.
@@ -129,6 +144,12 @@ fn is_end_of_chain(before: &Event, told: &Happened, event: &Event) -> bool {
         && !event.survived
         && is_near
         && matches!(link, Some("context" | "cause"))
+}
+
+/// A name that is not known yet where an exception is handled: what failed is what it was to handle.
+fn is_slip(told: &Happened) -> bool {
+    let exception = told.detail.get("exception").and_then(Value::as_str);
+    matches!(exception, Some("NameError" | "UnboundLocalError"))
 }
 
 fn framed(frame: Frame) -> Framed {

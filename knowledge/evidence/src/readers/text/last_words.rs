@@ -124,6 +124,12 @@ impl End {
         };
         let is_script = self.lines.back().is_some_and(|(_, raw)| raw.starts_with(b"Node.js v"));
         let from = settled.map_or(0, |line| line + 1);
+        let ended = sink
+            .events
+            .iter()
+            .filter(|event| is_end(event))
+            .map(progress::first_line)
+            .min();
         // Kubernetes lists what became of a container above the events that led there.
         let own = self
             .lines
@@ -140,10 +146,23 @@ impl End {
                 continue;
             }
             let is_last = place >= last_ones && !has_traceback && !self.is_below_ignored(place);
-            let exception = if is_last { exception(line.text) } else { None };
+            // The kernel's modules name themselves as exceptions are named: `LustreError: `.
+            let exception = if is_last && !line.origin.kernel {
+                exception(line.text)
+            } else {
+                None
+            };
             let exception = exception.map(|what| self.with_next(what, place));
             let exception = exception.or_else(|| is_script.then(|| script_error(line.text)).flatten().map(bare));
-            let words = || command(line.text).filter(|words| !has_traceback || is_of_system(words));
+            // What a script misses once the program has ended, it was to make.
+            let is_aftermath =
+                |words: &LastWords| words.family == "files" && ended.is_some_and(|ended| ended < *number);
+            let is_first = || !sink.events.iter().any(|event| tells_before(event, *number));
+            let asked = || stopped(line.text).filter(|_| is_first());
+            let words = || {
+                let found = command(line.text).filter(|words| !has_traceback || is_of_system(words));
+                found.filter(|words| !is_aftermath(words)).or_else(asked)
+            };
             if let Some(what) = exception.or_else(|| words().map(EventPayload::LastWords)) {
                 sink.event(what, &line.origin, [*number, *number], line.text);
             }
@@ -220,11 +239,29 @@ fn is_of_kubernetes(raw: &[u8]) -> bool {
 
 /// Whether an event leaves open why a program failed: that it ended, and how, does not say why.
 fn is_open(event: &Event, settled: u64) -> bool {
-    let is_end = matches!(
+    let is_mute = is_end(event) || matches!(event.payload, EventPayload::SharedMemory(_));
+    is_mute || progress::is_survived(event, settled)
+}
+
+/// Whether it tells that a process ended.
+fn is_end(event: &Event) -> bool {
+    matches!(
         event.payload,
-        EventPayload::ProcessExit(_) | EventPayload::ElasticFailure(_) | EventPayload::SharedMemory(_)
+        EventPayload::ProcessExit(_) | EventPayload::ElasticFailure(_)
+    )
+}
+
+/// Whether a failure was told of before a line.
+fn tells_before(event: &Event, number: u64) -> bool {
+    !event.survived && progress::first_line(event) < number
+}
+
+/// What a server says that was asked to end. It follows from the failure of another where something failed before.
+fn stopped(text: &str) -> Option<LastWords> {
+    let asked = regex!(
+        r"(?i)^\W{0,3}(?:[\w. -]{1,40}\b)?(?:received|got|caught|handling) (?:signal )?(?:SIGTERM|15)\b[^%]{0,80}$|^SIGTERM (?:received|caught)\b.{0,80}$"
     );
-    is_end || progress::is_survived(event, settled)
+    asked.is_match(text).then(|| open("stopped", text))
 }
 
 fn is_told(sink: &Sink, number: u64) -> bool {
@@ -263,7 +300,7 @@ enum Well {
 fn is_well(text: &str) -> Option<Well> {
     // GoogleTest, CTest and cargo.
     let none_failed = regex!(
-        r"^(?:\d+: )?\[ {2}PASSED {2}\] \d+ tests?\.$|^100% tests passed, 0 tests failed out of \d+$|^test result: ok\. \d+ passed; 0 failed;"
+        r"^(?:\d+: )?\[ {2}PASSED {2}\] \d+ tests?\.$|^Test PASSED$|^100% tests passed, 0 tests failed out of \d+$|^test result: ok\. \d+ passed; 0 failed;"
     );
     if none_failed.is_match(text) {
         return Some(Well::Tests);
@@ -275,10 +312,10 @@ fn is_well(text: &str) -> Option<Well> {
         r"^(?:=+ )?\d+ passed\b.*|^All tests passed\b.*|^&&&& PASSED |^OK(?: \([\w=, ]+\))?$|^Test passed\.$|^test_\w+ \(.+\) \.\.\. ok$|^Number of trials: \d+/\d+ \(\d+ TERMINATED\)$"
     );
     let exit = regex!(
-        r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?:? 0\.?$|\bexit_?code\x22?[:=] ?0\W*$|\x22exit\x22, \x22code\x22: 0\}$|Found 0 live models and 0 in-flight non-inference requests\W*$|^(?:INFO:\s+)?(?:Application shutdown complete\.|Finished server process \[\d+\])$|^(?:\| )?SUCCESS +\| "
+        r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?(?: of \w+)?:? 0\.?$|\bexit_?code\x22?[:=] ?0\W*$|\x22exit\x22, \x22code\x22: 0\}$|Found 0 live models and 0 in-flight non-inference requests\W*$|^(?:INFO:\s+)?(?:Application shutdown complete\.|Finished server process \[\d+\])$|^(?:\| )?SUCCESS +\| "
     );
     let said = regex!(
-        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b|^(?:\[[\d:., -]+\])?\W*(?:finished|done)\W*$|^\W{0,4}(?:all )?done[.!] \w[^:]{0,100}$|^\[after training is done\]"
+        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b|^(?:\[[\d:., -]+\])?\W*(?:finished|done)\W*$|^\W{0,4}(?:all )?done[.!] \w[^:]{0,100}$|^\[after training is done\]|^\{'train_runtime': [\d.]+,|\bdone training in [\d.]+ seconds$|\bThe training was finished at \d+ epochs"
     );
     if tests.is_match(text) {
         return Some(Well::Tests);
@@ -343,7 +380,7 @@ fn said(text: &str) -> Option<&str> {
     }
     // Of ASCII alone: sixty times every letter there is takes 50 ms to compile.
     let who = regex!(
-        r"(?i-u)^(?:\[(?:error|fatal|critical)\]:?|(?:error|fatal|critical) ?[:|-]) (?:could not [\w ]{1,40}: )?|^[\w. '-]{0,60}\b(?:failed|aborted|crashed|died|ended)(?: with| because of| due to)?:? "
+        r"(?i-u)^(?:\[(?:error|fatal|critical)\]:?|(?:error|fatal|critical) ?[:|-]) (?:(?:could not|failed to|unable to) [\w ]{1,40}: )?|^(?:failed|unable) to [\w .'-]{1,60}: (?:internal: )?|^[\w. '-]{0,60}\b(?:failed|aborted|crashed|died|ended)(?: with| because of| due to)?:? "
     );
     text.get(who.find(text)?.end()..)
 }
@@ -414,7 +451,7 @@ fn not_started(text: &str) -> Option<&'static str> {
         (
             "usage",
             regex!(
-                r"^error: (?:a value is required for |unexpected argument |invalid value |the following required arguments |unrecognized subcommand ).+$|^\S+(?: \S+)?: error: (?:argument |unrecognized arguments|the following arguments|ambiguous option|invalid ).+$|^Error: (?:No such option|Missing (?:option|argument)|Invalid value).*$|^Could not override '.+$|^Error merging \S.*$|^Invalid type assigned : .+$|^Unsupported interpolation type .+$|^Interpolation key '.+' not found$|^Cannot find primary config .+$|^In '.+': Could not find .+$|^│ (?:No such option|Missing (?:option|argument)|Invalid value|Got unexpected extra argument).*│$|^ERROR: (?:Could not consume arg|The function received no value).*$|^FATAL Flags parsing error:.*$|^\S+: (?:(?:unrecognized|unrecognised|unknown|illegal|ambiguous|invalid) option|option .+ requires an argument)\b.*$|^Unknown flags? in XLA_FLAGS: .+$"
+                r"^error: (?:a value is required for |unexpected argument |invalid value |the following required arguments |unrecognized subcommand ).+$|^\S+(?: \S+)?: error: (?:argument |unrecognized arguments|the following arguments|ambiguous option|invalid ).+$|^Error: (?:No such option|Missing (?:option|argument)|Invalid value).*$|^Could not override '.+$|^Error merging \S.*$|^Invalid type assigned : .+$|^Unsupported interpolation type .+$|^Interpolation key '.+' not found$|^Cannot find primary config .+$|^In '.+': Could not find .+$|^│ The following arguments are required:.*│$|^│ (?:No such option|Missing (?:option|argument)|Invalid value|Got unexpected extra argument).*│$|^ERROR: (?:Could not consume arg|The function received no value).*$|^FATAL Flags parsing error:.*$|^\S+: (?:(?:unrecognized|unrecognised|unknown|illegal|ambiguous|invalid) option|option .+ requires an argument)\b.*$|^Unknown flags? in XLA_FLAGS: .+$"
             ),
         ),
         (
@@ -444,7 +481,7 @@ fn not_started(text: &str) -> Option<&'static str> {
         (
             "loader",
             regex!(
-                r"^\S+: error while loading shared libraries: .+$|^.*\.so[\w.]*: undefined symbol: \S+.*$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$|^Could not load library \S+ Error: .+$|^.*\bFailed to load library \S*libonnxruntime_providers\w*\.so with error: .+$|^Loaded runtime CuDNN library: .+$|^(?:INTEL|Intel) (?:MKL|oneMKL) (?:FATAL )?ERROR: .+$"
+                r"^\S+: error while loading shared libraries: .+$|^.*\.so[\w.]*: undefined symbol: \S+.*$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$|^Could not load library \S+ Error: .+$|^.*\bFailed to load library \S*libonnxruntime_providers\w*\.so with error: .+$|^Loaded runtime CuDNN library: .+$|^Unable to load any of \{lib.+\}$|^(?:INTEL|Intel) (?:MKL|oneMKL) (?:FATAL )?ERROR: .+$"
             ),
         ),
         (
@@ -484,7 +521,7 @@ fn not_started(text: &str) -> Option<&'static str> {
         (
             "scheduler",
             regex!(
-                r"^(?:Message:\s+|.*\bEvicted\b.*\s)?The node was low on resource: .+$|^(?:=>> )?PBS: job killed: .+$|^TERM_[A-Z]+: job killed .+$|^Job deleted at request of \S+$|^.*\bjob (?:cancelled|preempted|deleted)\b.*\(node failure\).*$|^(?:sbatch|srun|salloc): error: (?:Batch (?:script|job) .+|Unable to (?:allocate resources|create step .+): .+|Application launch failed: .+|[Ii]nvalid .+)$|^qsub: .+$|^There are not enough slots available in the system\b.*$"
+                r"^(?:Message:\s+|.*\bEvicted\b.*\s)?The node was low on resource: .+$|^(?:=>> )?PBS: job killed: .+$|^TERM_[A-Z]+: job killed .+$|^Job deleted at request of \S+$|^(?:Message:\s+|.*")?Pod was active on the node longer than the specified deadline\b.*$|^.*\bHost EC2 \(instance i-\w+\) terminated\b.*$|^.*\bjob (?:cancelled|preempted|deleted)\b.*\(node failure\).*$|^(?:sbatch|srun|salloc): error: (?:Batch (?:script|job) .+|Unable to (?:allocate resources|create step .+): .+|Application launch failed: .+|[Ii]nvalid .+)$|^qsub: .+$|^There are not enough slots available in the system\b.*$"
             ),
         ),
     ];
@@ -493,7 +530,9 @@ fn not_started(text: &str) -> Option<&'static str> {
 
 /// What a command that was run found missing.
 fn lacking(text: &str) -> Option<&'static str> {
-    let forms: [(&'static str, &Regex); 12] = [
+    let forms: [(&'static str, &Regex); 13] = [
+        // What `torchfrtrace` finds in the dumps of all ranks' recorders.
+        ("recorder", regex!(r"^\s*missing ranks: \{\d[\d, ]*\}$")),
         (
             // llama.cpp's ggml, and TensorRT's error code 2 (`ErrorCode::kOUT_OF_MEMORY` has the name in its messages).
             "device-memory",
@@ -516,7 +555,7 @@ fn lacking(text: &str) -> Option<&'static str> {
         (
             "refused",
             regex!(
-                r"^curl: \(22\) .*error: 40[134]\b.*$|^curl: \((?:9|67|78)\) .+$|^.*\bERROR 40[134]: .+$|^fatal: (?:Authentication failed for|could not read Username for|repository) .+$|^fatal: unable to access '.+': The requested URL returned error: 40[134]$|^\S+@\S+: Permission denied \(.+\)\.$|^Host key verification failed\.$|^batch response: .+$|^error: failed to fetch some objects from .+$"
+                r"^curl: \(22\) .*error: 40[134]\b.*$|^curl: \((?:9|67|78)\) .+$|^.*\bERROR 40[134]: .+$|^fatal: (?:Authentication failed for|could not read Username for|repository) .+$|^fatal: unable to access '.+': The requested URL returned error: 40[134]$|^\S+@\S+: Permission denied \(.+\)\.$|^Host key verification failed\.$|^batch response: .+$|^403 - Forbidden - .+$|^error: failed to fetch some objects from .+$"
             ),
         ),
         (
@@ -540,7 +579,7 @@ fn lacking(text: &str) -> Option<&'static str> {
         (
             "files",
             regex!(
-                r"^(?:\S*/)?(?:cp|mv|ln|cat|head|tail|tar|bsdtar|dd|install|rsync|ls|stat|wc|sort|sed|awk|gawk|mawk|grep|cut|split|shuf|du|find|chmod|touch|unzip|gzip|zcat|xz|zstd): .*: (?:No such file or directory|Not a directory)(?: \(\d+\))?$|^.+: No such file or directory at \S+ line \d+\.$|^(?:gzip|unzip): +cannot find or open .+$|^\[ ?WARN:.*imread_\('.*'\): can't open/read file.*$|^gguf_\w+: failed to open (?:GGUF file )?'.*'(?: \(No such file or directory\))?$"
+                r"^(?:\S*/)?(?:cp|mv|ln|cat|head|tail|tar|bsdtar|dd|install|rsync|sort|sed|awk|gawk|mawk|cut|split|shuf|chmod|touch|unzip|gzip|zcat|xz|zstd): .*: (?:No such file or directory|Not a directory)(?: \(\d+\))?$|^.+: No such file or directory at \S+ line \d+\.$|^(?:gzip|unzip): +cannot find or open .+$|^No data found\. Please verify arguments\b.*$|^\[ ?WARN:.*imread_\('.*'\): can't open/read file.*$|^gguf_\w+: failed to open (?:GGUF file )?'.*'(?: \(No such file or directory\))?$"
             ),
         ),
         (

@@ -91,6 +91,7 @@ fn may_have_prefix(first: u8, text: &str) -> bool {
                 || is_host && byte(name - 1).is_ascii_digit()
                 || is_named_host(bytes)
                 || is_named_container(bytes)
+                || is_logger(bytes)
                 || ["kern", "user", "daemon", "std", "rank"]
                     .iter()
                     .any(|word| text.starts_with(word))
@@ -148,6 +149,14 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
             rank_tag,
             |line, _| {
                 in_bracket(line, |byte| !byte.is_ascii_whitespace()) && memchr::memchr(b'@', start(line)).is_some()
+            },
+        ),
+        // The number of the rank alone: `[11]:Traceback`, and with a space behind. `[0]:` without more is torchrun's.
+        prefix(
+            r#"(?-u)^\[(\d{1,5})\]: ?(?P<rest>  File "|    |[!-~])"#,
+            rank_tag,
+            |line, _| {
+                in_bracket(line, |byte| byte.is_ascii_digit()) && memchr::memmem::find(start(line), b"]:").is_some()
             },
         ),
         // What people print before a line to say which of several processes writes: `[gpu 0] `, `[worker-3]: `. Of ASCII
@@ -268,7 +277,7 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         // A clock that a log viewer puts before lines that have a rank's tag.
         // Or that Jenkins and kubectl's users put before every line.
         prefix(
-            r"^\d\d:\d\d:\d\d(?:[.,]\d{1,9} |  | (?P<rest>\[))",
+            r#"(?-u)^\d\d:\d\d:\d\d(?:[.,]\d{1,9} | (?P<rest>\[|  File "|    [#!-~])|  | )"#,
             nothing,
             |line, _| is_numbered(line, b':') && byte(line, 5) == b':',
         ),
@@ -306,6 +315,13 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
             r"^(?:INFO|WARN|ERROR) +(?P<rest>\[\d+\]<std(?:out|err)>:)",
             nothing,
             |line, origin| is_level(line) && origin.stamp.is_some(),
+        ),
+        // The name of a logger and a level, behind a date, of a program that logs what another one printed:
+        // `rastervision.backend: INFO - `.
+        prefix(
+            r"(?-u)^[a-z][a-z0-9_]{0,40}(?:\.[A-Za-z0-9_]{1,40}){1,6}: (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - ",
+            nothing,
+            |line, origin| origin.stamp.is_some() && is_logger(line),
         ),
         // What follows a date in Kubernetes' log files: `stderr F `.
         prefix(r"^std(?:out|err) [FP] ", nothing, |line, _| line.starts_with(b"std")),
@@ -345,6 +361,14 @@ fn is_named_container(line: &[u8]) -> bool {
     name > 1 && padding > 0 && behind.get(padding) == Some(&b'|')
 }
 
+/// `rastervision.backend: INFO - `.
+fn is_logger(line: &[u8]) -> bool {
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.".contains(byte);
+    let name = start(line).iter().take_while(|byte| is_of_name(byte)).count();
+    let behind = line.get(name..).unwrap_or_default();
+    behind.starts_with(b": ") && behind.get(2).is_some_and(u8::is_ascii_uppercase)
+}
+
 /// `trainer-b: `, `node7.cluster: `: a name that has parts, as those of machines have and words of messages have not.
 fn is_named_host(line: &[u8]) -> bool {
     let is_of_name = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(byte);
@@ -380,7 +404,8 @@ fn is_numbered(line: &[u8], then: u8) -> bool {
 
 /// `[E1003 18:37:01.832146912 File.cpp:607] `, `W1121 09:53:46.407000 29074 path/api.py:1028] `. Written so that each
 /// byte tells which part it belongs to: then one pass finds the parts, several times faster.
-const GLOG: &str = r"(?x-u) ^ \[? [IWEF] (?P<date>\d{3,4}) [\ ] (?P<clock>\d\d:\d\d:\d\d\.\d{1,9}) [\ \t]+
+/// absl writes seconds since 1970 before it is set up: `E0000 00:00:1738697930.202924`.
+const GLOG: &str = r"(?x-u) ^ \[? [IWEF] (?P<date>\d{3,4}) [\ ] (?P<clock>\d\d:\d\d:\d{2,10}\.\d{1,9}) [\ \t]+
     (?: (?P<pid>\d+) [\ \t]+ )? [A-Za-z_./<-] [!-9;-\\^-~]* : \d+ \] [\ ]?";
 /// `[Sat Nov 21 09:53:46 2026] `.
 const CTIME: &str =
@@ -452,7 +477,7 @@ fn process_tag(found: &Captures, origin: &mut Origin) {
 
 fn glog(found: &Captures, origin: &mut Origin) {
     origin.pid = number(found, "pid").or(origin.pid);
-    if let Some(date) = number(found, "date") {
+    if let Some(date) = number(found, "date").filter(|date| *date > 0) {
         // c10 does not pad the month: `[E626 …` is of June.
         origin.stamp = Stamp::without_year(Some(date / 100), Some(date % 100), text(found, "clock"));
     }

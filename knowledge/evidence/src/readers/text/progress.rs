@@ -9,9 +9,11 @@ use crate::model::{Event, EventPayload, Place, ThreadId};
 
 /// Lines that a training loop prints while it goes on, and what others print of work that is done. Other lines prove
 /// nothing: a dying process prints warnings, summaries and what its peers still say.
-const FORMS: [&str; 15] = [
+const FORMS: [&str; 16] = [
     r"\b(?:step|epoch|iter(?:ation)?|batch|loss|global_step)\b['\x22]?[ =:/#\[\]]{0,4}\d",
     r"\x22it\x22: ?\d",
+    // ultralytics: the epoch, and the memory of the device.
+    r"^\s*\d+/\d+\s+\d+(?:\.\d+)?G\s",
     // Progress bars: `[22:04<06:10, 2.37 block/s]`.
     r"\d+(?:\.\d+)?(?:it/s|s/it)\b",
     r"\[\d+:\d\d(?::\d\d)?<[^\]?]*/s[^\]]*\]",

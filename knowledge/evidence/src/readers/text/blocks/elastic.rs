@@ -25,13 +25,19 @@ pub const FAILED_RULE: Rule = Rule {
     read: read_failed,
 };
 
+/// The code of a process: those of Windows are told without a sign.
+fn exit_code(code: i64) -> Option<i32> {
+    let unsigned = || u32::try_from(code).ok().map(u32::cast_signed);
+    i32::try_from(code).ok().or_else(unsigned)
+}
+
 /// `failed (exitcode: -11) local_rank: 0 (pid: 4711) of binary: /usr/bin/python`.
 fn read_failed(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let found =
         regex!(r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<rank>\d+) \(pid: (?P<pid>\d+)\) of binary")
             .captures(line.text)?;
     let number = |name| found.name(name)?.as_str().parse::<i64>().ok();
-    let exit_code = number("code").and_then(|code| i32::try_from(code).ok());
+    let exit_code = number("code").and_then(exit_code);
     let failure = Failure {
         what: ElasticFailure {
             local_rank: number("rank").and_then(|rank| u32::try_from(rank).ok()),
@@ -204,8 +210,8 @@ impl Failure {
             }
             "exitcode" => {
                 let code = regex!(r"^(-?\d+) \(pid: (\d+)\)").captures(value);
-                let number = |index| code.as_ref()?.get(index)?.as_str().parse::<i32>().ok();
-                self.what.exit_code = number(1);
+                let number = |index| code.as_ref()?.get(index)?.as_str().parse::<i64>().ok();
+                self.what.exit_code = number(1).and_then(exit_code);
                 self.pid = number(2).and_then(|pid| u32::try_from(pid).ok());
                 self.what.signal = self.what.exit_code.and_then(signal_of_exit).map(str::to_owned);
             }

@@ -107,7 +107,7 @@ fn assertion(text: &str) -> Option<NativeAbort> {
 fn other_assertion(text: &str) -> Option<NativeAbort> {
     let parts = Parts::of(
         regex!(
-            r"^(?P<file>[^\s:][^:]*):(?P<line>\d+): (?:(?P<macro>[A-Z][A-Z_]*ASSERT\(.*\)) failed|failed assertion [`'](?P<apple>.*)')\s*$|^Assertion failed: (?P<expression>.+?), (?:function (?P<function>.+?), )?file (?P<in>[^,]+), line (?P<at>\d+)\.?\s*$|(?:^|\.\. )GGML_ASSERT: (?P<old_file>\S+?):(?P<old_line>\d+): (?P<old>.+?)\s*$"
+            r"^(?P<file>(?:[A-Za-z]:)?[^\s:][^:]*):(?P<line>\d+): (?:(?P<macro>[A-Z][A-Z_]*ASSERT\(.*\)) failed|failed assertion [`'](?P<apple>.*)')\s*$|^Assertion failed: (?P<expression>.+?), (?:function (?P<function>.+?), )?file (?P<in>[^,]+), line (?P<at>\d+)\.?\s*$|(?:^|\.\. )GGML_ASSERT: (?P<old_file>\S+?):(?P<old_line>\d+): (?P<old>.+?)\s*$"
         ),
         text,
     )?;

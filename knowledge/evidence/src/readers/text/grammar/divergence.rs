@@ -37,7 +37,7 @@ pub const RULE: Rule = Rule {
 /// `NaN loss`.
 const VALUE: &str = r"(?i)(?:^|[^\w])(?P<quantity>[\w/. -]{0,24}?\b(?:[\w/.]*loss\w*|[\w/.]*grad(?:ient)?[_ ]?norm|gnorm|perplexity|ppl|[\w/.]*logits?|[\w/.]*gradients?))['\x22]?\s{0,3}(?:is now |is |are |became |turned |went to |=|:|\||->|\s)\s{0,3}['\x22\[(]?(?:tensor\()?(?P<value>[-+]?nan|[-+]?inf(?:inity)?)(?:[^\w-]|$)";
 
-const BEFORE: &str = r"(?i)\b(?P<value>nan|inf)(?:\s+or\s+(?:nan|inf))?\s+(?:(?:was |is |were )?(?:detected|found|encountered)\s+(?:in|for|during)\s+(?:the\s+)?)?(?:value\s+(?:in|for)\s+)?(?:training\s+|the\s+)?(?P<quantity>loss|gradients?|grad norm)\b";
+const BEFORE: &str = r"(?i)\b(?P<value>nan|inf)(?:\s+avg|\s+or\s+(?:nan|inf))?\s+(?:(?:was |is |were )?(?:detected|found|encountered)\s+(?:in|for|during)\s+(?:the\s+)?)?(?:value\s+(?:in|for)\s+)?(?:training\s+|the\s+)?(?P<quantity>loss|gradients?|grad norm)\b";
 
 /// What a program says that it does in such a case has not happened: `aborts when the loss is nan`.
 const SUPPOSED: &str = r"(?i)\b(?:if|when|whenever|once|until|unless|in case)\b(?: (?:the|a|any))?(?: [\w/]+)? (?:loss\w*|gradients?|grad[ _]norm|perplexity|logits?)\b(?: (?:is|are|becomes?|turns?|goes|go))+(?: to)? [-+]?(?:nan|inf)";

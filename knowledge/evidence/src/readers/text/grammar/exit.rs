@@ -250,7 +250,7 @@ fn in_table(text: &str) -> Option<(Option<u32>, ProcessExit)> {
 fn of_number(text: &str) -> Option<&'static str> {
     let parts = Parts::of(
         regex!(
-            r"(?i)(?:\b(?:process|rank|task|worker|job|child|program|command|container|pid|main)\b.{0,120}\b(?:exited|terminated|killed|died|crashed|ended)\b(?: (?:on|with|by|due to|of))? signal:? (?P<number>\d{1,2})\b(?: ?\(|[.,;]|\s*$)|EXIT STRING: .*\(signal (?P<hydra>\d{1,2})\)|\bsignaled to shutdown with signal (?P<shard>\d{1,2})\b)"
+            r"(?i)(?:\b(?:process|rank|task|worker|job|child|program|command|container|pid|main)\b.{0,120}\b(?:exited|terminated|killed|died|crashed|ended)\b(?: (?:on|with|by|due to|of|from))? signal:? (?P<number>\d{1,2})\b(?: ?\(|[.,;]|\s*$)|EXIT STRING: .*\(signal (?P<hydra>\d{1,2})\)|\bsignaled to shutdown with signal (?P<shard>\d{1,2})\b)"
         ),
         text,
     )?;
@@ -271,6 +271,12 @@ pub fn exit(signal: Option<String>, exit_code: Option<i32>) -> ProcessExit {
 
 /// The signal an exit code stands for: negative in Python, 128 and more in shells and containers.
 pub fn signal_of_exit(code: i32) -> Option<&'static str> {
+    // Of Windows, whose codes are the kernel's states: https://learn.microsoft.com/openspecs/windows_protocols/ms-erref.
+    match code.cast_unsigned() {
+        0xC000_0005 => return Some("SIGSEGV"),
+        0xC000_001D => return Some("SIGILL"),
+        _ => {}
+    }
     let number = if code < 0 {
         code.checked_neg()?
     } else {

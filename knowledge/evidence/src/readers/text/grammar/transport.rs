@@ -16,7 +16,7 @@ pub const RULE: Rule = Rule {
 /// `[1764000000.12] [host:4711:0] ib_mlx5_log.c:177  UCX  ERROR message`; releases before 1.10 leave the level out of
 /// what they abort with: `[host:4711:0:4711] ib_mlx5_log.c:139  Transport retry count exceeded on mlx5_0:1/IB …`.
 const UCX: &str = r"(?x) ^(?:\[\d+\.\d+\]\ )? \[(?P<host>[^\s:\[\]]+):(?P<pid>\d+)\s*(?::\w+)+\s*\] \s+ (?P<source>[\w.-]+:\d+) \s+
-    (?: UCX\s+(?:ERROR|FATAL)\s+(?P<message>\S.*) | (?P<retried>Transport\ retry\ count\ exceeded\ .*) )$";
+    (?: (?:UCX\s+(?:ERROR|FATAL)|FATAL:)\s+(?P<message>\S.*) | (?P<retried>Transport\ retry\ count\ exceeded\ .*) )$";
 
 /// `libfabric:4711:1764000000::efa:cq:efa_rdm_txe_handle_error():737<warn> err: 107, message: …`. What is merely odd is
 /// a warning too, and has no `err:`.
