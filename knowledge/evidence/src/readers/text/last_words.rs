@@ -521,7 +521,7 @@ fn not_started(text: &str) -> Option<&'static str> {
         (
             "scheduler",
             regex!(
-                r"^(?:Message:\s+|.*\bEvicted\b.*\s)?The node was low on resource: .+$|^(?:=>> )?PBS: job killed: .+$|^TERM_[A-Z]+: job killed .+$|^Job deleted at request of \S+$|^(?:Message:\s+|.*")?Pod was active on the node longer than the specified deadline\b.*$|^.*\bHost EC2 \(instance i-\w+\) terminated\b.*$|^.*\bjob (?:cancelled|preempted|deleted)\b.*\(node failure\).*$|^(?:sbatch|srun|salloc): error: (?:Batch (?:script|job) .+|Unable to (?:allocate resources|create step .+): .+|Application launch failed: .+|[Ii]nvalid .+)$|^qsub: .+$|^There are not enough slots available in the system\b.*$"
+                r"^(?:Message:\s+|.*\bEvicted\b.*\s)?The node was low on resource: .+$|^(?:=>> )?PBS: job killed: .+$|^TERM_[A-Z]+: job killed .+$|^Job deleted at request of \S+$|^(?:Message:\s+|.*\x22)?Pod was active on the node longer than the specified deadline\b.*$|^.*\bHost EC2 \(instance i-\w+\) terminated\b.*$|^.*\bjob (?:cancelled|preempted|deleted)\b.*\(node failure\).*$|^(?:sbatch|srun|salloc): error: (?:Batch (?:script|job) .+|Unable to (?:allocate resources|create step .+): .+|Application launch failed: .+|[Ii]nvalid .+)$|^qsub: .+$|^There are not enough slots available in the system\b.*$"
             ),
         ),
     ];
