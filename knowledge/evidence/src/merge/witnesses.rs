@@ -156,11 +156,16 @@ impl After {
     pub fn of(timeline: &[Event], artifacts: &[Name]) -> Self {
         let mut all = Self::default();
         let timed_out: HashSet<u32> = timeline.iter().filter_map(rank_that_timed_out).collect();
+        let mut raised: HashSet<Name> = HashSet::new();
         for (index, (event, artifact)) in timeline.iter().zip(artifacts).enumerate() {
             all.add(index, event, *artifact);
             let is_own = !event.survived && is_failure_of_its_own(event);
-            if is_own && !is_end_by_watchdog(event, &timed_out) {
+            let is_known = is_end_by_watchdog(event, &timed_out) || is_end_by(event, raised.contains(artifact));
+            if is_own && !is_known {
                 all.add_own(index, event);
+            }
+            if event.rank.is_none() && matches!(event.payload, EventPayload::PythonException(_)) {
+                raised.insert(*artifact);
             }
         }
         all.own_by_rank.finish();
@@ -208,6 +213,14 @@ fn rank_that_timed_out(event: &Event) -> Option<u32> {
         return None;
     };
     event.rank.filter(|_| watchdog.family == "timeout")
+}
+
+/// Whether it is the launcher's word of a worker that raised an exception, which it printed before.
+fn is_end_by(event: &Event, raised: bool) -> bool {
+    let EventPayload::ElasticFailure(failure) = &event.payload else {
+        return false;
+    };
+    raised && event.rank.is_none() && failure.exit_code == Some(1) && failure.message.is_empty()
 }
 
 /// Whether it is the launcher's word of a worker that its own watchdog ended.

@@ -157,8 +157,9 @@ impl End {
             // What a script misses once the program has ended, it was to make.
             let is_aftermath =
                 |words: &LastWords| words.family == "files" && ended.is_some_and(|ended| ended < *number);
+            // Who is asked to end, and saves its state, ends well. What fails then, fails for it.
             let is_first = || !sink.events.iter().any(|event| tells_before(event, *number));
-            let asked = || stopped(line.text).filter(|_| is_first());
+            let asked = || stopped(line.text).filter(|_| is_first() && self.complains_after(place));
             let words = || {
                 let found = command(line.text).filter(|words| !has_traceback || is_of_system(words));
                 found.filter(|words| !is_aftermath(words)).or_else(asked)
@@ -225,6 +226,14 @@ impl End {
         above.next().is_some_and(|line| blocks::announces_ignored(line.trim()))
     }
 
+    /// Whether a line behind this one says that something failed.
+    fn complains_after(&self, place: usize) -> bool {
+        self.lines.iter().skip(place + 1).any(|(number, raw)| {
+            let cleaned = line::clean(raw);
+            complaint(&cleaned, &Line::new(*number, line::beginning(&cleaned))).is_some()
+        })
+    }
+
     /// Whether the line behind this one says that it does not matter.
     fn is_ignored_next(&self, place: usize) -> bool {
         let next = self.lines.get(place + 1).map(|(_, raw)| line::clean(raw));
@@ -256,7 +265,7 @@ fn tells_before(event: &Event, number: u64) -> bool {
     !event.survived && progress::first_line(event) < number
 }
 
-/// What a server says that was asked to end. It follows from the failure of another where something failed before.
+/// What a server says that was asked to end.
 fn stopped(text: &str) -> Option<LastWords> {
     let asked = regex!(
         r"(?i)^\W{0,3}(?:[\w. -]{1,40}\b)?(?:received|got|caught|handling) (?:signal )?(?:SIGTERM|15)\b[^%]{0,80}$|^SIGTERM (?:received|caught)\b.{0,80}$"
@@ -315,7 +324,7 @@ fn is_well(text: &str) -> Option<Well> {
         r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?(?: of \w+)?:? 0\.?$|\bexit_?code\x22?[:=] ?0\W*$|\x22exit\x22, \x22code\x22: 0\}$|Found 0 live models and 0 in-flight non-inference requests\W*$|^(?:INFO:\s+)?(?:Application shutdown complete\.|Finished server process \[\d+\])$|^(?:\| )?SUCCESS +\| "
     );
     let said = regex!(
-        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b|^(?:\[[\d:., -]+\])?\W*(?:finished|done)\W*$|^\W{0,4}(?:all )?done[.!] \w[^:]{0,100}$|^\[after training is done\]|^\{'train_runtime': [\d.]+,|\bdone training in [\d.]+ seconds$|\bThe training was finished at \d+ epochs"
+        r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b|^(?:\[[\d:., -]+\])?\W*(?:finished|done)\W*$|^\W{0,4}(?:all )?done[.!] \w[^:]{0,100}$|^\[after training is done\]|^\{'train_runtime': [\d.]+,|\bdone training in [\d.]+ seconds$|^\d+ epochs completed in [\d.]+ hours|\bThe training was finished at \d+ epochs"
     );
     if tests.is_match(text) {
         return Some(Well::Tests);
@@ -585,7 +594,7 @@ fn lacking(text: &str) -> Option<&'static str> {
         (
             "memory",
             regex!(
-                r"^FATAL ERROR: .*JavaScript heap out of memory$|^ggml_aligned_malloc: insufficient memory .*$|^.*\bos::commit_memory\(.*\) failed; error='(?:Not enough space|Cannot allocate memory)'.*$|^Could not reserve enough space for .+$|^[\w./+-]+: (?:.*: )?(?:Cannot allocate memory|memory exhausted)$|^(?:virtual memory exhausted|fatal error: runtime: out of memory|runtime: out of memory: .*)$"
+                r"^FATAL ERROR: .*JavaScript heap out of memory$|^ggml_aligned_malloc: insufficient memory .*$|^.*\bos::commit_memory\(.*\) failed; error='(?:Not enough space|Cannot allocate memory)'.*$|^Could not reserve enough space for .+$|^[\w./+-]+: (?:.*: )?(?:Cannot allocate memory|memory exhausted)$|^(?:virtual memory exhausted|fatal error: runtime: out of memory|runtime: out of memory: .*)$|^.*\bContainer \[pid=\d+,containerID=\w+\] is running .{0,40}beyond .{0,8}(?:physical|virtual|PHYSICAL|VIRTUAL).{0,2} memory limit.*$"
             ),
         ),
         (

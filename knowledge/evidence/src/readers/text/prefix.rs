@@ -166,6 +166,10 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
             named_rank,
             |line, _| in_bracket(line, |byte| byte.is_ascii_alphabetic()),
         ),
+        // `ros2 launch`: the node and its number, in brackets.
+        prefix(r"(?-u)^\[[a-z][a-z0-9_.]{1,60}-\d{1,4}\] ", stream_tag, |line, _| {
+            in_bracket(line, |byte| byte.is_ascii_lowercase()) && memchr::memchr(b'-', start(line)).is_some()
+        }),
         // DeepSpeed's launcher and pdsh: the address of the machine.
         prefix(r"^\d{1,3}(?:\.\d{1,3}){3}: ", stream_tag, |line, _| {
             byte(line, 0).is_ascii_digit() && memchr::memchr(b'.', start(line)).is_some()

@@ -104,7 +104,7 @@ pub fn mark_survivors(sink: &mut Sink) {
             || is_reported(event)
             || is_of_a_child(event, end)
             || is_farewell(event, said_well)
-            || last_line(event) < sink.tests_passed;
+            || end_of(event) < sink.tests_passed;
         let stacks = if event.survived { &mut survivors } else { &mut failed };
         stacks.extend(stack(event));
     }
@@ -131,6 +131,14 @@ fn places(event: &Event) -> impl Iterator<Item = [u64; 2]> {
             Place::Line(lines) => *lines,
             _ => [u64::MAX; 2],
         })
+}
+
+/// A report of a sanitizer that nothing closed has the rest of the text in it.
+fn end_of(event: &Event) -> u64 {
+    match &event.payload {
+        EventPayload::Sanitizer(_) => first_line(event),
+        _ => last_line(event),
+    }
 }
 
 /// Whether the last time that it happened was followed by progress.

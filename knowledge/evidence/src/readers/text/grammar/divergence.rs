@@ -42,6 +42,9 @@ const BEFORE: &str = r"(?i)\b(?P<value>nan|inf)(?:\s+avg|\s+or\s+(?:nan|inf))?\s
 /// What a program says that it does in such a case has not happened: `aborts when the loss is nan`.
 const SUPPOSED: &str = r"(?i)\b(?:if|when|whenever|once|until|unless|in case)\b(?: (?:the|a|any))?(?: [\w/]+)? (?:loss\w*|gradients?|grad[ _]norm|perplexity|logits?)\b(?: (?:is|are|becomes?|turns?|goes|go))+(?: to)? [-+]?(?:nan|inf)";
 
+/// What a trainer leaves out it is not hurt by.
+const SKIPPED: &str = r"(?i)\bskipp(?:ing|ed) (?:updating|the update|this|the (?:step|batch)|step|batch|update|optimizer)\b|\bwere ignored\b";
+
 /// Where a run begins, infinity is what the first value is compared with.
 const BESTS: [&str; 4] = ["best", "min", "prev", "last"];
 
@@ -52,7 +55,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
         return None;
     }
     let parts = Parts::of(regex!(VALUE), line.text).or_else(|| Parts::of(regex!(BEFORE), line.text))?;
-    if regex!(SUPPOSED).is_match(line.text) {
+    if regex!(SUPPOSED).is_match(line.text) || regex!(SKIPPED).is_match(line.text) {
         return None;
     }
     let words = parts.text("quantity")?.to_ascii_lowercase();

@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
         " abort  ",
         " on signal ",
         " with signal ",
+        " from signal ",
         " by signal ",
         "(signal ",
         "Abort trap: ",
@@ -162,6 +163,9 @@ fn zsh(text: &str) -> Option<(Option<u32>, ProcessExit)> {
 /// Slurm, docker and subprocess: `srun: error: node1: task 3: Exited with exit code 1`, `… task 0: Segmentation
 /// fault`, `died with <Signals.SIGKILL: 9>.`, `returned non-zero exit status 1`.
 fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
+    if regex!(r"(?i)\bskipp(?:ing|ed)\b").is_match(text) {
+        return None;
+    }
     if let Some(parts) = Parts::of(regex!(r"died with <Signals\.(?P<signal>SIG[A-Z0-9]+): \d+>"), text) {
         return Some((
             None,
