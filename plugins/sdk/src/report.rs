@@ -12,6 +12,9 @@ const PAGE: u32 = 64;
 const HITS: u32 = 64;
 /// A traceback of recursion is cut to far less by Python itself.
 const EVENT_LINES: u64 = 1024;
+/// Lines at the end of an event among which the one is looked for that says what it says, and letters of that.
+const LOOKED: u64 = 128;
+const TOLD: usize = 160;
 
 /// An event with its particulars.
 #[derive(Clone, Debug)]
@@ -81,10 +84,19 @@ impl Report {
 
     /// A citation of an event: of the line that tells it where it comes from a text, so that it can be opened there.
     pub fn cite(&self, event: &Event) -> Citation {
-        let line = event
-            .lines
-            .and_then(|(first, _)| self.lines(&event.artifact, first, 1).into_iter().next());
+        let line = event.lines.and_then(|lines| self.telling_line(event, lines));
         line.map_or_else(|| cite::event(event), |line| cite::line(&line))
+    }
+
+    /// The line of an event that says what the event says, which of a traceback is the last; else its first one.
+    fn telling_line(&self, event: &Event, (first, last): (u64, u64)) -> Option<Line> {
+        let told = event.text.lines().next().unwrap_or_default().trim();
+        let told: String = told.chars().take(TOLD).collect();
+        let from = last.saturating_sub(LOOKED - 1).max(first);
+        let count = u32::try_from(last.saturating_sub(from) + 1).ok()?;
+        let mut end = self.lines(&event.artifact, from, count).into_iter().rev();
+        let telling = end.find(|line| !told.is_empty() && line.text.contains(&told));
+        telling.or_else(|| self.lines(&event.artifact, first, 1).into_iter().next())
     }
 
     /// A citation of a fact, if it is there.

@@ -470,3 +470,22 @@ fn a_protection_fault_is_known_by_the_kernels_word_alone() {
     let twice = format!("{of_kernel}{}", of_kernel.replace("19121", "19122"));
     assert_eq!(kind(&[("gdb.txt", of_debugger), ("dmesg.txt", &twice)]), None);
 }
+
+#[test]
+fn the_launchers_word_of_a_rank_follows_from_what_that_rank_told() {
+    let timed_out = "[rank1]:[E418 21:10:35.100000001 ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog caught collective operation timeout: \
+                     WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=1800000) ran for 1800050 milliseconds \
+                     before timing out.\n";
+    let other = timed_out.replace("ank1", "ank2").replace("Rank 1", "Rank 2");
+    let report = "Root Cause (first observed failure):\n[0]:\n  time      : 2025-04-18_21:10:37\n  host      : n1\n  rank      : 1 \
+                  (local_rank: 1)\n  exitcode  : -6 (pid: 5189)\n  error_file: <N/A>\n  traceback : Signal 6 (SIGABRT) received by PID 5189\n";
+    let kinds = |text: &str| -> Vec<&str> {
+        let evidence = report_of(&[("train.log", text)]);
+        leading(&evidence).iter().map(|event| event.payload.kind()).collect()
+    };
+    assert_eq!(kinds(&format!("{timed_out}{other}{report}")), ["watchdog", "watchdog"]);
+    let closed = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\nRuntimeError: \
+                  [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.7]:12717\n";
+    let failed = "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 0 (pid: 31) of binary: python\n";
+    assert!(!kinds(&format!("{closed}{failed}")).contains(&"elastic-failure"));
+}

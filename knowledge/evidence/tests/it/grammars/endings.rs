@@ -186,3 +186,35 @@ fn what_is_supposed_has_not_happened() {
     }
     check("the loss is nan", "divergence", &json!({"quantity": "loss"}));
 }
+
+#[test]
+fn what_a_script_misses_once_its_program_has_ended_is_no_news() {
+    let (ended, missed) = (
+        "srun: error: n1: task 0: Exited with exit code 1\n",
+        "cp: cannot stat 'train.err': No such file or directory\n",
+    );
+    let is_of_files = |text: &str| told(text).iter().any(|(_, family, _)| family == "files");
+    assert!(is_of_files(&format!("{missed}{ended}")));
+    assert!(!is_of_files(&format!("{ended}{missed}")));
+}
+
+#[test]
+fn who_was_asked_to_end_says_so_where_something_fails_then() {
+    let stopped = ("last-words".to_owned(), "stopped".to_owned(), true);
+    for (text, expected) in [
+        ("INFO Received SIGTERM\nERROR the engine is dead\n", true),
+        ("received SIGTERM, saving checkpoint\nsaved\n", false),
+        (
+            "ValueError: no\nINFO Received SIGTERM\nERROR the engine is dead\n",
+            true,
+        ),
+    ] {
+        assert_eq!(told(text).contains(&stopped), expected, "{text}");
+    }
+}
+
+#[test]
+fn kernel_modules_name_themselves_and_raise_nothing() {
+    let text = "[Wed Oct  8 13:02:19 2025] LustreError: 167-0: this client was evicted by scratch\n";
+    assert!(told(text).iter().all(|(kind, _, _)| kind != "python-exception"));
+}
