@@ -9,7 +9,7 @@ use crate::model::{Event, EventPayload, Place, ThreadId};
 
 /// Lines that a training loop prints while it goes on, and what others print of work that is done. Other lines prove
 /// nothing: a dying process prints warnings, summaries and what its peers still say.
-const FORMS: [&str; 16] = [
+const FORMS: [&str; 17] = [
     r"\b(?:step|epoch|iter(?:ation)?|batch|loss|global_step)\b['\x22]?[ =:/#\[\]]{0,4}\d",
     r"\x22it\x22: ?\d",
     // ultralytics: the epoch, and the memory of the device.
@@ -32,9 +32,13 @@ const FORMS: [&str; 16] = [
     // A search tells of its trials, and a loop that it leaves a batch out.
     r"\bTrial \d+ (?:finished|pruned)\b",
     r"\bskipping (?:this |the )?batch\b",
+    RETRIED,
     // Kubernetes.
     r"^\s*(?:\S+\s+)?Normal\s+(?:Started|Pulled|Created|Completed)\b",
 ];
+
+/// What says by itself that the failure before it was expected, and is tried again with less.
+const RETRIED: &str = r"\b(?:decreasing|reducing|halving|lowering) (?:the )?batch[ _-]?size (?:to|from|by)\b|\battempting to recover from oom\b|\bretrying with (?:a )?(?:smaller|lower|reduced)\b|\bautobatch: using batch-size\b";
 
 static PROGRESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&format!("(?i-u){}", FORMS.join("|"))).expect("a fixed pattern"));
@@ -69,12 +73,21 @@ impl Progress {
         if sink.events.is_empty() || self.is_settled(sink) || !is_progress(raw) {
             return;
         }
+        if is_retry(raw) {
+            self.last = [number; ENOUGH];
+        }
         self.last.rotate_left(1);
         if let Some(newest) = self.last.last_mut() {
             *newest = number;
         }
         sink.settled = self.settled();
     }
+}
+
+fn is_retry(raw: &[u8]) -> bool {
+    static PATTERN: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(&format!("(?i-u){RETRIED}")).expect("a fixed pattern"));
+    PATTERN.is_match(raw)
 }
 
 /// Whether a line is one that a training loop prints while it goes on.
@@ -103,6 +116,7 @@ pub fn mark_survivors(sink: &mut Sink) {
         event.survived = is_survived(event, settled)
             || is_reported(event)
             || is_of_a_child(event, end)
+            || is_done_without(event)
             || is_farewell(event, said_well)
             || end_of(event) < sink.tests_passed;
         let stacks = if event.survived { &mut survivors } else { &mut failed };
@@ -144,6 +158,19 @@ fn end_of(event: &Event) -> u64 {
 /// Whether the last time that it happened was followed by progress.
 pub fn is_survived(event: &Event, settled: u64) -> bool {
     last_line(event) < settled && can_be_survived(&event.payload)
+}
+
+/// Whether the line that tells of a failure of the device says what is done without it.
+fn is_done_without(event: &Event) -> bool {
+    let is_of_device = matches!(
+        event.payload,
+        EventPayload::CudaError(_) | EventPayload::CudaOom(_) | EventPayload::LastWords(_)
+    );
+    let says = || {
+        super::regex!(r"(?i-u)\bfall(?:ing|s)?[ -]?back\b|\bfell back\b|, using (?:the )?(?:cpu|numpy)\b|\bwill (?:run on|use) (?:the )?cpu\b")
+            .is_match(&event.text)
+    };
+    is_of_device && says()
 }
 
 /// Whether a rank lost its store when all was done.
