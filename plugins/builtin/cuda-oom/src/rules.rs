@@ -226,7 +226,8 @@ fn launched(report: &Report, request: &Request) -> Vec<Citation> {
 /// Lines that name a job of several processes, where those that hold memory of the device hold the same, and little more
 /// than a context takes: the ranks that each made one there.
 fn alike(report: &Report, request: &Request) -> Vec<Citation> {
-    const JOB: &str = r"\b(?:mpirun|mpiexec|torchrun|horovodrun|srun|deepspeed)\b|\blocal_rank\b|\[rank ?\d|\bworld.?size\b";
+    const JOB: &str =
+        r"\b(?:mpirun|mpiexec|torchrun|horovodrun|srun|deepspeed)\b|\blocal_rank\b|\[rank ?\d|\bworld.?size\b";
     /// The largest context, with what libraries of kernels load into it.
     const CONTEXT: u64 = 2 * GIB;
     let held = || request.others.iter().map(|process| process.bytes);

@@ -25,7 +25,8 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
     }
     apart(report)
         .or_else(|| branched(report))
-        .or_else(|| taken_down(report)).or_else(|| locked(report))
+        .or_else(|| taken_down(report))
+        .or_else(|| locked(report))
 }
 
 /// Ranks that wait in different collectives: none of these can end.
