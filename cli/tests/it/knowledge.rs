@@ -75,7 +75,7 @@ fn a_page_is_tried_on_crashes() {
         "{said}"
     );
     assert!(
-        said.contains("    train.log: Traceback (most recent call last):"),
+        said.contains("    train.log: shards.StaleIndexError: index 41, shards 44"),
         "the place that shows it: {said}"
     );
     assert!(said.contains("other: says nothing; first is nothing"), "{said}");

@@ -206,7 +206,7 @@ fn who_was_asked_to_end_says_so_where_something_fails_then() {
         ("received SIGTERM, saving checkpoint\nsaved\n", false),
         (
             "ValueError: no\nINFO Received SIGTERM\nERROR the engine is dead\n",
-            true,
+            false,
         ),
     ] {
         assert_eq!(told(text).contains(&stopped), expected, "{text}");
