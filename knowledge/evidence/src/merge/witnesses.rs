@@ -160,7 +160,8 @@ impl After {
         for (index, (event, artifact)) in timeline.iter().zip(artifacts).enumerate() {
             all.add(index, event, *artifact);
             let is_own = !event.survived && is_failure_of_its_own(event);
-            let is_known = is_end_by_watchdog(event, &timed_out) || is_end_by(event, raised.contains(artifact));
+            let is_known =
+                is_end_by_watchdog(event, &timed_out) || is_end_by_exception(event, raised.contains(artifact));
             if is_own && !is_known {
                 all.add_own(index, event);
             }
@@ -216,7 +217,7 @@ fn rank_that_timed_out(event: &Event) -> Option<u32> {
 }
 
 /// Whether it is the launcher's word of a worker that raised an exception, which it printed before.
-fn is_end_by(event: &Event, raised: bool) -> bool {
+fn is_end_by_exception(event: &Event, raised: bool) -> bool {
     let EventPayload::ElasticFailure(failure) = &event.payload else {
         return false;
     };

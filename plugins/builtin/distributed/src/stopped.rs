@@ -8,12 +8,18 @@ use crate::counts;
 /// Lines of an artifact that such a table may be in: long logs are not searched for it.
 const LONGEST: u64 = 4096;
 
-/// A row of `ps`, of this machine or behind the name of one that pdsh asked, whose process is in state T: its number, with
-/// the user or the parent's number before it in some forms, the state, and a command that is the job's.
-const ROW: &str = r"^\s*(?:[a-z][\w.-]*: +)?(?:[a-z_][\w-]*\s+)?\d+\s+(?:\S+\s+){0,6}?T[sl<NL+]{0,4}\s+(?:.*\s)?\S*(?:python|torchrun|deepspeed)\S*(?:\s|$)";
+/// A pattern of a row of `ps`, of this machine or behind the name of one that pdsh asked, whose process is in one of these
+/// states: its number, with the user or the parent's number before it in some forms, the state, and a command that is the
+/// job's.
+fn row(states: &str) -> String {
+    format!(
+        r"^\s*(?:[a-z][\w.-]*: +)?(?:[a-z_][\w-]*\s+)?\d+\s+(?:\S+\s+){{0,6}}?[{states}][sl<NL+]{{0,4}}\s+(?:.*\s)?\S*(?:python|torchrun|deepspeed)\S*(?:\s|$)"
+    )
+}
 
-/// The same of a process that runs or sleeps.
-const RUNNING: &str = r"^\s*(?:[a-z][\w.-]*: +)?(?:[a-z_][\w-]*\s+)?\d+\s+(?:\S+\s+){0,6}?[RSD][sl<NL+]{0,4}\s+(?:.*\s)?\S*(?:python|torchrun|deepspeed)\S*(?:\s|$)";
+/// Stopped by a signal; and what runs, sleeps or waits for a device.
+const STOPPED: &str = "T";
+const ALIVE: &str = "RSD";
 
 /// Rows of such a table that are looked at.
 const ROWS: u32 = 64;
@@ -32,16 +38,11 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
     let Some(waited) = late.or_else(mute) else {
         return looked_at(report);
     };
-    let artifacts = report.artifacts();
-    let mut short = artifacts
-        .iter()
-        .filter(|artifact| (1..=LONGEST).contains(&artifact.lines));
     let named = process_of(waited);
     let is_it = |row: &Line| named.is_none_or(|pid| row.text.split_whitespace().any(|word| word == pid));
-    let row = short.find_map(|artifact| {
-        let rows = report.search(Some(&artifact.name), ROW, ROWS).ok()?;
-        rows.into_iter().find(is_it)
-    })?;
+    let row = tables(report)
+        .iter()
+        .find_map(|name| rows(report, name, STOPPED).into_iter().find(is_it))?;
     let finding = Finding::new("hang-stopped", 0.86)
         .because("A process of the job is stopped by a signal (state T in the table of processes), as after SIGSTOP or Ctrl-Z: it can not answer the others, which wait for it until their time-out.")
         .cite(cite::line(&row))
@@ -54,20 +55,28 @@ fn looked_at(report: &Report) -> Option<Diagnosis> {
     if report.crash().is_some() || report.events(None, 0, 64).iter().any(counts) {
         return None;
     }
-    let artifacts = report.artifacts();
-    let mut short = artifacts
-        .iter()
-        .filter(|artifact| (1..=LONGEST).contains(&artifact.lines));
-    let (stopped, running) = short.find_map(|artifact| {
-        let find = |pattern| report.search(Some(&artifact.name), pattern, ROWS).ok();
-        let stopped = find(ROW)?.into_iter().next()?;
-        Some((stopped, find(RUNNING)?.into_iter().next()?))
+    let (stopped, alive) = tables(report).iter().find_map(|name| {
+        let first = |states| rows(report, name, states).into_iter().next();
+        Some((first(STOPPED)?, first(ALIVE)?))
     })?;
     let finding = Finding::new("hang-stopped", 0.84)
         .because("A process of the job is stopped by a signal (state T in the table of processes), as after SIGSTOP or Ctrl-Z, while another one runs: the others wait for it.")
         .cite(cite::line(&stopped))
-        .cite(cite::line(&running));
+        .cite(cite::line(&alive));
     Some(finding.into())
+}
+
+/// Artifacts that such a table may be in.
+fn tables(report: &Report) -> Vec<String> {
+    let artifacts = report.artifacts().into_iter();
+    artifacts
+        .filter(|artifact| (1..=LONGEST).contains(&artifact.lines))
+        .map(|artifact| artifact.name)
+        .collect()
+}
+
+fn rows(report: &Report, artifact: &str, states: &str) -> Vec<Line> {
+    report.search(Some(artifact), &row(states), ROWS).unwrap_or_default()
 }
 
 /// The process that NCCL's service misses: `process 4711 on 10.0.0.7 does not answer NCCL`.
