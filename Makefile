@@ -62,7 +62,7 @@ test-programs:
 	@cargo test -q --workspace --tests --no-run
 
 run-rust-tests:
-	@cargo test --workspace --tests --no-fail-fast
+	@cargo test -q --workspace --tests --no-run --message-format=json-render-diagnostics | tests/side_by_side.py
 
 # What they print comes in one piece, when they are through: others print meanwhile.
 run-browser-tests: export WHYCRASH_SERVER_BIN = $(TARGET)/debug/whycrash-server

@@ -4,7 +4,7 @@ use whycrash_plugin::facts::NativeAbort;
 use whycrash_plugin::{Citation, Frame, Owner, Told};
 
 use crate::scene::Scene;
-use crate::stack::function;
+use crate::stack::{Stack, function};
 use crate::{Collect, Verdict};
 
 pub fn rule(scene: &Scene) -> Option<Verdict> {
@@ -114,13 +114,34 @@ fn from_frames(scene: &Scene) -> Option<Verdict> {
     let stack = scene.native.as_ref()?;
     let (cause, frame, why) = GAVE_UP
         .iter()
-        .find_map(|(cause, functions, why)| Some((*cause, stack.with(functions)?, *why)))?;
+        .find_map(|(cause, functions, why)| Some((*cause, stack.with(functions)?, *why)))
+        .or_else(|| {
+            Some((
+                "abrt-heap-corruption",
+                allocator(stack)?,
+                "The heap's own bookkeeping was found damaged",
+            ))
+        })?;
     let finding = scene
         .finding(cause, 0.85)
         .because(format!("{why}{}.", scene.place()))
         .cite(stack.cite(frame))
         .cite_all(scene.frames_proof());
     Some(Verdict::Found(finding))
+}
+
+/// The function of the allocator that gave up. The C library's own functions have no names where its symbols are not
+/// installed: those between `abort` and `free` are of one library, and nobody else calls them.
+fn allocator<'a>(stack: &'a Stack) -> Option<&'a (u32, Frame)> {
+    let mut below = stack
+        .frames
+        .iter()
+        .skip_while(|(_, frame)| function(frame) != Some("abort"));
+    let (_, abort) = below.next()?;
+    let of_library = |frame: &&(u32, Frame)| function(&frame.1).is_none() && frame.1.module == abort.module;
+    let caller = below.find(|frame| !of_library(frame))?;
+    let is_allocator = |name: &str| ["free", "cfree", "malloc", "realloc", "calloc"].contains(&name);
+    function(&caller.1).is_some_and(is_allocator).then_some(caller)
 }
 
 /// Python code that called `os.abort`, or what native code was called by it: the interpreter's handler tells the line.

@@ -29,6 +29,9 @@ const SUMMARY: usize = 24;
 /// Lines behind a failure that launchers, shells and scripts print of it.
 const AFTERMATH: u64 = 4;
 
+/// Lines before a traceback in which what raised it logs why.
+const BEFORE: u64 = 8;
+
 /// Lines before the end in which a traceback was read: then it has the last word.
 const NEAR: u64 = 64;
 
@@ -58,14 +61,12 @@ impl End {
     /// that ended with 0, or that the training is finished. The last is what scripts say as well, whatever became of
     /// the program that they ran: it tells nothing of a failure that stands right before it.
     pub fn all_is_well(&self) -> Option<GoodEnd> {
-        if self.had_to_shut_down() {
-            return None;
-        }
+        let had_to = self.had_to_shut_down();
         let went_on = self.last_progress();
         let well = |(number, raw): &(u64, Vec<u8>)| {
             let cleaned = line::clean(raw);
             let line = Line::new(0, line::beginning(&cleaned));
-            let well = is_well(line.text.trim_end())?;
+            let well = is_well(line.text.trim_end()).filter(|well| !had_to || matches!(well, Well::Tests))?;
             Some(GoodEnd {
                 line: match well {
                     Well::Tests | Well::Exit => *number,
@@ -94,9 +95,11 @@ impl End {
 
     /// A server that does not get its port, or whose engine died, shuts down in good order.
     fn had_to_shut_down(&self) -> bool {
-        const SHUTDOWN: usize = 4;
-        let mut last = self.lines.iter().rev().take(CLOSING + SHUTDOWN);
-        let why = regex!(r"error while attempting to bind on address|\bEngineDeadError\b|^error: creating server: ");
+        let went_on = self.last_progress();
+        let mut last = self.lines.iter().rev().take_while(|(number, _)| *number > went_on);
+        let why = regex!(
+            r"error while attempting to bind on address|\bEngineDeadError\b|\bEngineCore encountered a fatal error\b|^error: creating server: "
+        );
         last.any(|(_, raw)| why.is_match(&String::from_utf8_lossy(raw)))
     }
 
@@ -110,7 +113,7 @@ impl End {
     pub fn read(&self, sink: &mut Sink) {
         let last = self.lines.back().map_or(0, |(number, _)| *number);
         let has_traceback = sink.events.iter().any(|event| is_traceback_near(event, last));
-        let settled = self.lines.iter().rposition(|(_, raw)| progress::is_progress(raw));
+        let settled = self.settled(|_| true);
         // Where several processes wrote into each other's tracebacks, what they raised is on any line behind those.
         let torn = sink
             .events
@@ -123,7 +126,6 @@ impl End {
             None => self.lines.len().saturating_sub(EXCEPTIONS),
         };
         let is_script = self.lines.back().is_some_and(|(_, raw)| raw.starts_with(b"Node.js v"));
-        let from = settled.map_or(0, |line| line + 1);
         let ended = sink
             .events
             .iter()
@@ -131,13 +133,9 @@ impl End {
             .map(progress::first_line)
             .min();
         // Kubernetes lists what became of a container above the events that led there.
-        let own = self
-            .lines
-            .iter()
-            .rposition(|(_, raw)| progress::is_progress(raw) && !is_of_kubernetes(raw));
-        let own = own.map_or(0, |line| line + 1);
-        for (place, (number, raw)) in self.lines.iter().enumerate().skip(own) {
-            if place < from && is_of_kubernetes(raw) {
+        let own = self.settled(|raw| !is_of_kubernetes(raw));
+        for (place, (number, raw)) in self.lines.iter().enumerate() {
+            if own[place] || settled[place] && is_of_kubernetes(raw) {
                 continue;
             }
             let cleaned = line::clean(raw);
@@ -168,10 +166,25 @@ impl End {
                 sink.event(what, &line.origin, [*number, *number], line.text);
             }
         }
-        let settled = sink.settled;
-        if sink.events.iter().all(|event| is_open(event, settled)) {
-            self.read_complaints(from, sink);
+        let survived = sink.settled;
+        if sink.events.iter().all(|event| is_open(event, survived)) {
+            self.read_complaints(&settled, sink);
+        } else if let Some(raised) = last_traceback(sink) {
+            self.read_errors_before(raised, &settled, sink);
         }
+    }
+
+    /// Of each line whether progress follows it. In what somebody copied from a terminal, what the next command prints is
+    /// no progress of the one before.
+    fn settled(&self, counts: impl Fn(&[u8]) -> bool) -> Vec<bool> {
+        let mut went_on = false;
+        let mut settled: Vec<bool> = Vec::with_capacity(self.lines.len());
+        for (_, raw) in self.lines.iter().rev() {
+            went_on = !is_prompt(raw) && (went_on || progress::is_progress(raw) && counts(raw));
+            settled.push(went_on);
+        }
+        settled.reverse();
+        settled
     }
 
     /// An exception whose message breaks off in a colon goes on in the next line.
@@ -186,8 +199,11 @@ impl End {
     }
 
     /// Where nothing tells why a program ended, the lines that say that something failed.
-    fn read_complaints(&self, from: usize, sink: &mut Sink) {
-        for (place, (number, raw)) in self.lines.iter().enumerate().skip(from) {
+    fn read_complaints(&self, settled: &[bool], sink: &mut Sink) {
+        for (place, (number, raw)) in self.lines.iter().enumerate() {
+            if settled[place] {
+                continue;
+            }
             let cleaned = line::clean(raw);
             let line = Line::new(*number, line::beginning(&cleaned));
             if line.is_quoted() || self.is_ignored_next(place) || is_told(sink, *number) {
@@ -195,6 +211,28 @@ impl End {
             }
             let below_stack = || self.is_below_stack(place).then(|| open(LastWords::ERROR, line.text));
             if let Some(words) = complaint(&cleaned, &line).or_else(below_stack) {
+                sink.event(
+                    EventPayload::LastWords(words),
+                    &line.origin,
+                    [*number, *number],
+                    line.text,
+                );
+            }
+        }
+    }
+
+    /// Libraries in C++ log what failed, and raise an exception that only says that something did.
+    fn read_errors_before(&self, traceback: u64, settled: &[bool], sink: &mut Sink) {
+        let before = |(_, (number, _)): &(usize, &(u64, Vec<u8>))| {
+            (traceback.saturating_sub(BEFORE)..traceback).contains(number)
+        };
+        for (place, (number, raw)) in self.lines.iter().enumerate().filter(before) {
+            let cleaned = line::clean(raw);
+            let line = Line::new(*number, line::beginning(&cleaned));
+            if settled[place] || line.is_quoted() || self.is_ignored_next(place) || is_told(sink, *number) {
+                continue;
+            }
+            if let Some(words) = complaint(&cleaned, &line).filter(|words| words.family == LastWords::ERROR) {
                 sink.event(
                     EventPayload::LastWords(words),
                     &line.origin,
@@ -239,6 +277,11 @@ impl End {
         let next = self.lines.get(place + 1).map(|(_, raw)| line::clean(raw));
         next.is_some_and(|next| regex!(r"(?i)\bignoring this (?:choice|error)|\bfalling back\b").is_match(&next))
     }
+}
+
+/// Whether a shell waits for a command on a line: `user@host:~/folder$ `, `[user@host folder]$ `, `(env) user@host:~# `.
+fn is_prompt(raw: &[u8]) -> bool {
+    regex!(r"^(?:\(\S+\) )?(?:\[?[\w.-]+@[\w.-]+[: ][^$#\]]{0,200}\]?[$#] |[$#] \S)").is_match(&line::clean(raw))
 }
 
 /// Whether it is a row of a table of Kubernetes' events.
@@ -321,7 +364,7 @@ fn is_well(text: &str) -> Option<Well> {
         r"^(?:=+ )?\d+ passed\b.*|^All tests passed\b.*|^&&&& PASSED |^OK(?: \([\w=, ]+\))?$|^Test passed\.$|^test_\w+ \(.+\) \.\.\. ok$|^Number of trials: \d+/\d+ \(\d+ TERMINATED\)$"
     );
     let exit = regex!(
-        r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?(?: of \w+)?:? 0\.?$|\bexit_?code\x22?[:=] ?0\W*$|\x22exit\x22, \x22code\x22: 0\}$|Found 0 live models and 0 in-flight non-inference requests\W*$|^(?:INFO:\s+)?(?:Application shutdown complete\.|Finished server process \[\d+\])$|^(?:\| )?SUCCESS +\| "
+        r"(?i)\b(?:exit(?:ed|ing)?|finished|ended|return(?:ed)?)\b(?: with)?(?: exit)?(?: code| status)?(?: of \w+)?:? 0\.?$|\bexit_?code\x22?[:=] ?0\W*$|\bSuccessfully stopped SparkContext$|\bfinal status: SUCCEEDED\b|\x22exit\x22, \x22code\x22: 0\}$|Found 0 live models and 0 in-flight non-inference requests\W*$|^(?:INFO:\s+)?(?:Application shutdown complete\.|Finished server process \[\d+\])$|^(?:\| )?SUCCESS +\| "
     );
     let said = regex!(
         r"(?i)^\W*(?:the )?(?:training|pre-?training|fine-?tuning|job|run|experiment|evaluation)\b(?: is| has| was| has been)? (?:finished|completed?|done)\b[^:]{0,60}$|^\W*job\b.{0,60}\b(?:succeeded|(?:finished|completed) successfully)\W*$|\bworker group successfully finished\b|^(?:\[[\d:., -]+\])?\W*(?:finished|done)\W*$|^\W{0,4}(?:all )?done[.!] \w[^:]{0,100}$|^\[after training is done\]|^\{'train_runtime': [\d.]+,|\bdone training in [\d.]+ seconds$|^\d+ epochs completed in [\d.]+ hours|\bThe training was finished at \d+ epochs"
@@ -353,6 +396,15 @@ fn is_traceback_near(event: &Event, last: u64) -> bool {
     };
     let is_own = matches!(&event.payload, EventPayload::PythonException(raised) if !raised.exception.is_empty() && !is_news(raised));
     is_own && progress::last_line(event).saturating_add(NEAR) > last
+}
+
+/// The line on which the last traceback begins.
+fn last_traceback(sink: &Sink) -> Option<u64> {
+    let tracebacks = sink
+        .events
+        .iter()
+        .filter(|event| matches!(event.payload, EventPayload::PythonException(_)));
+    tracebacks.map(progress::first_line).max()
 }
 
 /// Whether it is a traceback that does not say what was raised.
@@ -502,7 +554,7 @@ fn not_started(text: &str) -> Option<&'static str> {
         (
             "driver",
             regex!(
-                r"^NVIDIA-SMI has failed because .+$|^Failed to initialize NVML: .+$|^Unable to determine the device handle for (?:GPU|gpu) ?\S+: .+$"
+                r"^NVIDIA-SMI has failed because .+$|^(?:slurmstepd: error: )?NVML: .+: GPU is lost$|^Failed to initialize NVML: .+$|^Unable to determine the device handle for (?:GPU|gpu) ?\S+: .+$"
             ),
         ),
         (

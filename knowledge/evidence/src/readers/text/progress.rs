@@ -46,6 +46,9 @@ static PROGRESS: LazyLock<Regex> =
 /// So many of them after a failure mean that it was survived; fewer may have been printed by a peer.
 const ENOUGH: usize = 3;
 
+/// So many are enough after ranks waited for each other: none goes far without the others.
+const MET: usize = 2;
+
 /// Whose words are no progress: Slurm's steps are no steps of training, and trackers of experiments sum up what was
 /// logged while a process ends, whatever it ends of.
 const OF_OTHERS: [&str; 4] = ["slurmstepd: ", "srun: ", "wandb: ", "COMET "];
@@ -81,6 +84,7 @@ impl Progress {
             *newest = number;
         }
         sink.settled = self.settled();
+        sink.met = self.last[ENOUGH - MET];
     }
 }
 
@@ -104,7 +108,7 @@ pub fn is_progress(raw: &[u8]) -> bool {
 /// Marks what was followed by progress. Where several ranks print into one artifact without tags, that may have
 /// been a peer's: then nothing is marked that the launcher or the system called fatal later.
 pub fn mark_survivors(sink: &mut Sink) {
-    let settled = sink.settled;
+    let (settled, met) = (sink.settled, sink.met);
     let (mut survivors, mut failed) = (HashSet::new(), HashSet::new());
     let (end, said_well) = (sink.came_to_its_end, sink.said_well);
     // What is read out of a message that the interpreter only reported is no more than the message.
@@ -114,6 +118,7 @@ pub fn mark_survivors(sink: &mut Sink) {
     let is_reported = |event: &Event| event.at.is_some() && !reported.is_empty() && places(event).all(is_inside);
     for event in &mut sink.events {
         event.survived = is_survived(event, settled)
+            || is_stall(event) && last_line(event) < met
             || is_reported(event)
             || is_of_a_child(event, end)
             || is_done_without(event)
@@ -157,7 +162,12 @@ fn end_of(event: &Event) -> u64 {
 
 /// Whether the last time that it happened was followed by progress.
 pub fn is_survived(event: &Event, settled: u64) -> bool {
-    last_line(event) < settled && can_be_survived(&event.payload)
+    last_line(event) < settled && (is_stall(event) || can_be_survived(&event.payload))
+}
+
+/// Whether ranks waited for each other, or a server for its workers.
+fn is_stall(event: &Event) -> bool {
+    matches!(&event.payload, EventPayload::Watchdog(watchdog) if watchdog.family == "stalled")
 }
 
 /// Whether the line that tells of a failure of the device says what is done without it.
@@ -216,7 +226,6 @@ pub fn last_line(event: &Event) -> u64 {
 fn can_be_survived(what: &EventPayload) -> bool {
     match what {
         EventPayload::CudaError(error) => !error.sticky,
-        EventPayload::Watchdog(watchdog) => watchdog.family == "stalled",
         EventPayload::FatalPythonError(error) => error.signal.is_none() && error.error.starts_with("Timeout"),
         // A step of a job that was queued again, and a helper that was not needed any more.
         EventPayload::ProcessExit(exit) => exit.signal.as_deref() == Some("SIGTERM"),

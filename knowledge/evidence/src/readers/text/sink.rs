@@ -32,6 +32,8 @@ pub struct Sink<'a> {
     pub newest_line: u64,
     /// What ended before this line was followed by progress.
     pub settled: u64,
+    /// Ranks that waited for each other before this line have met.
+    pub met: u64,
     /// What happened before this line did not keep the text's own program from coming to its end; 0 where nothing says so.
     pub came_to_its_end: u64,
     /// The line that says so; 0 where none does.
@@ -85,6 +87,7 @@ impl<'a> Sink<'a> {
             threads: Vec::new(),
             newest_line: 0,
             settled: 0,
+            met: 0,
             came_to_its_end: 0,
             said_well: 0,
             tests_passed: 0,

@@ -49,6 +49,11 @@ pub const RULE: Rule = Rule {
         "Main process received SIG",
         "forrtl: severe (",
         ") received by PID ",
+        "return code Negsignal.",
+        "with return code ",
+        "(terminated by SIG",
+        "process has died [pid ",
+        "' has exited with code ",
     ],
     read,
 };
@@ -212,6 +217,9 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
         };
         return Some((None, exit));
     }
+    if let Some(supervised) = supervised(text) {
+        return Some(supervised);
+    }
     let parts = Parts::of(
         regex!(
             r#"^(?:[Pp]rocess|[Cc]ontainer|[Jj]ob|[Cc]ommand)\b[^:]{0,60}\b(?:exited|finished|terminated) with (?:exit )?code:? (?P<code>-?\d+)|^\s*Exit Code:\s+(?P<kubectl>\d+)\s*$|"ExitCode":\s*(?P<docker>\d+)\b|\bexits with return code = (?P<deepspeed>-?\d+)\s*$|^[a-z0-9][\w.-]*-\d+ exited with code (?P<compose>\d+)(?: \(restarting\))?\s*$"#
@@ -246,6 +254,24 @@ fn in_table(text: &str) -> Option<(Option<u32>, ProcessExit)> {
         text,
     )?;
     Some((parts.number("pid"), exit(parts.text("signal"), None)))
+}
+
+/// What ran the process says of its end: Airflow (`Task exited with return code Negsignal.SIGKILL`, `… code -9`),
+/// supervisord (`exited: train (terminated by SIGKILL; not expected)`), ROS 1 (`[node-2] process has died [pid 17, exit
+/// code -11, cmd …`), and Visual Studio (`The program '[17] train.exe' has exited with code -1073741819 (0xc0000005).`).
+fn supervised(text: &str) -> Option<(Option<u32>, ProcessExit)> {
+    let parts = Parts::of(
+        regex!(
+            r"\bexited with return code Negsignal\.(?P<airflow>SIG[A-Z0-9]+)\b|^exited: \S+ \(terminated by (?P<supervisord>SIG[A-Z0-9]+); not expected\)|\b(?:[Tt]ask|[Pp]rocess) exited with return code (?P<task>-?\d+)\s*$|\bprocess has died \[pid (?P<pid>\d+), exit code (?P<ros>-?\d+), |^The program '[^']+' has exited with code (?P<windows>-?\d+) \(0x[0-9a-f]+\)"
+        ),
+        text,
+    )?;
+    let pid = parts.number("pid");
+    if let Some(signal) = ["airflow", "supervisord"].iter().find_map(|name| parts.text(name)) {
+        return Some((pid, exit(Some(signal), None)));
+    }
+    let code: i32 = ["task", "ros", "windows"].iter().find_map(|name| parts.number(name))?;
+    (code != 0).then(|| (pid, exit(signal_of_exit(code).map(str::to_owned), Some(code))))
 }
 
 /// The signal by its number, as MPI's launchers and supervisors of processes tell it: `mpirun noticed that process rank 3
