@@ -189,13 +189,20 @@ impl End {
 
     /// An exception whose message breaks off in a colon goes on in the next line.
     fn with_next(&self, mut what: EventPayload, place: usize) -> EventPayload {
-        if let EventPayload::PythonException(raised) = &mut what
-            && raised.message.trim_end().ends_with(':')
-            && let Some((_, next)) = self.lines.get(place + 1)
-        {
-            raised.message = format!("{}\n{}", raised.message.trim_end(), line::clean(next).trim());
+        if let EventPayload::PythonException(raised) = &mut what {
+            self.add_next(&mut raised.message, place);
         }
         what
+    }
+
+    /// A message that breaks off in a colon goes on in the next line.
+    fn add_next(&self, message: &mut String, place: usize) {
+        if message.trim_end().ends_with(':')
+            && let Some((number, next)) = self.lines.get(place + 1)
+        {
+            let next = line::clean(next);
+            *message = format!("{}\n{}", message.trim_end(), Line::new(*number, &next).text.trim());
+        }
     }
 
     /// Where nothing tells why a program ended, the lines that say that something failed.
@@ -210,7 +217,8 @@ impl End {
                 continue;
             }
             let below_stack = || self.is_below_stack(place).then(|| open(LastWords::ERROR, line.text));
-            if let Some(words) = complaint(&cleaned, &line).or_else(below_stack) {
+            if let Some(mut words) = complaint(&cleaned, &line).or_else(below_stack) {
+                self.add_next(&mut words.message, place);
                 sink.event(
                     EventPayload::LastWords(words),
                     &line.origin,
@@ -272,10 +280,17 @@ impl End {
         })
     }
 
-    /// Whether the line behind this one says that it does not matter.
+    /// Whether the line behind this one says that it does not matter; of one that goes on in the next, the line behind
+    /// that.
     fn is_ignored_next(&self, place: usize) -> bool {
-        let next = self.lines.get(place + 1).map(|(_, raw)| line::clean(raw));
-        next.is_some_and(|next| regex!(r"(?i)\bignoring this (?:choice|error)|\bfalling back\b").is_match(&next))
+        let goes_on = self
+            .lines
+            .get(place)
+            .is_some_and(|(_, raw)| raw.trim_ascii_end().ends_with(b":"));
+        let next = self.lines.iter().skip(place + 1).take(1 + usize::from(goes_on));
+        let does_not_matter = regex!(r"(?i)\bignoring this (?:choice|error)|\bfalling back\b");
+        next.map(|(_, raw)| line::clean(raw))
+            .any(|next| does_not_matter.is_match(&next))
     }
 }
 
@@ -350,9 +365,9 @@ enum Well {
 /// pytest, unittest and doctest where no test failed, the words of launchers for an exit status of 0, and those of
 /// programs that came to their end. loguru has a level for that.
 fn is_well(text: &str) -> Option<Well> {
-    // GoogleTest, CTest and cargo.
+    // GoogleTest, CTest, cargo and Go.
     let none_failed = regex!(
-        r"^(?:\d+: )?\[ {2}PASSED {2}\] \d+ tests?\.$|^Test PASSED$|^100% tests passed, 0 tests failed out of \d+$|^test result: ok\. \d+ passed; 0 failed;"
+        r"^(?:\d+: )?\[ {2}PASSED {2}\] \d+ tests?\.$|^Test PASSED$|^100% tests passed, 0 tests failed out of \d+$|^test result: ok\. \d+ passed; 0 failed;|^PASS$|^ok\s+\S+\s+[\d.]+s$"
     );
     if none_failed.is_match(text) {
         return Some(Well::Tests);
@@ -469,13 +484,20 @@ fn script_error(text: &str) -> Option<(&str, &str)> {
 /// is for the tables of pages to say, which need no reader of their own for each program that ends with words of its own.
 fn complaint(cleaned: &str, line: &Line) -> Option<LastWords> {
     let before = cleaned.strip_suffix(line.text).unwrap_or_default();
-    let is_quote = line.text.trim_start().starts_with(['"', '\'', '\u{201c}']);
-    let severity = severity(before, line.text).filter(|_| !is_quote && !says_that_it_goes_on(line.text))?;
+    // Triton's server has quotation marks around whatever it logs.
+    let logged = before.ends_with("] ").then(|| within_quotes(line.text)).flatten();
+    let text = logged.unwrap_or(line.text);
+    let is_quote = text.trim_start().starts_with(['"', '\'', '\u{201c}']);
+    let severity = severity(before, text).filter(|_| !is_quote && !says_that_it_goes_on(text))?;
     let family = match severity {
         Severity::Error => LastWords::ERROR,
         Severity::Words => LastWords::COMPLAINT,
     };
-    Some(open(family, line.text))
+    Some(open(family, text))
+}
+
+fn within_quotes(text: &str) -> Option<&str> {
+    text.strip_prefix('"')?.trim_end().strip_suffix('"')
 }
 
 fn open(family: &str, text: &str) -> LastWords {

@@ -97,6 +97,7 @@ fn may_have_prefix(first: u8, text: &str) -> bool {
                     .any(|word| text.starts_with(word))
         }
         b'{' => memchr::memmem::find(start(bytes), b".py:").is_some(),
+        b'#' => text.starts_with("##["),
         _ => false,
     }
 }
@@ -139,6 +140,16 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         // mpirun --tag-output: `[1,3]<stderr>:`, since Open MPI 5 `[job-4711@1,3]<stderr>: `.
         prefix(r"^\[\d+,(\d+)\]<(?:stderr|stdout)>:", rank_tag, |line, _| {
             in_bracket(line, |byte| byte.is_ascii_digit())
+        }),
+        // mpirun --timestamp-output: `Mon Mar  4 09:12:44 2024[1,3]<stderr>:`.
+        prefix(
+            r"^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(?P<rest>\[\d+,\d+\]<std(?:err|out)>:)",
+            nothing,
+            |line, _| byte(line, 0).is_ascii_uppercase() && byte(line, 3) == b' ' && byte(line, 24) == b'[',
+        ),
+        // GitHub's and Azure's runners, behind a time.
+        prefix(r"^##\[(?:error|warning|debug|section|command)\]", nothing, |line, _| {
+            line.starts_with(b"##[")
         }),
         // horovodrun: `[3]<stderr>:`.
         prefix(r"^\[(\d+)\]<(?:stderr|stdout)>:", rank_tag, |line, _| {

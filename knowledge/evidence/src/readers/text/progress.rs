@@ -9,7 +9,7 @@ use crate::model::{Event, EventPayload, Place, ThreadId};
 
 /// Lines that a training loop prints while it goes on, and what others print of work that is done. Other lines prove
 /// nothing: a dying process prints warnings, summaries and what its peers still say.
-const FORMS: [&str; 17] = [
+const FORMS: [&str; 18] = [
     r"\b(?:step|epoch|iter(?:ation)?|batch|loss|global_step)\b['\x22]?[ =:/#\[\]]{0,4}\d",
     r"\x22it\x22: ?\d",
     // ultralytics: the epoch, and the memory of the device.
@@ -20,7 +20,7 @@ const FORMS: [&str; 17] = [
     // Requests that a server answered.
     r"\bHTTP/\d(?:\.\d)?\x22 [234]\d\d\b",
     r"\b(?:GET|POST|PUT|PATCH|DELETE) /\S* [234]\d\d\b|\| 2\d\d \|",
-    r"\x22status\x22: ?2\d\d\b",
+    r"\x22status\x22: ?2\d\d\b|\(status=2\d\d,",
     r"\bCALL /\S+ (?:OK|[234]\d\d)\b",
     // Inference engines.
     r"\bgeneration throughput: [1-9]|\bgen throughput \(token/s\): [1-9]|\bPrompt executed in\b",
@@ -30,15 +30,20 @@ const FORMS: [&str; 17] = [
     r"\bTrainer\.fit\b.{0,2} stopped: .max_(?:epochs|steps)",
     r"\bProcess \d+ exits successfully\b",
     // A search tells of its trials, and a loop that it leaves a batch out.
-    r"\bTrial \d+ (?:finished|pruned)\b",
+    r"\bTrial \d+ pruned\b",
     r"\bskipping (?:this |the )?batch\b",
     RETRIED,
+    NEXT,
     // Kubernetes.
     r"^\s*(?:\S+\s+)?Normal\s+(?:Started|Pulled|Created|Completed)\b",
 ];
 
 /// What says by itself that the failure before it was expected, and is tried again with less.
 const RETRIED: &str = r"\b(?:decreasing|reducing|halving|lowering) (?:the )?batch[ _-]?size (?:to|from|by)\b|\battempting to recover from oom\b|\bretrying with (?:a )?(?:smaller|lower|reduced)\b|\bautobatch: using batch-size\b";
+
+/// What a search says of a trial, and a server of an application, that came after the one that failed: Optuna, Ray Tune,
+/// Keras Tuner, `AutoGluon`, `PyCaret`, Ray Serve, Triton's server.
+const NEXT: &str = r"\bTrial \d+ finished with value\b|\bTrial \S+ completed after \d+ iterations\b|\bTrial \d+ Complete\b|\bNumber of finished trials\b\W+[1-9]|\bcompare_models\(\) successfully completed\b|^Fitting model: \S|\bApplication '[^']+' is ready at http|\bStarted (?:HTTPService|GRPCInferenceService) at\b";
 
 static PROGRESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&format!("(?i-u){}", FORMS.join("|"))).expect("a fixed pattern"));
@@ -76,7 +81,7 @@ impl Progress {
         if sink.events.is_empty() || self.is_settled(sink) || !is_progress(raw) {
             return;
         }
-        if is_retry(raw) {
+        if is_enough(raw) {
             self.last = [number; ENOUGH];
         }
         self.last.rotate_left(1);
@@ -88,9 +93,10 @@ impl Progress {
     }
 }
 
-fn is_retry(raw: &[u8]) -> bool {
+/// Whether a line alone says that what came before it was survived.
+fn is_enough(raw: &[u8]) -> bool {
     static PATTERN: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(&format!("(?i-u){RETRIED}")).expect("a fixed pattern"));
+        LazyLock::new(|| Regex::new(&format!("(?i-u){RETRIED}|{NEXT}")).expect("a fixed pattern"));
     PATTERN.is_match(raw)
 }
 
@@ -115,6 +121,7 @@ pub fn mark_survivors(sink: &mut Sink) {
     let reported = sink.events.iter().filter(|event| is_only_reported(event));
     let reported: Vec<[u64; 2]> = reported.flat_map(places).collect();
     let is_inside = |[first, last]: [u64; 2]| reported.iter().any(|[from, to]| *from <= first && last <= *to);
+    let restarted = restarted(sink);
     let is_reported = |event: &Event| event.at.is_some() && !reported.is_empty() && places(event).all(is_inside);
     for event in &mut sink.events {
         event.survived = is_survived(event, settled)
@@ -122,18 +129,36 @@ pub fn mark_survivors(sink: &mut Sink) {
             || is_reported(event)
             || is_of_a_child(event, end)
             || is_done_without(event)
+            || last_line(event) < restarted
             || is_farewell(event, said_well)
             || end_of(event) < sink.tests_passed;
         let stacks = if event.survived { &mut survivors } else { &mut failed };
         stacks.extend(stack(event));
     }
     // Dumps of signals do not say which threads they are of.
-    let nothing_failed = end > 0 && sink.events.iter().all(|event| event.survived);
+    let was_handled = || sink.events.iter().any(is_of_windows);
+    let nothing_failed = (end > 0 || was_handled()) && sink.events.iter().all(|event| event.survived);
     for thread in &mut sink.threads {
         if nothing_failed || survivors.contains(&thread.id) && !failed.contains(&thread.id) {
             thread.crashed = false;
         }
     }
+}
+
+/// The line up to which the launcher had started all workers anew when they went on.
+fn restarted(sink: &Sink) -> u64 {
+    let of_launcher = |event: &&Event| matches!(event.payload, EventPayload::ElasticFailure(_));
+    let survived = sink
+        .events
+        .iter()
+        .filter(of_launcher)
+        .filter(|event| is_survived(event, sink.settled));
+    survived.map(last_line).max().unwrap_or_default()
+}
+
+/// Python prints the stack of every exception of Windows, those that are handled too.
+fn is_of_windows(event: &Event) -> bool {
+    matches!(event.payload, EventPayload::FatalPythonError(_)) && event.text.contains("Windows fatal exception: ")
 }
 
 /// `Exception ignored in: …`.
@@ -162,7 +187,7 @@ fn end_of(event: &Event) -> u64 {
 
 /// Whether the last time that it happened was followed by progress.
 pub fn is_survived(event: &Event, settled: u64) -> bool {
-    last_line(event) < settled && (is_stall(event) || can_be_survived(&event.payload))
+    last_line(event) < settled && (is_stall(event) || is_of_windows(event) || can_be_survived(&event.payload))
 }
 
 /// Whether ranks waited for each other, or a server for its workers.
@@ -194,10 +219,13 @@ fn is_of_a_child(event: &Event, end: u64) -> bool {
         event.payload,
         EventPayload::FatalPythonError(_) | EventPayload::NativeAbort(_)
     );
+    // Airflow, which tried again.
+    let was_tried_again =
+        matches!(event.payload, EventPayload::ProcessExit(_)) && event.text.contains("exited with return code ");
     // A server that was asked to stop, and did.
     let was_asked =
         matches!(&event.payload, EventPayload::ProcessExit(exit) if exit.signal.as_deref() == Some("SIGTERM"));
-    (is_deadly || was_asked) && last_line(event) < end
+    (is_deadly || was_asked || was_tried_again) && last_line(event) < end
 }
 
 fn stack(event: &Event) -> Option<ThreadId> {

@@ -25,6 +25,7 @@ pub const RULE: Rule = Rule {
         "User defined signal ",
         "exit code",
         "exited with code",
+        "exited with status code",
         "died with <Signals.",
         "exits with return code = ",
         ": Out Of Memory",
@@ -222,7 +223,7 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     }
     let parts = Parts::of(
         regex!(
-            r#"^(?:[Pp]rocess|[Cc]ontainer|[Jj]ob|[Cc]ommand)\b[^:]{0,60}\b(?:exited|finished|terminated) with (?:exit )?code:? (?P<code>-?\d+)|^\s*Exit Code:\s+(?P<kubectl>\d+)\s*$|"ExitCode":\s*(?P<docker>\d+)\b|\bexits with return code = (?P<deepspeed>-?\d+)\s*$|^[a-z0-9][\w.-]*-\d+ exited with code (?P<compose>\d+)(?: \(restarting\))?\s*$"#
+            r#"^(?:[Pp]rocess|[Cc]ontainer|[Jj]ob|[Cc]ommand)\b[^:]{0,60}\b(?:exited|finished|completed|terminated) with (?:exit |status )?code:? (?P<code>-?\d+)|^\s*Exit Code:\s+(?P<kubectl>\d+)\s*$|"ExitCode":\s*(?P<docker>\d+)\b|\bexits with return code = (?P<deepspeed>-?\d+)\s*$|^[a-z0-9][\w.-]*-\d+ exited with code (?P<compose>\d+)(?: \(restarting\))?\s*$"#
         ),
         text,
     )?;
