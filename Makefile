@@ -9,10 +9,10 @@ SAY = @printf '%s\n' >&2
 export RUST_TEST_THREADS ?= $(shell expr 4 + $$(nproc))
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: score-page setup setup-run plugins web build run test test-rust test-browser test-ready test-tools test-programs run-rust-tests run-browser-tests authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz dist clean
+.PHONY: score-page setup setup-run plugins web build run test test-rust test-browser test-tools browser-tools test-programs run-rust-tests run-browser-tests authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz dist clean
 
 setup:            ## install what is missing on this machine, with progress
-	@.ci/setup run test check
+	@.ci/setup run test browser check
 
 setup-run:
 	@.ci/setup run
@@ -39,34 +39,34 @@ build: setup-run  ## the two binaries, plugins and UI embedded
 run: build        ## crash two small programs for real, show why, leave the UI up (RUN_ONCE=1 ends after that)
 	@BIN=$(TARGET)/debug tests/run.sh
 
-test: test-ready  ## everything
-	$(SAY) 'tests: running those in Rust, and beside them those of the web UI: both wait much'
-	@$(MAKE) -s -j2 run-rust-tests run-browser-tests
+test: build       ## everything
+	@$(MAKE) -s -j3 run-rust-tests run-browser-tests
 
-test-rust: test-ready
-	@$(MAKE) -s run-rust-tests
+test-rust: build
+	@$(MAKE) -s -j2 run-rust-tests
 
-test-browser: build test-tools
+test-browser: build
 	@$(MAKE) -s run-browser-tests
-
-# Side by side: one waits for the network, the other for processors.
-test-ready: build
-	@$(MAKE) -s -j2 test-tools test-programs
 
 test-tools:
 	@.ci/setup test
+
+# A browser takes a minute to install: the tests in Rust begin meanwhile.
+browser-tools: test-tools
+	@.ci/setup browser
 	@cd tests/browser && npm ci --no-fund --no-audit --loglevel=error
 
 test-programs:
 	$(SAY) 'tests: compiling them (minutes the first time)'
 	@cargo test -q --workspace --tests --no-run
 
-run-rust-tests:
+run-rust-tests: test-tools test-programs
+	$(SAY) 'tests: running those in Rust, and beside them those of the web UI: both wait much'
 	@cargo test -q --workspace --tests --no-run --message-format=json-render-diagnostics | tests/side_by_side.py
 
 # What they print comes in one piece, when they are through: others print meanwhile.
 run-browser-tests: export WHYCRASH_SERVER_BIN = $(TARGET)/debug/whycrash-server
-run-browser-tests:
+run-browser-tests: browser-tools
 	@{ (cd web && npm run -s test) && (cd tests/browser && node --test); } >$(TARGET)/web-tests.log 2>&1; \
 	  status=$$?; cat $(TARGET)/web-tests.log; exit $$status
 
