@@ -263,7 +263,7 @@ fn in_table(text: &str) -> Option<(Option<u32>, ProcessExit)> {
 fn supervised(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     let parts = Parts::of(
         regex!(
-            r"\bexited with return code Negsignal\.(?P<airflow>SIG[A-Z0-9]+)\b|^exited: \S+ \(terminated by (?P<supervisord>SIG[A-Z0-9]+); not expected\)|\b(?:[Tt]ask|[Pp]rocess) exited with return code (?P<task>-?\d+)\s*$|\bprocess has died \[pid (?P<pid>\d+), exit code (?P<ros>-?\d+), |^The program '[^']+' has exited with code (?P<windows>-?\d+) \(0x[0-9a-f]+\)"
+            r"\bexited with return code Negsignal\.(?P<airflow>SIG[A-Z0-9]+)\b|^(?:[A-Z]+ )?exited: \S+ \(terminated by (?P<supervisord>SIG[A-Z0-9]+); not expected\)|\b(?:[Tt]ask|[Pp]rocess) exited with return code (?P<task>-?\d+)\s*$|\bprocess has died \[pid (?P<pid>\d+), exit code (?P<ros>-?\d+), |^The program '[^']+' has exited with code (?P<windows>-?\d+) \(0x[0-9a-f]+\)"
         ),
         text,
     )?;
