@@ -283,10 +283,10 @@ pub struct DeviceAssert {
     pub function: String,
     /// What should have held.
     pub expression: String,
-    /// Block index of the first thread that failed.
+    /// Block index of the first thread that failed; zeros where the runtime tells none, as HIP's.
     #[schema(min_items = 3, max_items = 3)]
     pub block: [u32; 3],
-    /// Index of the first thread that failed in its block.
+    /// Index of the first thread that failed in its block; zeros where the runtime tells none.
     #[schema(min_items = 3, max_items = 3)]
     pub thread: [u32; 3],
     /// How many threads failed the same assertion.

@@ -145,9 +145,9 @@ pub struct DeviceAssert {
     pub function: String,
     /// What should have held.
     pub expression: String,
-    /// Block index of the first thread that failed.
+    /// Block index of the first thread that failed; zeros where the runtime tells none, as HIP's.
     pub block: [u32; 3],
-    /// Index of the first thread that failed in its block.
+    /// Index of the first thread that failed in its block; zeros where the runtime tells none.
     pub thread: [u32; 3],
     /// How many threads failed the same assertion.
     pub count: u64,

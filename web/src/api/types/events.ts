@@ -107,9 +107,9 @@ export interface DeviceAssert {
   function?: string;
   /** What should have held. */
   expression?: string;
-  /** Block index of the first thread that failed. */
+  /** Block index of the first thread that failed; zeros where the runtime tells none, as HIP's. */
   block?: [number, number, number];
-  /** Index of the first thread that failed in its block. */
+  /** Index of the first thread that failed in its block; zeros where the runtime tells none. */
   thread?: [number, number, number];
   /** How many threads failed the same assertion. */
   count?: number;

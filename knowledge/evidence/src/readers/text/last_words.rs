@@ -564,7 +564,7 @@ fn not_started(text: &str) -> Option<&'static str> {
         (
             "loader",
             regex!(
-                r"^\S+: error while loading shared libraries: .+$|^.*\.so[\w.]*: undefined symbol: \S+.*$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$|^Could not load library \S+ Error: .+$|^.*\bFailed to load library \S*libonnxruntime_providers\w*\.so with error: .+$|^Loaded runtime CuDNN library: .+$|^Unable to load any of \{lib.+\}$|^(?:INTEL|Intel) (?:MKL|oneMKL) (?:FATAL )?ERROR: .+$"
+                r"^\S+: error while loading shared libraries: .+$|^.*\.so[\w.]*: undefined symbol: \S+.*$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$|^Could not load library \S+ Error: .+$|^.*\bFailed to load library \S*libonnxruntime_providers\w*\.so with error: .+$|^(?:\S+:\d+: guarantee\(false && )?\x22hipErrorNoBinaryForGpu: .+$|^Loaded runtime CuDNN library: .+$|^Unable to load any of \{lib.+\}$|^(?:INTEL|Intel) (?:MKL|oneMKL) (?:FATAL )?ERROR: .+$"
             ),
         ),
         (

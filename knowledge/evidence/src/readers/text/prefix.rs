@@ -97,7 +97,7 @@ fn may_have_prefix(first: u8, text: &str) -> bool {
                     .any(|word| text.starts_with(word))
         }
         b'{' => memchr::memmem::find(start(bytes), b".py:").is_some(),
-        b'#' => text.starts_with("##["),
+        b'#' => text.starts_with("##[") || byte(1).is_ascii_digit(),
         _ => false,
     }
 }
@@ -147,6 +147,10 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
             nothing,
             |line, _| byte(line, 0).is_ascii_uppercase() && byte(line, 3) == b' ' && byte(line, 24) == b'[',
         ),
+        // A step of `docker build`, and its seconds: `#14 9.130 `.
+        prefix(r"^#\d{1,4} \d{1,6}\.\d{1,4} ", nothing, |line, _| {
+            byte(line, 0) == b'#' && byte(line, 1).is_ascii_digit()
+        }),
         // GitHub's and Azure's runners, behind a time.
         prefix(r"^##\[(?:error|warning|debug|section|command)\]", nothing, |line, _| {
             line.starts_with(b"##[")

@@ -13,6 +13,10 @@ pub enum Severity {
 
 /// Whether a line says that something failed: `before` is what was taken off as its prefix, which may have a level.
 pub fn severity(before: &str, text: &str) -> Option<Severity> {
+    // What a launcher calls an error as it came through the standard error, and Python a warning.
+    if regex!(r"\.py:\d+: \w*Warning: ").is_match(text) {
+        return None;
+    }
     if is_of_level(before, text, Level::Error) {
         return (!says_none(text)).then_some(Severity::Error);
     }

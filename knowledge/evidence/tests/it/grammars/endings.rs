@@ -70,10 +70,59 @@ fn what_only_sounds_bad_is_left_alone() {
 
 #[test]
 fn complaints_are_told_only_where_nothing_else_is() {
-    let text =
-        "ERROR the loader gave up\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\nValueError: 3\n";
-    let kinds: Vec<String> = told(text).into_iter().map(|(kind, ..)| kind).collect();
-    assert_eq!(kinds, ["python-exception"]);
+    let text = "the loader failed\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\nValueError: 3\n";
+    assert_eq!(kinds(text), ["python-exception"]);
+}
+
+#[test]
+fn what_a_library_logs_before_it_raises_is_told() {
+    let raised = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nRuntimeError: no engine\n";
+    assert_eq!(
+        kinds(&format!("[TRT] [E] the plan is of another version\n{raised}")),
+        ["last-words", "python-exception"]
+    );
+    let long_ago = format!(
+        "[TRT] [E] the plan is of another version\n{}{raised}",
+        "building\n".repeat(9)
+    );
+    assert_eq!(kinds(&long_ago), ["python-exception"]);
+}
+
+fn kinds(text: &str) -> Vec<String> {
+    told(text).into_iter().map(|(kind, ..)| kind).collect()
+}
+
+#[test]
+fn ways_in_which_it_goes_on_are_known() {
+    let raised = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nRuntimeError: no engine\n";
+    for after in [
+        "[I 2025-03-02 11:11:20,410] Trial 2 finished with value: 0.74 and parameters: {'w': 1}.",
+        "Trial train_00003 completed after 10 iterations at 2024-05-10 10:21:50.",
+        "INFO 2026-02-02 12:54:44,119 serve 15900 -- Application 'default' is ready at http://127.0.0.1:8000/.",
+        "I0311 09:12:03.401122 71 http_server.cc:4692] \"Started HTTPService at 0.0.0.0:8000\"",
+        "--- PASS: TestLaunch (0.31s)\nPASS\nok  \texample.org/gpu\t1.204s",
+    ] {
+        let told = told(&format!("{raised}{after}\n"));
+        assert!(!told.iter().any(|(.., primary)| *primary), "{after}: {told:?}");
+    }
+}
+
+#[test]
+fn the_next_command_of_a_terminal_is_no_progress() {
+    let refused = "me@box:~$ docker run x\nnvidia-container-cli: initialization error: nvml error\n";
+    let shown = "GET /health HTTP/1.1\" 200\n".repeat(3);
+    assert_eq!(
+        kinds(&format!("{refused}me@box:~$ cat access.log\n{shown}")),
+        ["last-words"]
+    );
+    assert!(kinds(&format!("{refused}{shown}")).is_empty());
+}
+
+#[test]
+fn a_message_that_breaks_off_goes_on_in_the_next_line() {
+    let text = "Error in torch_tensor_cpp(data) :\n  Lantern is not loaded.\n";
+    let message = "Error in torch_tensor_cpp(data) :\nLantern is not loaded.";
+    check(text, "last-words", &json!({"family": "error", "message": message}));
 }
 
 #[test]

@@ -337,8 +337,14 @@ fn frame(found: &Captures, number: u64) -> Frame {
     let told = regex!(r"^(?P<function>.*?)\s*\((?P<module>[^()\s]+?)\s?\+\s?(?P<offset>0x[0-9a-f]+)\)$")
         .captures(rest)
         .or_else(|| {
-            regex!(r"^(?P<function>.+?)(?: \(.*?\))?(?: at (?P<file>\S+?):(?P<line>\d+)| from (?P<module>\S+))?$")
-                .captures(rest)
+            // Where a library has no names, gdb has an empty one, or none: `() at /lib/libcuda.so.1`.
+            regex!(r"^\(\) (?:at|from) (?P<module>\S+)$").captures(rest)
+        })
+        .or_else(|| {
+            regex!(
+                r"^(?P<function>.+?)(?: \(.*?\))?(?: at (?P<file>\S+?):(?P<line>\d+)| (?:from|at) (?P<module>\S+))?$"
+            )
+            .captures(rest)
         });
     let part = |name| {
         let part = told.as_ref()?.name(name)?;

@@ -98,7 +98,7 @@ pub const RULE: Rule = Rule {
 
 /// An assertion in a kernel.
 pub const ASSERT_RULE: Rule = Rule {
-    literals: &["], thread: ["],
+    literals: &["], thread: [", "Device-side assertion `"],
     read: read_assert,
 };
 
@@ -408,7 +408,16 @@ fn device_assert(text: &str) -> Option<DeviceAssert> {
             r"^\s*(?P<file>.+?):(?P<line>\d+): (?:(?P<function>.+?): )?block: \[(?P<block>\d+,\s?\d+,\s?\d+)\], thread: \[(?P<thread>\d+,\s?\d+,\s?\d+)\] Assertion `(?P<expression>.*)`(?: failed\.?)?\s*$"
         ),
         text,
-    )?;
+    )
+    .or_else(|| {
+        // HIP's tells no thread.
+        Parts::of(
+            regex!(
+                r"^\s*(?P<file>\S+?):(?P<line>\d+): (?:(?P<function>.+?): )?Device-side assertion `(?P<expression>.*)' failed\.?\s*$"
+            ),
+            text,
+        )
+    })?;
     let file = parts.text("file")?;
     // Windows prints no function.
     let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -417,8 +426,8 @@ fn device_assert(text: &str) -> Option<DeviceAssert> {
         file,
         line: parts.number("line")?,
         expression: parts.text("expression")?,
-        block: parts.triple("block")?,
-        thread: parts.triple("thread")?,
+        block: parts.triple("block").unwrap_or_default(),
+        thread: parts.triple("thread").unwrap_or_default(),
         count: 1,
     })
 }
