@@ -99,12 +99,19 @@ fn ways_in_which_it_goes_on_are_known() {
         "[I 2025-03-02 11:11:20,410] Trial 2 finished with value: 0.74 and parameters: {'w': 1}.",
         "Trial train_00003 completed after 10 iterations at 2024-05-10 10:21:50.",
         "INFO 2026-02-02 12:54:44,119 serve 15900 -- Application 'default' is ready at http://127.0.0.1:8000/.",
-        "I0311 09:12:03.401122 71 http_server.cc:4692] \"Started HTTPService at 0.0.0.0:8000\"",
         "--- PASS: TestLaunch (0.31s)\nPASS\nok  \texample.org/gpu\t1.204s",
     ] {
         let told = told(&format!("{raised}{after}\n"));
         assert!(!told.iter().any(|(.., primary)| *primary), "{after}: {told:?}");
     }
+}
+
+#[test]
+fn a_server_that_does_without_a_model_has_survived() {
+    let failed = "E0311 09:12:03.401122 71 lifecycle.cc:654] \"failed to load 'ranker' version 1: no such file\"\n";
+    assert_eq!(kinds(failed), ["last-words"]);
+    let started = "I0311 09:12:04.401122 71 http_server.cc:4692] \"Started HTTPService at 0.0.0.0:8000\"\n";
+    assert!(kinds(&format!("{failed}{started}")).is_empty());
 }
 
 #[test]
@@ -120,8 +127,8 @@ fn the_next_command_of_a_terminal_is_no_progress() {
 
 #[test]
 fn a_message_that_breaks_off_goes_on_in_the_next_line() {
-    let text = "Error in torch_tensor_cpp(data) :\n  Lantern is not loaded.\n";
-    let message = "Error in torch_tensor_cpp(data) :\nLantern is not loaded.";
+    let text = "ERROR: the tensor was not made:\n  Lantern is not loaded.\n";
+    let message = "ERROR: the tensor was not made:\nLantern is not loaded.";
     check(text, "last-words", &json!({"family": "error", "message": message}));
 }
 
