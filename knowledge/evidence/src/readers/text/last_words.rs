@@ -296,7 +296,7 @@ impl End {
 
 /// Whether a shell waits for a command on a line: `user@host:~/folder$ `, `[user@host folder]$ `, `(env) user@host:~# `.
 fn is_prompt(raw: &[u8]) -> bool {
-    regex!(r"^(?:\(\S+\) )?(?:\[?[\w.-]+@[\w.-]+[: ][^$#\]]{0,200}\]?[$#] |[$#] \S)").is_match(&line::clean(raw))
+    regex!(r"^(?:\(\S+\) )?(?:\[?[\w.-]+@[\w.-]+[: ][^$#\]]{0,200}\]?[$#] |\$ \S)").is_match(&line::clean(raw))
 }
 
 /// Whether it is a row of a table of Kubernetes' events.

@@ -30,7 +30,7 @@ const FORMS: [&str; 18] = [
     r"\bTrainer\.fit\b.{0,2} stopped: .max_(?:epochs|steps)",
     r"\bProcess \d+ exits successfully\b",
     // A search tells of its trials, and a loop that it leaves a batch out.
-    r"\bTrial \d+ pruned\b",
+    r"\bTrial \d+ (?:finished|pruned)\b",
     r"\bskipping (?:this |the )?batch\b",
     RETRIED,
     NEXT,
@@ -43,7 +43,7 @@ const RETRIED: &str = r"\b(?:decreasing|reducing|halving|lowering) (?:the )?batc
 
 /// What a search says of a trial, and a server of an application, that came after the one that failed: Optuna, Ray Tune,
 /// Keras Tuner, `AutoGluon`, `PyCaret`, Ray Serve, Triton's server.
-const NEXT: &str = r"\bTrial \d+ finished with value\b|\bTrial \S+ completed after \d+ iterations\b|\bTrial \d+ Complete\b|\bNumber of finished trials\b\W+[1-9]|\bcompare_models\(\) successfully completed\b|^Fitting model: \S|\bApplication '[^']+' is ready at http|\bStarted (?:HTTPService|GRPCInferenceService) at\b";
+const NEXT: &str = r"\bTrial \d+ finished with values?\b|\bTrial \S+ completed after \d+ iterations\b|\bTrial \d+ Complete\b|\bNumber of finished trials\b\W+[1-9]|\bcompare_models\(\) successfully completed\b|^Fitting model: \S|\bApplication '[^']+' is ready at http|\bStarted (?:HTTPService|GRPCInferenceService) at\b";
 
 static PROGRESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&format!("(?i-u){}", FORMS.join("|"))).expect("a fixed pattern"));
