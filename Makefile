@@ -66,7 +66,7 @@ run-rust-tests: test-tools test-programs
 
 # What they print comes in one piece, when they are through: others print meanwhile.
 run-browser-tests: export WHYCRASH_SERVER_BIN = $(TARGET)/debug/whycrash-server
-run-browser-tests: browser-tools
+run-browser-tests: browser-tools test-programs
 	@{ (cd web && npm run -s test) && (cd tests/browser && node --test); } >$(TARGET)/web-tests.log 2>&1; \
 	  status=$$?; cat $(TARGET)/web-tests.log; exit $$status
 

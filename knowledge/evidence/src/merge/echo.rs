@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::own::Own;
 use super::witnesses::{
-    After, Before, Killer, Name, Names, TIMED_OUT, is_launcher, lines, says_closed, says_lost_peer,
+    After, Before, CONSEQUENCES, Killer, Name, Names, TIMED_OUT, is_launcher, lines, says_closed, says_lost_peer,
 };
 use crate::model::{Crash, Event, EventPayload, FrameKind, LastWords, PythonException, Thread, ThreadId, Xid};
 
@@ -221,8 +221,10 @@ impl Search {
                 })
                 .or_else(|| self.first_end_of_another(event, timeline)),
             EventPayload::Xid(xid) => self.previous_xid(xid).or_else(|| {
-                let is_consequence = [43, 45, 154].contains(&xid.code);
-                is_consequence.then(|| self.before.failures.last(&())).flatten()
+                CONSEQUENCES
+                    .contains(&xid.code)
+                    .then(|| self.before.failures.last(&()))
+                    .flatten()
             }),
             // One kill, told by the kernel, by the scheduler, and by the scheduler for each task.
             EventPayload::Kernel(kernel) if kernel.family == "oom-kill" => {

@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 use super::places::{ByProcess, FirstTwo, Others, Places, Ranges};
 use crate::model::{Event, EventPayload, Place};
 
-/// Xids by which the driver tells that it cleaned up after a process.
-const CLEAN_UPS: [u32; 2] = [43, 45];
+/// Xids by which the driver tells what it does after a failure: it ends a program's work on the GPU, cleans up after it,
+/// and says what the GPU needs. None is the failure.
+pub const CONSEQUENCES: [u32; 3] = [43, 45, 154];
 
 /// A name of an artifact or a tool, by number.
 pub type Name = u32;
@@ -118,8 +119,7 @@ impl Before {
 
     fn pass_failure(&mut self, index: usize, event: &Event, names: &mut Names) {
         self.failures.add((), index);
-        // The driver cleans up after a process that ended: Xids of that end none.
-        if !matches!(&event.payload, EventPayload::Xid(xid) if CLEAN_UPS.contains(&xid.code)) {
+        if !matches!(&event.payload, EventPayload::Xid(xid) if CONSEQUENCES.contains(&xid.code)) {
             self.of_process.add((), event, index);
         }
         let is_own = is_failure_of_its_own(event);

@@ -89,7 +89,7 @@ fn raw(report: &Report) -> Option<Finding> {
     let errors: Vec<Told<CudaError>> = report.told();
     let told = errors
         .iter()
-        .find(|told| ended(&told.event) && is_out_of_memory(&told.detail) && !is_of_old_allocator(&told.event))?;
+        .find(|told| ended(&told.event) && is_out_of_memory(&told.detail) && !is_of_another_allocator(&told.event))?;
     if let Some(finding) = crowd_on_the_first(report, "The driver had no memory left.") {
         return Some(finding.cite(report.cite(&told.event)));
     }
@@ -116,11 +116,11 @@ fn is_out_of_memory(error: &CudaError) -> bool {
     runtime && (error.code == Some(MEMORY_ALLOCATION) || error.message.starts_with("out of memory"))
 }
 
-/// Up to torch 0.4 the caching allocator itself said no more than the driver.
-fn is_of_old_allocator(event: &Event) -> bool {
-    ["THCStorage", "THCCachingAllocator", "THCTensor"]
+/// Up to torch 0.4 the caching allocator itself said no more than the driver; RELION has one of its own.
+fn is_of_another_allocator(event: &Event) -> bool {
+    ["THCStorage", "THCCachingAllocator", "THCTensor", "(error-code 2)"]
         .iter()
-        .any(|file| event.text.contains(file))
+        .any(|words| event.text.contains(words))
 }
 
 /// Whether an event ended its process, and by itself.

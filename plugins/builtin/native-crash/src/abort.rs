@@ -56,7 +56,7 @@ fn from_words(scene: &Scene) -> Option<Verdict> {
     if is_of_end(told) {
         return None;
     }
-    if is_messenger(&told.detail) || follows_an_error(scene, &told.detail) {
+    if is_messenger(&told.detail) || names_an_error(scene, &told.detail) || follows_an_error(scene, &told.detail) {
         return Some(Verdict::Undecided(Vec::new()));
     }
     let (cause, why) = cause(&told.detail)?;
@@ -131,14 +131,14 @@ fn from_frames(scene: &Scene) -> Option<Verdict> {
 }
 
 /// The function of the allocator that gave up. The C library's own functions have no names where its symbols are not
-/// installed: those between `abort` and `free` are of one library, and nobody else calls them.
+/// installed: all between `abort` and `free` are of the library that has both.
 fn allocator<'a>(stack: &'a Stack) -> Option<&'a (u32, Frame)> {
     let mut below = stack
         .frames
         .iter()
         .skip_while(|(_, frame)| function(frame) != Some("abort"));
-    let (_, abort) = below.next()?;
-    let of_library = |frame: &&(u32, Frame)| function(&frame.1).is_none() && frame.1.module == abort.module;
+    let library = below.next()?.1.module.as_deref()?;
+    let of_library = |frame: &&(u32, Frame)| function(&frame.1).is_none() && frame.1.module.as_deref() == Some(library);
     let caller = below.find(|frame| !of_library(frame))?;
     let is_allocator = |name: &str| ["free", "cfree", "malloc", "realloc", "calloc"].contains(&name);
     function(&caller.1).is_some_and(is_allocator).then_some(caller)
@@ -285,6 +285,14 @@ const NEWS: [&str; 23] = [
 fn is_messenger(abort: &NativeAbort) -> bool {
     let words = [abort.exception.as_deref().unwrap_or_default(), &abort.message];
     matches!(abort.family.as_str(), "cpp-exception" | "glog-fatal") && words.iter().any(|text| is_news(text))
+}
+
+/// Whether what it says is an error of CUDA, in whatever words the reader knew it by.
+fn names_an_error(scene: &Scene, abort: &NativeAbort) -> bool {
+    let errors = scene.report.events(Some("cuda-error"), 0, 16);
+    abort.family == "cpp-exception"
+        && !abort.message.is_empty()
+        && errors.iter().any(|error| error.text.contains(&abort.message))
 }
 
 /// `assert(0)` behind the text of an error of CUDA: how a program dies that has said already why.

@@ -61,12 +61,15 @@ impl End {
     /// that ended with 0, or that the training is finished. The last is what scripts say as well, whatever became of
     /// the program that they ran: it tells nothing of a failure that stands right before it.
     pub fn all_is_well(&self) -> Option<GoodEnd> {
-        let had_to = self.had_to_shut_down();
+        let (had_to, test_failed) = (self.had_to_shut_down(), self.has_failed_test());
         let went_on = self.last_progress();
         let well = |(number, raw): &(u64, Vec<u8>)| {
             let cleaned = line::clean(raw);
             let line = Line::new(0, line::beginning(&cleaned));
-            let well = is_well(line.text.trim_end()).filter(|well| !had_to || matches!(well, Well::Tests))?;
+            let well = is_well(line.text.trim_end()).filter(|well| match well {
+                Well::Tests => !test_failed,
+                Well::Exit | Well::Said => !had_to,
+            })?;
             Some(GoodEnd {
                 line: match well {
                     Well::Tests | Well::Exit => *number,
@@ -101,6 +104,12 @@ impl End {
             r"error while attempting to bind on address|\bEngineDeadError\b|\bEngineCore encountered a fatal error\b|^error: creating server: "
         );
         last.any(|(_, raw)| why.is_match(&String::from_utf8_lossy(raw)))
+    }
+
+    /// Whether a test failed before others passed: Go's, and NVIDIA's samples, are told one by one.
+    fn has_failed_test(&self) -> bool {
+        let failed = regex!(r"^(?:\s*--- FAIL: |FAIL(?:\s|$)|Test FAILED\b)");
+        self.lines.iter().any(|(_, raw)| failed.is_match(&line::clean(raw)))
     }
 
     /// The line of progress behind which there is another: one alone may be of a peer.

@@ -187,7 +187,7 @@ fn end_of(event: &Event) -> u64 {
 
 /// Whether the last time that it happened was followed by progress.
 pub fn is_survived(event: &Event, settled: u64) -> bool {
-    last_line(event) < settled && (is_stall(event) || is_of_windows(event) || can_be_survived(&event.payload))
+    last_line(event) < settled && (is_of_windows(event) || can_be_survived(&event.payload))
 }
 
 /// Whether ranks waited for each other, or a server for its workers.
@@ -195,14 +195,14 @@ fn is_stall(event: &Event) -> bool {
     matches!(&event.payload, EventPayload::Watchdog(watchdog) if watchdog.family == "stalled")
 }
 
-/// Whether the line that tells of a failure of the device says what is done without it.
+/// Whether the line that tells of a failure of the device says what is done without it, or tried instead.
 fn is_done_without(event: &Event) -> bool {
     let is_of_device = matches!(
         event.payload,
         EventPayload::CudaError(_) | EventPayload::CudaOom(_) | EventPayload::LastWords(_)
     );
     let says = || {
-        super::regex!(r"(?i-u)\bfall(?:ing|s)?[ -]?back\b|\bfell back\b|, using (?:the )?(?:cpu|numpy)\b|\bwill (?:run on|use) (?:the )?cpu\b")
+        super::regex!(r"(?i-u)\bfall(?:ing|s)?[ -]?back\b|\bfell back\b|, using (?:the )?(?:cpu|numpy)\b|\bwill (?:run on|use) (?:the )?cpu\b|\bretrying\b|\btrying (?:again\b|with\b|[0-9])")
             .is_match(&event.text)
     };
     is_of_device && says()
@@ -254,6 +254,7 @@ pub fn last_line(event: &Event) -> u64 {
 fn can_be_survived(what: &EventPayload) -> bool {
     match what {
         EventPayload::CudaError(error) => !error.sticky,
+        EventPayload::Watchdog(watchdog) => watchdog.family == "stalled",
         EventPayload::FatalPythonError(error) => error.signal.is_none() && error.error.starts_with("Timeout"),
         // A step of a job that was queued again, and a helper that was not needed any more.
         EventPayload::ProcessExit(exit) => exit.signal.as_deref() == Some("SIGTERM"),

@@ -221,6 +221,50 @@ fn windows_names_no_function_in_a_device_assert() {
 }
 
 #[test]
+fn hip_names_no_thread_in_a_device_assert() {
+    let line = "/src/aten/src/ATen/native/hip/Indexing.hip:1255: indexSelectLargeIndex: Device-side assertion `srcIndex < srcSelectDimSize' failed.\n";
+    check(
+        &line.repeat(3),
+        "device-assert",
+        &json!({"line": 1255, "function": "indexSelectLargeIndex", "expression": "srcIndex < srcSelectDimSize", "count": 3}),
+    );
+}
+
+#[test]
+fn a_number_alone_tells_the_error() {
+    for (text, code) in [
+        (
+            "ERROR: ../rtSafe/cuda/reformat.cu (902) - Cuda Error in execute: 719 (unspecified launch failure)",
+            719,
+        ),
+        (
+            "  what():  Error downloading array forces: Invalid error code (701) at /src/Array.cpp:7",
+            701,
+        ),
+        ("CUDA error: (77)", 700),
+        ("CUDA error: 716", 716),
+        ("HIP error(98)", 98),
+        ("RuntimeError: Unknown CU result: 77", 700),
+        ("ERROR: misaligned address in scan.cu at line 7 (error-code 716)", 716),
+        (
+            "CUDA error: an illegal memory access was encountered: ../src/View.cpp: 212",
+            700,
+        ),
+        ("MUSA error: invalid device ordinal", 101),
+        ("MUSA runtime error: out of memory", 2),
+    ] {
+        check(text, "cuda-error", &json!({"code": code}));
+    }
+    for text in [
+        "exit with error code (77)",
+        "CUDA error 1234567",
+        "the error-code 716 is in the manual",
+    ] {
+        assert!(events(text).is_empty(), "{text}");
+    }
+}
+
+#[test]
 fn gpu_core_dump_progress() {
     let text = "[06:43:15.209195] coredump: Detected an exception of type CUDBG_EXCEPTION_WARP_ILLEGAL_ADDRESS (14)\n\
         [06:43:15.209195] coredump:   - Device: 0\n[06:43:15.209195] coredump:   - SM: 124\n[06:43:15.209195] coredump:   - Warp: 3\n\

@@ -107,6 +107,18 @@ fn ways_in_which_it_goes_on_are_known() {
 }
 
 #[test]
+fn tests_of_which_one_failed_excuse_nothing() {
+    let error = "RuntimeError: CUDA error: an illegal memory access was encountered\n";
+    for after in [
+        "--- FAIL: TestLaunch (0.31s)\nFAIL\nFAIL\texample.org/gpu\t1.204s\nok  \texample.org/util\t0.1s\n",
+        "Test FAILED\nvectorAdd: Test PASSED\nTest PASSED\n",
+    ] {
+        let told = told(&format!("{error}{after}"));
+        assert!(told.iter().any(|(.., primary)| *primary), "{after}: {told:?}");
+    }
+}
+
+#[test]
 fn a_server_that_does_without_a_model_has_survived() {
     let failed = "E0311 09:12:03.401122 71 lifecycle.cc:654] \"failed to load 'ranker' version 1: no such file\"\n";
     assert_eq!(kinds(failed), ["last-words"]);

@@ -184,6 +184,49 @@ fn processes_that_ended() {
 }
 
 #[test]
+fn what_runs_a_process_has_words_of_its_own_for_its_end() {
+    for (text, expected) in [
+        (
+            "[2024-05-21T03:44:12.611+0000] {local_task_job_runner.py:228} INFO - Task exited with return code Negsignal.SIGKILL",
+            json!({"signal": "SIGKILL"}),
+        ),
+        (
+            "[2024-05-21T03:44:12.611+0000] {local_task_job_runner.py:228} INFO - Task exited with return code -11",
+            json!({"signal": "SIGSEGV", "exit_code": -11}),
+        ),
+        (
+            "2025-01-14 23:52:19,408 WARN exited: train (terminated by SIGABRT; not expected)",
+            json!({"signal": "SIGABRT"}),
+        ),
+        (
+            "[detector-3] process has died [pid 2231, exit code -11, cmd /ws/detector __name:=detector].",
+            json!({"signal": "SIGSEGV", "exit_code": -11}),
+        ),
+        (
+            "The program '[4711] train.exe' has exited with code -1073741819 (0xc0000005).",
+            json!({"signal": "SIGSEGV", "exit_code": -1_073_741_819}),
+        ),
+        (
+            "Process for flow run 'quick-fox' exited with status code: -9",
+            json!({"signal": "SIGKILL", "exit_code": -9}),
+        ),
+        (
+            "2025-06-02T07:04:12.4000000Z ##[error]Process completed with exit code 143.",
+            json!({"signal": "SIGTERM", "exit_code": 143}),
+        ),
+    ] {
+        check(text, "process-exit", &expected);
+    }
+    for text in [
+        "[2024-05-21T03:44:12.611+0000] {local_task_job_runner.py:228} INFO - Task exited with return code 0",
+        "2025-01-14 23:52:19,408 INFO exited: train (exit status 0; expected)",
+        "The program '[4711] train.exe' has exited with code 0 (0x0).",
+    ] {
+        assert!(events(text).is_empty(), "{text}");
+    }
+}
+
+#[test]
 fn supervisors_tell_the_signal_by_its_number() {
     for (text, signal) in [
         (

@@ -16,6 +16,12 @@ pub const RULE: Rule = Rule {
     literals: &[
         "CUDA error: ",
         "HIP error: ",
+        "HIP error(",
+        "MUSA ",
+        "Cuda Error in ",
+        "nvalid error code (",
+        "(error-code ",
+        "CU result: ",
         "ROCm error: ",
         "cuda runtime error (",
         "THCudaCheck FAIL",
@@ -149,18 +155,50 @@ fn library(text: &str) -> Option<CudaError> {
     })
 }
 
-/// `CUDA error: an illegal memory access was encountered`, `CUDA driver error: …`; ggml calls AMD's runtime `ROCm`.
+/// `CUDA error: an illegal memory access was encountered`, `CUDA driver error: …`, with the place in the source behind it
+/// or not; `CUDA error: (77)`; `CUDA error: Illegal address in cuCtxSynchronize()` (Blender). ggml calls AMD's runtime `ROCm`; that of Moore Threads, MUSA, has CUDA's texts and numbers.
 fn runtime(text: &str) -> Option<CudaError> {
     let parts = Parts::of(
-        regex!(r"(?P<api>CUDA driver|CUDA|HIP|ROCm) error: (?P<text>[^\n]+?)(?: \(.{0,80}\))?$"),
+        regex!(
+            r"(?:(?P<api>CUDA driver|CUDA|HIP|ROCm) error: |\bMUSA (?:runtime |driver |API )?error:? )(?P<text>[^\n]+?)(?: \(.{0,80}\)|: (?P<file>\S+\.(?:c|cc|cpp|cxx|cu|cuh|h|hpp)): ?(?P<line>\d+))?$"
+        ),
         text,
     )?;
-    let api = match parts.text("api")?.as_str() {
-        "HIP" | "ROCm" => "hip",
-        "CUDA driver" => "driver",
-        _ => "cuda",
+    let api = match parts.text("api").as_deref() {
+        Some("HIP" | "ROCm") => "hip",
+        Some("CUDA driver") => "driver",
+        Some(_) => "cuda",
+        None => "musa",
     };
-    Some(by_text(api, &parts.text("text")?))
+    let said = parts.text("text")?;
+    let numbered = || {
+        let number = Parts::of(regex!(r"^\(?(?P<code>\d{1,3})(?:[,;:)\[]| ?at\b| in\b| \(|$)"), &said)?;
+        by_code(api, number.number("code")?)
+    };
+    let error = by_text(api, &said);
+    Some(CudaError {
+        file: parts.text("file"),
+        line: parts.number("line"),
+        ..numbered().or_else(|| of_call(api, &said)).unwrap_or(error)
+    })
+}
+
+/// An error in a call of the driver, by its text or in the words of its name.
+fn of_call(api: &str, said: &str) -> Option<CudaError> {
+    let parts = Parts::of(
+        regex!(r"^(?P<words>[A-Za-z ]+?) in (?P<call>(?:cu|hip|optix)\w*)"),
+        said,
+    )?;
+    let words = parts.text("words")?;
+    let by_words = || by_name(&format!("CUDA_ERROR_{}", words.to_uppercase().replace(' ', "_")));
+    let error = Some(by_text(api, &words))
+        .filter(|error| error.code.is_some())
+        .or_else(by_words)?;
+    Some(CudaError {
+        api: api.to_owned(),
+        call: parts.text("call"),
+        ..error
+    })
 }
 
 /// Before torch 1.5: `cuda runtime error (59) : device-side assert triggered at FILE:LINE`, `THCudaCheck FAIL …`. The
@@ -369,17 +407,21 @@ fn has_number(text: &str, error: &CudaError) -> bool {
         .is_some_and(|(before, code)| before.ends_with(&code.to_string()))
 }
 
-/// `hipMemsetAsync() failed (error code = HIP:1)`, `Error 805: MPS client failed …`: the number alone tells.
+/// `hipMemsetAsync() failed (error code = HIP:1)`, `Error 805: MPS client failed …`, `Cuda Error in execute: 700 (…)`
+/// (`TensorRT` 7), `Invalid error code (700)`, `HIP error(98)`, `ERROR: … in f.cu at line 7 (error-code 716)`: the number
+/// alone tells.
 fn by_number(text: &str) -> Option<CudaError> {
     let parts = Parts::of(
         regex!(
-            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$|\b(?P<init>cuInit) err: (?P<go>\d{1,3})\s*$|\[(?P<numba>\d{1,3})\] Call to (?P<numba_call>cu\w+) results in UNKNOWN_CUDA_ERROR|\bcall to (?P<acc>cu[A-Z]\w+) returned error (?P<number>\d{1,3})\b|^CUDA error (?P<ggml>\d{1,3}) at \S+:\d+: \S"
+            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$|\b(?P<init>cuInit) err: (?P<go>\d{1,3})\s*$|\[(?P<numba>\d{1,3})\] Call to (?P<numba_call>cu\w+) results in UNKNOWN_CUDA_ERROR|\bcall to (?P<acc>cu[A-Z]\w+) returned error (?P<number>\d{1,3})\b|^CUDA error (?P<ggml>\d{1,3}) at \S+:\d+: \S|\bCuda [Ee]rror in (?:file \S+ at line )?\w+: (?P<trt>\d{1,3}) \(|\b[Ii]nvalid error code \((?P<coded>\d{1,3})\)|\b(?:CUDA|Cuda|HIP) error:? ?\(?(?P<bare>\d{1,3})(?:\)|\[|$)|\bERROR: .{1,80} in \S+ at line \d+ \(error-code (?P<sample>\d{1,3})\)|\bCU result: (?P<result>\d{1,3})\b"
         ),
         text,
     )?;
-    let code = ["hip", "torch", "go", "numba", "number", "ggml"]
-        .iter()
-        .find_map(|name| parts.number(name))?;
+    let code = [
+        "hip", "torch", "go", "numba", "number", "ggml", "trt", "coded", "bare", "sample", "result",
+    ]
+    .iter()
+    .find_map(|name| parts.number(name))?;
     let api = if parts.text("call").is_some() { "hip" } else { "cuda" };
     Some(CudaError {
         call: ["call", "init", "numba_call", "acc"]

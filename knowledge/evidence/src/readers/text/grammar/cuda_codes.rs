@@ -238,8 +238,22 @@ pub fn by_unique_text(api: &str, line: &str) -> Option<CudaError> {
     ERRORS.iter().find(known).map(|(_, _, text)| by_text(api, text))
 }
 
+/// Numbers that counted before CUDA 10.1 and mean nothing since, and what they are now.
+const RENUMBERED: [(u32, u32); 8] = [
+    (30, 999),
+    (38, 100),
+    (39, 214),
+    (48, 209),
+    (59, 710),
+    (73, 715),
+    (74, 716),
+    (77, 700),
+];
+
 /// The error with this number, as CUDA counts since 10.1 and HIP does as far as both have the error.
 pub fn by_code(api: &str, number: u32) -> Option<CudaError> {
+    let renumbered = RENUMBERED.iter().find(|(old, _)| *old == number);
+    let number = renumbered.map_or(number, |(_, new)| *new);
     let (_, _, text) = ERRORS.iter().find(|(code, ..)| *code == number)?;
     Some(by_text(api, text))
 }
