@@ -250,6 +250,15 @@ fn a_number_alone_tells_the_error() {
             "CUDA error: an illegal memory access was encountered: ../src/View.cpp: 212",
             700,
         ),
+        (
+            "KERNEL_ERROR: invalid configuration argument in scan.cu at line 7 (error-code 9)",
+            9,
+        ),
+        (
+            "CUDA error: Launch exceeded timeout in cuCtxSynchronize(), line 1342",
+            702,
+        ),
+        ("CUDA error: Out of memory in cuMemAlloc(&pointer, size)", 2),
         ("MUSA error: invalid device ordinal", 101),
         ("MUSA runtime error: out of memory", 2),
     ] {

@@ -183,19 +183,24 @@ fn runtime(text: &str) -> Option<CudaError> {
     })
 }
 
-/// An error in a call of the driver, by its text or in the words of its name.
+/// An error in a call of the driver: by CUDA's text, or in the words of Blender's loader of the driver (cuew).
 fn of_call(api: &str, said: &str) -> Option<CudaError> {
+    const WORDS: [(&str, u32); 6] = [
+        ("uncorrectable ecc error", 214),
+        ("unsupported ptx version", 222),
+        ("illegal address", 700),
+        ("launch exceeded resources", 701),
+        ("launch exceeded timeout", 702),
+        ("launch failed", 719),
+    ];
     let parts = Parts::of(
         regex!(r"^(?P<words>[A-Za-z ]+?) in (?P<call>(?:cu|hip|optix)\w*)"),
         said,
     )?;
     let words = parts.text("words")?;
-    let by_words = || by_name(&format!("CUDA_ERROR_{}", words.to_uppercase().replace(' ', "_")));
-    let error = Some(by_text(api, &words))
-        .filter(|error| error.code.is_some())
-        .or_else(by_words)?;
-    Some(CudaError {
-        api: api.to_owned(),
+    let known = WORDS.iter().find(|(known, _)| words.eq_ignore_ascii_case(known));
+    let error = known.map_or_else(|| Some(by_text(api, &words)), |(_, code)| by_code(api, *code))?;
+    error.code.is_some().then(|| CudaError {
         call: parts.text("call"),
         ..error
     })
@@ -413,7 +418,7 @@ fn has_number(text: &str, error: &CudaError) -> bool {
 fn by_number(text: &str) -> Option<CudaError> {
     let parts = Parts::of(
         regex!(
-            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$|\b(?P<init>cuInit) err: (?P<go>\d{1,3})\s*$|\[(?P<numba>\d{1,3})\] Call to (?P<numba_call>cu\w+) results in UNKNOWN_CUDA_ERROR|\bcall to (?P<acc>cu[A-Z]\w+) returned error (?P<number>\d{1,3})\b|^CUDA error (?P<ggml>\d{1,3}) at \S+:\d+: \S|\bCuda [Ee]rror in (?:file \S+ at line )?\w+: (?P<trt>\d{1,3}) \(|\b[Ii]nvalid error code \((?P<coded>\d{1,3})\)|\b(?:CUDA|Cuda|HIP) error:? ?\(?(?P<bare>\d{1,3})(?:\)|\[|$)|\bERROR: .{1,80} in \S+ at line \d+ \(error-code (?P<sample>\d{1,3})\)|\bCU result: (?P<result>\d{1,3})\b"
+            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$|\b(?P<init>cuInit) err: (?P<go>\d{1,3})\s*$|\[(?P<numba>\d{1,3})\] Call to (?P<numba_call>cu\w+) results in UNKNOWN_CUDA_ERROR|\bcall to (?P<acc>cu[A-Z]\w+) returned error (?P<number>\d{1,3})\b|^CUDA error (?P<ggml>\d{1,3}) at \S+:\d+: \S|\bCuda [Ee]rror in (?:file \S+ at line )?\w+: (?P<trt>\d{1,3}) \(|\b[Ii]nvalid error code \((?P<coded>\d{1,3})\)|\b(?:CUDA|Cuda|HIP) error:? ?\(?(?P<bare>\d{1,3})(?:\)|\[|$)|ERROR: .{1,80} in \S+ at line \d+ \(error-code (?P<sample>\d{1,3})\)|\bCU result: (?P<result>\d{1,3})\b"
         ),
         text,
     )?;
