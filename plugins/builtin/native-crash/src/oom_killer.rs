@@ -3,6 +3,10 @@
 use crate::scene::Scene;
 use crate::{Collect, Verdict};
 
+/// Numbers of processes below this one are only given out while a machine starts (`RESERVED_PIDS`, `kernel/pid.c`): who
+/// has one is in a container, which counts for itself, and the kernel's log has another number for it.
+const OF_CONTAINERS: u32 = 300;
+
 /// What shells and launchers make of SIGKILL.
 const KILLED: [i32; 2] = [137, -9];
 
@@ -17,7 +21,8 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
         return None;
     }
     // Another process of the machine may have been killed, not this one.
-    let is_of_it = |killed: Option<u32>| scene.crash.pid.zip(killed).is_none_or(|(own, killed)| own == killed);
+    let own = scene.crash.pid.filter(|own| *own >= OF_CONTAINERS);
+    let is_of_it = |killed: Option<u32>| own.zip(killed).is_none_or(|(own, killed)| own == killed);
     let mut kills = scene.kernel.iter().filter(|told| told.detail.family == "oom-kill");
     let Some(kill) = kills.find(|told| is_of_it(told.event.pid)) else {
         return Some(unknown(scene));

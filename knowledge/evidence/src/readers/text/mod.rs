@@ -26,6 +26,7 @@ mod severity;
 mod shape;
 mod sink;
 mod stream;
+mod tags;
 mod tail;
 pub(crate) mod time;
 
@@ -43,6 +44,7 @@ use progress::Progress;
 use rules::Rules;
 use sink::Sink;
 use stream::{OpenBlock, Stream};
+use tags::Tags;
 use tail::Tail;
 
 use super::lines::next_line;
@@ -153,6 +155,7 @@ struct TextReader<'a> {
     sink: Sink<'a>,
     /// The streams that have something open.
     streams: HashMap<StreamId, Stream>,
+    tags: Tags,
     known: Known,
     allowance: Allowance,
     tail: Tail,
@@ -216,6 +219,7 @@ impl<'a> TextReader<'a> {
             rules: Rules::get(),
             sink: Sink::new(name, limits),
             streams: HashMap::new(),
+            tags: Tags::default(),
             known: Known::default(),
             allowance: Allowance::new(),
             tail: Tail::default(),
@@ -314,6 +318,7 @@ impl<'a> TextReader<'a> {
             self.cuts.line(number);
         }
         let mut line = Line::new(number, text);
+        line.text = self.tags.strip(&line);
         line.origin.rank = line.origin.rank.or(self.sink.section_rank);
         self.numbers.clear();
         let shape = shape::shape(line.text, &mut self.numbers);

@@ -37,6 +37,9 @@ pub const RULE: Rule = Rule {
         "Stack dump",
         "stop reason = ",
         "[Thread debugging using libthread_db enabled]",
+        "(gdb) bt",
+        "(gdb) where",
+        "(gdb) backtrace",
     ],
     read,
 };
@@ -92,6 +95,11 @@ struct Stack {
 }
 
 impl Stack {
+    /// Whether the thread was sent to where there is no code, which no process survives.
+    fn is_at_null(&self) -> bool {
+        self.frames.first().and_then(|frame| frame.address) == Some(Hex(0))
+    }
+
     /// Whether the thread is ending its process.
     fn gives_up(&self) -> bool {
         let ends = |name: &str| ["ggml_abort", "abort", "__GI_abort"].contains(&name);
@@ -106,9 +114,11 @@ impl Listing {
         self.signal_line(text) || self.thread_line(text) || self.lldb_line(text) || self.process_line(text)
     }
 
-    /// gdb at a process that runs, as those call it that print their own stack when they give up.
+    /// gdb at a process that runs, as those call it that print their own stack when they give up, or what is pasted of
+    /// an answer of gdb alone.
     fn attached(&mut self, text: &str) -> bool {
-        let is_attached = text.trim_end() == "[Thread debugging using libthread_db enabled]";
+        let is_attached = text.trim_end() == "[Thread debugging using libthread_db enabled]"
+            || regex!(r"^\(gdb\) (?:bt|where|backtrace)(?: full)?\s*$").is_match(text);
         if is_attached {
             self.stacks.push(Stack::default());
         }
@@ -279,11 +289,19 @@ impl Block for Listing {
             stack.crashed = true;
             "SIGABRT"
         }));
+        let lost = signal
+            .is_none()
+            .then(|| stacks.iter_mut().find(|stack| stack.is_at_null()))
+            .flatten();
+        let signal = signal.or(lost.map(|stack| {
+            stack.crashed = true;
+            "SIGSEGV"
+        }));
         let (mut crashed, mut at_null) = (None, false);
         for mut stack in stacks.into_iter().filter(|stack| !stack.frames.is_empty()) {
             let omitted = stack.depth.saturating_sub(stack.frames.len() as u64);
             stack.frames.truncate(sink.frame_limit());
-            let pc = stack.frames.first().and_then(|frame| frame.address);
+            let is_at_null = stack.is_at_null();
             let thread = Thread {
                 name: stack.name,
                 crashed: stack.crashed,
@@ -294,7 +312,7 @@ impl Block for Listing {
             let id = sink.stack("debugger", thread);
             if stack.crashed && crashed.is_none() {
                 crashed = Some(id);
-                at_null = pc == Some(Hex(0));
+                at_null = is_at_null;
             }
         }
         let Some(signal) = signal.map(str::to_owned) else {

@@ -23,7 +23,7 @@ mod traceback;
 mod valgrind;
 
 use regex::Captures;
-pub use traceback::{announces_ignored, bare_exception, is_inside};
+pub use traceback::{HEADER as TRACEBACK_HEADER, announces_ignored, bare_exception, is_inside};
 
 use super::prefix::Origin;
 use super::rules::Rule;

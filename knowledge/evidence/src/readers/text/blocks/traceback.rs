@@ -36,7 +36,8 @@ const MESSAGE_BYTES: usize = 16 << 10;
 /// Columns at which terminals and mail programs fold lines at the least.
 const FOLDED: usize = 72;
 
-const HEADER: &str = "Traceback (most recent call last):";
+/// The first line of a traceback.
+pub const HEADER: &str = "Traceback (most recent call last):";
 const CAUSE: &str = "The above exception was the direct cause of the following exception:";
 const CONTEXT: &str = "During handling of the above exception, another exception occurred:";
 
@@ -318,6 +319,7 @@ impl Chain {
                 && self.blanks <= 1
             || text.starts_with([' ', '\t'])
             || text == OF_CPP
+            || self.is_of_npu() && regex!(r"^(?:\(PID:\d|\[Error\]: |\[ERROR\] |E[A-Z0-9]\d{4}: )").is_match(text)
             || CONTINUATIONS.iter().any(|opener| text.starts_with(opener))
     }
 
@@ -341,6 +343,12 @@ impl Chain {
             .first()
             .is_some_and(|line| line.starts_with("Critical error in pipeline"));
         is_begun && !self.now.message.iter().any(|line| line.starts_with("Stacktrace ("))
+    }
+
+    /// What Ascend's own log says of the failure stands below the call that failed.
+    fn is_of_npu(&self) -> bool {
+        let first = self.now.message.first();
+        first.is_some_and(|line| line.contains("NPU function error") || line.contains("call acl api failed"))
     }
 
     /// Paddle puts a stack of C++ between the class, which is Python's nearest, and what happened.

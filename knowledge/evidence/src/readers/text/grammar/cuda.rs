@@ -3,7 +3,7 @@
 //! What torch prints behind the error's text (`CUDA kernel errors might be …`, `Compile with TORCH_USE_CUDA_DSA …`)
 //! differs by version and says nothing.
 
-use super::cuda_codes::{by_code, by_name, by_text, by_unique_text};
+use super::cuda_codes::{by_code, by_hsa_status, by_name, by_text, by_unique_text};
 use super::{Parts, cuda_log};
 use crate::model::{CudaError, DeviceAssert, EventPayload};
 use crate::readers::text::line::Line;
@@ -53,6 +53,7 @@ pub const RULE: Rule = Rule {
         "GPUassert: ",
         "Cuda Runtime (",
         "Memory access fault by GPU node",
+        "aborting with error : HSA_STATUS_ERROR_",
         "hipError",
         "CUDA error ",
         "cuda error",
@@ -299,8 +300,18 @@ fn other(text: &str) -> Option<CudaError> {
 ///   x.cu 12`
 /// * TensorRT-LLM and `FasterTransformer`: `CUDA runtime error in f(x): … (/src/x.cu:12)`, `CUDA runtime error: … /src/x.cu:12`;
 ///   NCCL's tests: `Test CUDA failure x.cu:12 '…'`
-/// * AMD's runtime: `Memory access fault by GPU node-1 (Agent handle: 0x…) on address 0x…. Reason: …`
+/// * AMD's runtime: `Memory access fault by GPU node-1 (Agent handle: 0x…) on address 0x…. Reason: …`,
+///   `:0:rocdevice.cpp :2690: … Device::callbackQueue aborting with error : HSA_STATUS_ERROR_…: …`
 fn wrapped(text: &str) -> Option<CudaError> {
+    if let Some(parts) = Parts::of(
+        regex!(r"aborting with error : (?P<message>(?P<status>HSA_STATUS_ERROR_\w+).*)"),
+        text,
+    ) {
+        return Some(CudaError {
+            message: parts.text("message")?.trim().to_owned(),
+            ..by_hsa_status(&parts.text("status")?)?
+        });
+    }
     if let Some(parts) = Parts::of(regex!(r"(?P<message>Memory access fault by GPU node.*)"), text) {
         return Some(CudaError {
             api: "hip".to_owned(),

@@ -293,3 +293,20 @@ pub fn by_name(name: &str) -> Option<CudaError> {
     let api = if of_driver.is_some() { "driver" } else { "cuda" };
     Some(by_text(api, text))
 }
+
+/// What queues of AMD's runtime end with (`hsa_status_t`, `hsa.h` and `hsa_ext_amd.h`), and the errors of CUDA's that mean
+/// the same.
+const HSA_STATUSES: [(&str, u32); 6] = [
+    ("HSA_STATUS_ERROR_OUT_OF_RESOURCES", 2),
+    ("HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION", 700),
+    ("HSA_STATUS_ERROR_MEMORY_FAULT", 700),
+    ("HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION", 715),
+    ("HSA_STATUS_ERROR_INVALID_ISA", 209),
+    ("HSA_STATUS_ERROR_EXCEPTION", 719),
+];
+
+/// What a status of AMD's runtime means, in CUDA's numbers.
+pub fn by_hsa_status(name: &str) -> Option<CudaError> {
+    let (_, code) = HSA_STATUSES.iter().find(|(known, _)| *known == name)?;
+    by_code("hip", *code)
+}
