@@ -103,14 +103,21 @@ fn version(case: &Case) -> &str {
     }
 }
 
-fn imports(case: &Case) -> String {
+/// The imports that a module's other fields use. The host compiles something for each, which takes most of the time that
+/// a plugin as small as these needs.
+fn imports(case: &Case, fields: &str) -> String {
     let version = version(case);
     let later = if version == NEWEST { LATER_IMPORTS } else { "" };
-    [IMPORTS, later].concat().replace("VERSION", version)
+    let all = [IMPORTS, later].concat().replace("VERSION", version);
+    let is_used = |import: &&str| {
+        let name = import.split_once("(func ").and_then(|(_, rest)| rest.split(' ').next());
+        name.is_some_and(|name| fields.split([' ', '(', ')', '\n']).any(|word| word == name))
+    };
+    let used = all.split_inclusive("))\n").filter(is_used);
+    used.collect()
 }
 
 fn module(case: &Case) -> String {
-    let imports = imports(case);
     let mut data = Data::default();
     let mut texts = String::new();
     for (number, text) in case.texts.iter().enumerate() {
@@ -143,16 +150,16 @@ fn module(case: &Case) -> String {
         module,
         ..
     } = case;
-    format!(
-        r#"(module {imports}
-  (memory (export "memory") {pages})
+    let fields = format!(
+        r#"  (memory (export "memory") {pages})
   (global $heap-start i32 (i32.const {heap})) (global $heap (mut i32) (i32.const {heap}))
 {texts}  (data (i32.const {at}) "{bytes}") {allocator} {module} {start}
   (func (export "about") (result i32) (local $a i32) (local $b i32) {about} (i32.const {info}))
   (func (export "diagnose") (param $report i32) (result i32) (local $a i32) (local $b i32)
-    {diagnose} (call $drop (local.get $report)) (i32.const {diagnosis})))"#,
+    {diagnose} (call $drop (local.get $report)) (i32.const {diagnosis}))"#,
         pages = heap / 65536 + 1,
-    )
+    );
+    format!("(module {}{fields})", imports(case, &fields))
 }
 
 /// The component with one more core module, and an instance of it, at its end (Component Model, binary format: sections
