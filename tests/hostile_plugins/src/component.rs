@@ -1,5 +1,6 @@
 //! From a description to a component.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -109,9 +110,11 @@ fn imports(case: &Case, fields: &str) -> String {
     let version = version(case);
     let later = if version == NEWEST { LATER_IMPORTS } else { "" };
     let all = [IMPORTS, later].concat().replace("VERSION", version);
+    let name = |text: &'_ str| text.split([' ', '(', ')', '\n']).next().map(str::to_owned);
+    let names: HashSet<String> = fields.split('$').skip(1).filter_map(name).collect();
     let is_used = |import: &&str| {
-        let name = import.split_once("(func ").and_then(|(_, rest)| rest.split(' ').next());
-        name.is_some_and(|name| fields.split([' ', '(', ')', '\n']).any(|word| word == name))
+        let called = import.split_once("(func $").and_then(|(_, rest)| name(rest));
+        called.is_some_and(|called| names.contains(&called))
     };
     let used = all.split_inclusive("))\n").filter(is_used);
     used.collect()
@@ -130,7 +133,11 @@ fn module(case: &Case) -> String {
     let (info, diagnosis) = (data.info(case), data.diagnosis(&case.findings));
     let (at, bytes) = data.segment();
     let bytes = bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "\\{byte:02x}");
+        match byte {
+            b'"' | b'\\' => _ = write!(text, "\\{byte:02x}"),
+            b' '..=b'~' => text.push(char::from(*byte)),
+            _ => _ = write!(text, "\\{byte:02x}"),
+        }
         text
     });
     let heap = data.end().next_multiple_of(65536);

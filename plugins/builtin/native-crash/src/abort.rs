@@ -255,7 +255,8 @@ fn is_deadly(abort: &NativeAbort) -> bool {
 
 /// What an exception says when it only carries the news of a failure elsewhere: on the GPU, on another rank, on the
 /// network, in a file, or that the system refused a thread.
-const NEWS: [&str; 23] = [
+const NEWS: [&str; 24] = [
+    "kIOGPUCommandBufferCallbackError",
     "CUDA error",
     "CUDA Error",
     "Cuda Error",

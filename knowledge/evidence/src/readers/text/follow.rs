@@ -36,7 +36,7 @@ impl TextReader<'_> {
     /// The first line of what may become a path.
     fn begin(&mut self, seen: &Seen) {
         if seen.rules == 0 {
-            self.progress.plain_line(seen.line.number, seen.raw, &mut self.sink);
+            self.plain_line(seen.line.number, seen.raw);
             return;
         }
         let mut path = self.spare.take().unwrap_or_default();
@@ -48,7 +48,7 @@ impl TextReader<'_> {
                 let is_known = self.recall(&path);
                 self.spare = Some(path);
                 if is_plain {
-                    self.progress.plain_line(seen.line.number, seen.raw, &mut self.sink);
+                    self.plain_line(seen.line.number, seen.raw);
                 } else if !is_known {
                     self.read(seen);
                 }

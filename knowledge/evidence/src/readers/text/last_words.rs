@@ -57,6 +57,14 @@ impl End {
         self.lines.push_back((number, kept));
     }
 
+    /// The line on which torch says that a rank leaves without taking leave of the others. It came to the end of its
+    /// program; that the others then lose what it kept for them, or fail to write to it, tells of nothing else.
+    pub fn left(&self) -> Option<u64> {
+        let words = b"destroy_process_group() was not called before program exit";
+        let says = |(_, raw): &&(u64, Vec<u8>)| memchr::memmem::find(raw, words).is_some();
+        self.lines.iter().find(says).map(|(number, _)| *number)
+    }
+
     /// The line up to which everything went well, by what stands among the very last lines: tests that passed, a process
     /// that ended with 0, or that the training is finished. The last is what scripts say as well, whatever became of
     /// the program that they ran: it tells nothing of a failure that stands right before it.
@@ -635,7 +643,7 @@ fn lacking(text: &str) -> Option<&'static str> {
         (
             "model",
             regex!(
-                r"^gguf_\w+: (?:invalid magic characters?\b.*|failed to read (?:header|key-value pairs|tensor (?:info|data)).*)$|^\w+: error loading model: .*\b(?:is not within the file bounds|corrupted or incomplete|unexpectedly reached end of file|invalid magic)\b.*$"
+                r"^\w+: tensor '.+' has wrong (?:shape|size|number of elements) in model file\b.*$|^gguf_\w+: (?:invalid magic characters?\b.*|failed to read (?:header|key-value pairs|tensor (?:info|data)).*)$|^\w+: error loading model: .*\b(?:is not within the file bounds|corrupted or incomplete|unexpectedly reached end of file|invalid magic)\b.*$"
             ),
         ),
         (

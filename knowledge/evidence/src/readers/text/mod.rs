@@ -117,9 +117,18 @@ fn is_document(name: &str) -> bool {
     ending.is_some_and(|ending| DOCUMENTS.contains(&ending.as_str()))
 }
 
+/// Whether it is a page that a program wrote of its own failure.
+fn is_report(input: &Input) -> bool {
+    let mut beginning = [0; blocks::REPORT_HEADING.len()];
+    let read = input
+        .stream()
+        .and_then(|mut stream| io::Read::read_exact(&mut stream, &mut beginning));
+    read.is_ok() && beginning == *blocks::REPORT_HEADING.as_bytes()
+}
+
 /// Reads a text artifact.
 pub fn read(input: &Input, limits: &Limits) -> Reading {
-    if is_document(input.name()) {
+    if is_document(input.name()) && !is_report(input) {
         let what = "it is a document by its name: what it quotes is not taken for what happened";
         return Reading {
             problems: vec![Problem::new("document", what)],
@@ -304,7 +313,7 @@ impl<'a> TextReader<'a> {
 
     fn single(&mut self, number: u64, raw: &[u8], rules: RuleSet) {
         if rules == 0 && self.streams.is_empty() {
-            self.progress.plain_line(number, raw, &mut self.sink);
+            self.plain_line(number, raw);
             return;
         }
         self.look_at(number, raw, rules, Self::follow);
@@ -332,6 +341,12 @@ impl<'a> TextReader<'a> {
         then(self, &seen);
     }
 
+    /// A line that no grammar reads.
+    fn plain_line(&mut self, number: u64, raw: &[u8]) {
+        let is_telling = !self.streams.is_empty();
+        self.progress.plain_line(number, raw, is_telling, &mut self.sink);
+    }
+
     /// Has the grammars read a line.
     fn read(&mut self, seen: &Seen) {
         let Seen { line, raw, .. } = seen;
@@ -340,7 +355,7 @@ impl<'a> TextReader<'a> {
             _ => None,
         };
         if open.is_none() && seen.rules == 0 {
-            self.progress.plain_line(line.number, raw, &mut self.sink);
+            self.plain_line(line.number, raw);
             return;
         }
         let rules = seen.rules;
@@ -382,7 +397,7 @@ impl<'a> TextReader<'a> {
         // A word that a grammar looks for makes no less of a line that it then does not read.
         let is_read = taken.by != 0 || taken.quoted || blocks.len() > open || told_by_now > told_before;
         if !is_read {
-            self.progress.plain_line(line.number, raw, &mut self.sink);
+            self.plain_line(line.number, raw);
         }
         if told_by_now > told && kept_by_now == kept {
             self.allowance.told_nothing_new();
@@ -455,6 +470,9 @@ impl<'a> TextReader<'a> {
                 self.sink.tests_passed = end.tests_passed;
             }
             None => self.end.read(&mut self.sink),
+        }
+        if let Some(left) = self.end.left() {
+            self.sink.said_well = left;
         }
         progress::mark_survivors(&mut self.sink);
         let mut reading = Reading::default();

@@ -102,9 +102,9 @@ fn may_have_prefix(first: u8, text: &str) -> bool {
     }
 }
 
-/// Slurm and torch write into a log of a progress bar, which has not ended its line.
+/// Slurm, torch and glog write into a log of a progress bar, which has not ended its line.
 fn is_behind_a_bar(text: &str) -> bool {
-    ["]slurmstepd: error: ", "]srun: error: ", "][rank"]
+    ["]slurmstepd: error: ", "]srun: error: ", "][rank", "]E", "]F"]
         .iter()
         .any(|words| text.contains(words))
 }
@@ -195,7 +195,7 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
         }),
         // A progress bar that the next line was written behind.
         prefix(
-            r"^.*\d(?:it/s|s/it|/s)[^\]]*\](?P<rest>(?:srun|slurmstepd): error: |\[rank\d+\]:)",
+            r"^.*[\d?](?:it/s|s/it|/s)[^\]]*\](?P<rest>(?:srun|slurmstepd): error: |\[rank\d+\]:|[EF]\d{4,8} \d\d:\d\d:\d\d\.)",
             nothing,
             |line, _| std::str::from_utf8(line).is_ok_and(is_behind_a_bar),
         ),
@@ -249,6 +249,8 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
             kernel_facility,
             |line, origin| origin.stamp.is_some() && std::str::from_utf8(line).is_ok_and(is_before_kernel),
         ),
+        // The program alone, as people cut the date and the host off.
+        prefix("^kernel: ", kernel_facility, |line, _| line.starts_with(b"kernel: ")),
         // dmesg -H: the minute, then what has passed since the line before: `[May19 19:57] `, `[  +0.000127] `.
         prefix(
             r"^\[(?:[A-Z][a-z]{2} ?\d{1,2} \d\d:\d\d| *\+\d{1,6}\.\d{6})\] ",

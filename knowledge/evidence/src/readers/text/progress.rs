@@ -42,8 +42,9 @@ const FORMS: [&str; 18] = [
 const RETRIED: &str = r"\b(?:decreasing|reducing|halving|lowering) (?:the )?batch[ _-]?size (?:to|from|by)\b|\battempting to recover from oom\b|\bretrying with (?:a )?(?:smaller|lower|reduced)\b|\bautobatch: using batch-size\b";
 
 /// What a search says of a trial, and a server of an application, that came after the one that failed: Optuna, Ray Tune,
-/// Keras Tuner, `AutoGluon`, `PyCaret`, Ray Serve, Triton's server.
-const NEXT: &str = r"\bTrial \d+ finished with values?\b|\bTrial \S+ completed after \d+ iterations\b|\bTrial \d+ Complete\b|\bNumber of finished trials\b\W+[1-9]|\bcompare_models\(\) successfully completed\b|^Fitting model: \S|\bApplication '[^']+' is ready at http|\bStarted (?:HTTPService|GRPCInferenceService) at\b";
+/// Keras Tuner, `AutoGluon`, `PyCaret`, Determined, Argo's tree of a workflow that succeeded, Ray Serve, Triton's server,
+/// `TorchServe`.
+const NEXT: &str = r"\bTrial \d+ (?:\(.{0,40}\) )?finished: COMPLETED\b|\bTraining completed after \d+ iterations\b|^\s*✔ \S+ +\S+\s*$|\bState change WORKER_STARTED -> WORKER_MODEL_LOADED\b|\bTrial \d+ finished with values?\b|\bTrial \S+ completed after \d+ iterations\b|\bTrial \d+ Complete\b|\bNumber of finished trials\b\W+[1-9]|\bcompare_models\(\) successfully completed\b|^Fitting model: \S|\bApplication '[^']+' is ready at http|\bStarted (?:HTTPService|GRPCInferenceService) at\b";
 
 static PROGRESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&format!("(?i-u){}", FORMS.join("|"))).expect("a fixed pattern"));
@@ -76,9 +77,11 @@ impl Progress {
         self.settled() > sink.newest_line
     }
 
-    /// Looks at a line that no grammar reads. Costs nothing until there is something to survive.
-    pub fn plain_line(&mut self, number: u64, raw: &[u8], sink: &mut Sink) {
-        if sink.events.is_empty() || self.is_settled(sink) || !is_progress(raw) {
+    /// Looks at a line that no grammar reads. Costs nothing until there is something to survive: an event, or what
+    /// another stream has begun to tell, which may become one.
+    pub fn plain_line(&mut self, number: u64, raw: &[u8], is_telling: bool, sink: &mut Sink) {
+        let is_needless = sink.events.is_empty() || self.is_settled(sink);
+        if is_needless && !is_telling || !is_progress(raw) {
             return;
         }
         if is_enough(raw) {

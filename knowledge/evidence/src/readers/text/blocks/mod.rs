@@ -1,6 +1,7 @@
 //! Grammars of things that span lines.
 
 mod collective_stack;
+mod comfy_report;
 mod compute_sanitizer;
 mod cpp_stack;
 mod cuda_gdb;
@@ -22,6 +23,7 @@ mod signal_dump;
 mod traceback;
 mod valgrind;
 
+pub use comfy_report::HEADING as REPORT_HEADING;
 use regex::Captures;
 pub use traceback::{HEADER as TRACEBACK_HEADER, announces_ignored, bare_exception, is_inside};
 
@@ -54,6 +56,7 @@ pub fn rules() -> impl Iterator<Item = Rule> {
         valgrind::RULE,
         help::RULE,
         collective_stack::RULE,
+        comfy_report::RULE,
     ]
     .into_iter()
 }

@@ -37,6 +37,8 @@ pub const RULE: Rule = Rule {
         "*** Illegal instruction",
         "*** Floating point exception",
         ") received by PID ",
+        "), see ",
+        "!!! uWSGI process ",
         " received at time=",
         "Caught signal ",
         "), PID: ",
@@ -92,6 +94,9 @@ fn named(text: &str) -> Option<&'static str> {
     if text.trim_start().starts_with("Segmentation violation detected at ") {
         return Some("SIGSEGV");
     }
+    if regex!(r"^!!! uWSGI process \d+ got Segmentation Fault !!!$").is_match(text.trim_end()) {
+        return Some("SIGSEGV");
+    }
     match text.trim_end().strip_prefix("*** ")? {
         "Segmentation fault" => Some("SIGSEGV"),
         "Bus error" => Some("SIGBUS"),
@@ -120,7 +125,7 @@ impl Dump {
     /// The line that names the signal and what else is known.
     fn names_signal(&mut self, text: &str) -> bool {
         let Some(found) = regex!(
-            r"(?x) ^\s* (?: \[?SignalInfo:\ )? \*\*\*\ (?: Signal\ \d+\ \( )? (?P<name>SIG[A-Z]+) \)?\ (?: \(@?(?P<at>0x[0-9a-f]+)\)\ received\ by\ PID\ (?P<pid>\d+) (?:.*\(code:\ (?P<code>[^()]*))? | received\ at\ time=\d )
+            r"(?x) ^\s* (?: \[?SignalInfo:\ )? \*\*\*\ (?: Signal\ \d+\ \( )? (?P<name>SIG[A-Z]+) \)?\ (?: \(@?(?P<at>0x[0-9a-f]+)\)(?:,\ see\ \S+)?\ received\ by\ PID\ (?P<pid>\d+) (?:.*\(code:\ (?P<code>[^()]*))? | received\ at\ time=\d )
             | ^\[[^\]:]+:(?P<process>\d+)\s*:\d+:\d+\]\ Caught\ signal\ (?P<number>\d+)\ \((?P<words>[^()]*(?:\(nil\))?)
             | ^Signal\ \((?P<boost>\d+)\)\ received\.?\s*$
             | ^(?:\[(?P<julia_pid>\d+)\]\ )?signal\ \((?P<julia>\d+)(?:\.\d+)?\):\ [A-Z]
@@ -175,7 +180,8 @@ impl Dump {
     /// What catchsegv prints of the registers. The kind of the trap (13 is a general protection fault, which has no
     /// address; 14 a page fault, of which `CR2` is the address) is that of x86.
     fn has_registers(&mut self, text: &str) -> bool {
-        if text == "Register dump:" {
+        // catchsegv, and uWSGI.
+        if text == "Register dump:" || text.starts_with("*** backtrace of ") {
             self.signal = named(&self.text);
             return self.signal.is_some();
         }

@@ -315,7 +315,11 @@ impl Chain {
     fn continues_message(&self, text: &str) -> bool {
         let tagged = self.origin.stream.contains("[rank") && !self.origin.stream.contains("glog");
         tagged
-            || (self.is_graph_error() || self.is_of_a_layer() || self.is_of_a_pipeline() || self.is_of_paddle())
+            || (self.is_graph_error()
+                || self.is_of_a_layer()
+                || self.is_of_a_pipeline()
+                || self.is_of_paddle()
+                || self.is_of_jittor())
                 && self.blanks <= 1
             || text.starts_with([' ', '\t'])
             || text == OF_CPP
@@ -348,7 +352,19 @@ impl Chain {
     /// What Ascend's own log says of the failure stands below the call that failed.
     fn is_of_npu(&self) -> bool {
         let first = self.now.message.first();
-        first.is_some_and(|line| line.contains("NPU function error") || line.contains("call acl api failed"))
+        let begins = ["NPU function error", "call acl api failed", "HCCL error in"];
+        first.is_some_and(|line| begins.iter().any(|words| line.contains(words)))
+    }
+
+    /// Jittor tells which operation it was about, and the reason last.
+    fn is_of_jittor(&self) -> bool {
+        let first = self.now.message.first();
+        let is_begun = first.is_some_and(|line| {
+            regex!(r"^\[f \d{4} [\d:.]+ \d+ \S+:\d+\]|^Wrong inputs arguments, Please refer to examples\(help\(")
+                .is_match(line)
+        });
+        let is_over = |line: &String| line.starts_with("[Reason]: ") || line.starts_with("Failed reason:");
+        is_begun && !self.now.message.iter().any(is_over)
     }
 
     /// Paddle puts a stack of C++ between the class, which is Python's nearest, and what happened.

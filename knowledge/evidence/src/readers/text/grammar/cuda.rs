@@ -18,6 +18,7 @@ pub const RULE: Rule = Rule {
         "HIP error: ",
         "HIP error(",
         "MUSA ",
+        " failed, ret[",
         "Cuda Error in ",
         "nvalid error code (",
         "(error-code ",
@@ -402,7 +403,7 @@ fn in_own_words(line: &Line) -> Option<CudaError> {
     let common = || {
         let parts = Parts::of(
             regex!(
-                r"(?i)\b(?:cuda(?:malloc\w*|mem\w+|launch\w*|stream\w*|device\w*|event\w*|get\w*|set\w*|free\w*)?|cu(?:mem|launch|ctx|stream|device)\w*)\b(?:\([^()]*\))?[ _-]?(?:runtime |driver |api )*(?:(?:error|err|failure|failed|returned)\b\W*(?:code\W*)?\d*\W*|: )(?P<text>out of memory|invalid argument|unknown error|initialization error|invalid device ordinal|invalid configuration argument|invalid device function|invalid resource handle|operation not supported|system not yet initialized|driver shutting down|misaligned address)\b"
+                r"(?i)\b(?:cuda(?:malloc\w*|mem\w+|launch\w*|stream\w*|device\w*|event\w*|get\w*|set\w*|free\w*)?|cu(?:mem|launch|ctx|stream|device)\w*)\b(?:\([^()]*\))?[ _-]?(?:runtime |driver |api )*(?:(?:error|err|failure|failed|returned)\b\W*(?:code\W*|ret\W*)?\d*\W*|: )(?P<text>out of memory|invalid argument|unknown error|initialization error|invalid device ordinal|invalid configuration argument|invalid device function|invalid resource handle|operation not supported|system not yet initialized|driver shutting down|misaligned address)\b"
             ),
             text,
         )?;
@@ -429,12 +430,12 @@ fn has_number(text: &str, error: &CudaError) -> bool {
 fn by_number(text: &str) -> Option<CudaError> {
     let parts = Parts::of(
         regex!(
-            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$|\b(?P<init>cuInit) err: (?P<go>\d{1,3})\s*$|\[(?P<numba>\d{1,3})\] Call to (?P<numba_call>cu\w+) results in UNKNOWN_CUDA_ERROR|\bcall to (?P<acc>cu[A-Z]\w+) returned error (?P<number>\d{1,3})\b|^CUDA error (?P<ggml>\d{1,3}) at \S+:\d+: \S|\bCuda [Ee]rror in (?:file \S+ at line )?\w+: (?P<trt>\d{1,3}) \(|\b[Ii]nvalid error code \((?P<coded>\d{1,3})\)|\b(?:CUDA|Cuda|HIP) error:? ?\(?(?P<bare>\d{1,3})(?:\)|\[|$)|ERROR: .{1,80} in \S+ at line \d+ \(error-code (?P<sample>\d{1,3})\)|\bCU result: (?P<result>\d{1,3})\b"
+            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$|\b(?P<init>cuInit) err: (?P<go>\d{1,3})\s*$|\[(?P<numba>\d{1,3})\] Call to (?P<numba_call>cu\w+) results in UNKNOWN_CUDA_ERROR|\bcall to (?P<acc>cu[A-Z]\w+) returned error (?P<number>\d{1,3})\b|^CUDA error (?P<ggml>\d{1,3}) at \S+:\d+: \S|\bCuda [Ee]rror in (?:file \S+ at line )?\w+: (?P<trt>\d{1,3}) \(|\b[Ii]nvalid error code \((?P<coded>\d{1,3})\)|\b(?:CUDA|Cuda|HIP) error:? ?\(?(?P<bare>\d{1,3})(?:\)|\[|$)|ERROR: .{1,80} in \S+ at line \d+ \(error-code (?P<sample>\d{1,3})\)|\bCU result: (?P<result>\d{1,3})\b|\bCUDA [Ee]rror at \S+:\d+:? code=(?P<unnamed>\d{1,3})\(<unknown>\)"
         ),
         text,
     )?;
     let code = [
-        "hip", "torch", "go", "numba", "number", "ggml", "trt", "coded", "bare", "sample", "result",
+        "hip", "torch", "go", "numba", "number", "ggml", "trt", "coded", "bare", "sample", "result", "unnamed",
     ]
     .iter()
     .find_map(|name| parts.number(name))?;

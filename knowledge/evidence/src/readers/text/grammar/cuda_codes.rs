@@ -296,8 +296,7 @@ pub fn by_name(name: &str) -> Option<CudaError> {
 
 /// What queues of AMD's runtime end with (`hsa_status_t`, `hsa.h` and `hsa_ext_amd.h`), and the errors of CUDA's that mean
 /// the same.
-const HSA_STATUSES: [(&str, u32); 6] = [
-    ("HSA_STATUS_ERROR_OUT_OF_RESOURCES", 2),
+const HSA_STATUSES: [(&str, u32); 5] = [
     ("HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION", 700),
     ("HSA_STATUS_ERROR_MEMORY_FAULT", 700),
     ("HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION", 715),
