@@ -73,8 +73,10 @@ fn least_memory(limit: &str) -> usize {
 /// So few descriptors are left that we can do little or nothing with them.
 #[test]
 fn a_job_starts_with_few_descriptors() {
+    // make hands down those of its job server.
+    const NONE_INHERITED: &str = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-";
     let scripts = [4, 5, 6, 7, 8, 10, 12, 16].map(|limit| {
-        let script = format!("ulimit -n {limit}; exec $RUN sh -c 'ulimit -n; exit 0'");
+        let script = format!("{NONE_INHERITED}; ulimit -n {limit}; exec $RUN sh -c 'ulimit -n; exit 0'");
         way(script.leak())
     });
     compare_all(&scripts);
