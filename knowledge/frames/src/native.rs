@@ -3,7 +3,7 @@
 use crate::{Names, Owner, base, is_installed_python};
 
 /// Names without parameters and template arguments: how a process dies, allocates, starts, calls and dispatches.
-const EXACT: [&str; 63] = [
+const EXACT: [&str; 64] = [
     "raise",
     "abort",
     "gsignal",
@@ -54,6 +54,7 @@ const EXACT: [&str; 63] = [
     "thread_start",
     "__restore_rt",
     "killpg",
+    "__sigaction",
     "__kernel_rt_sigreturn",
     "<signal handler called>",
     "execute_native_thread_routine",

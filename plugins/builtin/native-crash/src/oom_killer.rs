@@ -22,7 +22,10 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
     }
     // Another process of the machine may have been killed, not this one.
     let own = scene.crash.pid.filter(|own| *own >= OF_CONTAINERS);
-    let is_of_it = |killed: Option<u32>| own.zip(killed).is_none_or(|(own, killed)| own == killed);
+    let is_of_it = |killed: Option<u32>| {
+        own.zip(killed)
+            .is_none_or(|(own, killed)| own == killed || is_in_container(scene, killed))
+    };
     let mut kills = scene.kernel.iter().filter(|told| told.detail.family == "oom-kill");
     let Some(kill) = kills.find(|told| is_of_it(told.event.pid)) else {
         return Some(unknown(scene));
@@ -44,6 +47,14 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
             .cite(scene.report.cite(&kill.event))
             .cite_all(scene.report.cite_fact("crash.signal")),
     ))
+}
+
+/// Whether the kernel's log names a container's group as that of the process that it killed.
+fn is_in_container(scene: &Scene, killed: u32) -> bool {
+    let group = format!(
+        r"oom-kill:.*\btask_memcg=\S*(?:docker|containerd|kubepods|crio|libpod|podman|lxc)\S*,task=[^,]*,pid={killed}\b"
+    );
+    scene.report.find(&group).is_ok_and(|lines| !lines.is_empty())
 }
 
 /// Nobody says who killed it.

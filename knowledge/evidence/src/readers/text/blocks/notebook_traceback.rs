@@ -84,7 +84,9 @@ impl Printed {
             .message
             .as_ref()
             .is_some_and(|message| message.len() < MESSAGE_LINES);
-        if self.is_over || !has_room || text.starts_with("-----") {
+        // Keras tells where in the graph it was, moved in, with blank lines around it.
+        let is_over = std::mem::take(&mut self.is_over) && !text.starts_with("    ");
+        if is_over || !has_room || text.starts_with("-----") {
             return Next::Ended;
         }
         self.message.get_or_insert_default().push(text.to_owned());

@@ -347,7 +347,7 @@ impl Block for Dump {
 /// Marks the frame below the handler's: the one under the return from a signal, which is the C library's and has no name
 /// of its own.
 fn mark_interrupted(frames: &mut [Frame]) {
-    const RETURNS: [&str; 3] = ["__restore_rt", "__kernel_rt_sigreturn", "killpg"];
+    const RETURNS: [&str; 4] = ["__restore_rt", "__kernel_rt_sigreturn", "killpg", "__sigaction"];
     const HANDLER: usize = 8;
     let is_return = |frame: &Frame| match (&frame.function, &frame.module) {
         (Some(function), _) => RETURNS.contains(&function.as_str()),
