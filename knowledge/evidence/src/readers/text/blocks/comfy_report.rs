@@ -1,5 +1,5 @@
-//! The report that `ComfyUI` offers after a node of a workflow failed (`server.py` and the frontend's `errorReportUtil`): a page
-//! of Markdown with the exception, its stack without a header, the machine, and the log.
+//! The report that `ComfyUI` offers after a node of a workflow failed (its frontend's `errorReportUtil`): a page of
+//! Markdown with the exception, its stack without a header, the machine, and the log.
 
 use super::{python_frame, python_stack};
 use crate::model::{EventPayload, Frame, PythonException};

@@ -1,5 +1,5 @@
 //! What a handler of fatal signals prints before the process dies: Open MPI's, glog's, abseil's, Folly's, UCX's,
-//! torch's, Java's and that of glibc's catchsegv.
+//! torch's, Java's, uWSGI's and that of glibc's catchsegv.
 //!
 //! * Open MPI: `*** Process received signal ***`, `Signal: Segmentation fault (11)`, `[ 0] lib.so(f+0x1f)[0x7f…]`
 //! * glog: `*** SIGSEGV (@0x8) received by PID 7 (TID 0x7f…) from PID 8; stack trace: ***`, `    @     0x7f… f`
@@ -11,6 +11,7 @@
 //! * catchsegv (glibc before 2.35, `debug/segfault.c`): `*** Segmentation fault`, `Register dump:`, ` Trap: 0000000e … CR2:
 //!   00000008`, `lib.so(f+0x1f)[0x7f…]`
 //! * Triton: `Signal (11) received.`, ` 0# 0x7f… in lib.so` (Boost.Stacktrace)
+//! * uWSGI: `!!! uWSGI process 7 got Segmentation Fault !!!`, `*** backtrace of 7 ***`, `lib.so(+0x1f) [0x7f…]`
 //! * MATLAB: `   Segmentation violation detected at 2026-11-21 …`
 //! * Julia: `[7] signal (11.1): Segmentation fault`
 //! * Go: `SIGSEGV: segmentation violation`, `PC=0x7f… m=0 sigcode=1 addr=0x8`, or in one line behind a panic
