@@ -281,22 +281,14 @@ impl Block for Listing {
             answers,
             mut stacks,
         } = *self;
-        let gave_up = signal
-            .is_none()
-            .then(|| stacks.iter_mut().find(|stack| stack.gives_up()))
-            .flatten();
-        let signal = signal.or(gave_up.map(|stack| {
-            stack.crashed = true;
-            "SIGABRT"
-        }));
-        let lost = signal
-            .is_none()
-            .then(|| stacks.iter_mut().find(|stack| stack.is_at_null()))
-            .flatten();
-        let signal = signal.or(lost.map(|stack| {
-            stack.crashed = true;
-            "SIGSEGV"
-        }));
+        // Where nobody names the signal, a stack may tell it.
+        let told: [(fn(&Stack) -> bool, _); 2] = [(Stack::gives_up, "SIGABRT"), (Stack::is_at_null, "SIGSEGV")];
+        let signal = signal.or_else(|| {
+            told.iter().find_map(|(tells, signal)| {
+                stacks.iter_mut().find(|stack| tells(stack))?.crashed = true;
+                Some(*signal)
+            })
+        });
         let (mut crashed, mut at_null) = (None, false);
         for mut stack in stacks.into_iter().filter(|stack| !stack.frames.is_empty()) {
             let omitted = stack.depth.saturating_sub(stack.frames.len() as u64);
