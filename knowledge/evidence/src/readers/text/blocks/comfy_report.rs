@@ -71,7 +71,10 @@ impl Block for Report {
     fn finish(self: Box<Self>, sink: &mut Sink) {
         let thread = python_stack(sink, &self.origin, self.frames, true);
         let message = self.message.join("\n").trim().to_owned();
-        let text = format!("{}: {}", self.exception, message.lines().next().unwrap_or_default());
+        let text = match message.lines().next() {
+            Some(first) => format!("{}: {first}", self.exception),
+            None => self.exception.clone(),
+        };
         let what = PythonException {
             exception: self.exception,
             message,

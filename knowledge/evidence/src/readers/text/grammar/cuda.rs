@@ -158,7 +158,8 @@ fn library(text: &str) -> Option<CudaError> {
 }
 
 /// `CUDA error: an illegal memory access was encountered`, `CUDA driver error: …`, with the place in the source behind it
-/// or not; `CUDA error: (77)`; `CUDA error: Illegal address in cuCtxSynchronize()` (Blender). ggml calls AMD's runtime `ROCm`; that of Moore Threads, MUSA, has CUDA's texts and numbers.
+/// or not; `CUDA error: (77)`; `CUDA error: Illegal address in cuCtxSynchronize()` (Blender). ggml calls AMD's runtime
+/// `ROCm`; that of Moore Threads, MUSA, has CUDA's texts and numbers.
 fn runtime(text: &str) -> Option<CudaError> {
     let parts = Parts::of(
         regex!(

@@ -301,10 +301,9 @@ fn storage(line: &Line) -> Option<(Option<u32>, Kernel)> {
 }
 
 /// The kernel's kill as a scheduler passes it on, without the process: `slurmstepd: error: Detected 1 oom-kill event(s)
-/// in StepId=…` (`oom_kill` since Slurm 23) and `task 3: Out Of Memory`, Kubernetes' `Reason: OOMKilled`, Amazon ECS's and Lambda's,
-/// runc's and
-/// the words of other schedulers for a limit that they watch themselves. They mean the job's own limit; the kubelet's
-/// eviction, Ray, systemd-oomd and earlyoom watch the whole node.
+/// in StepId=…` (`oom_kill` since Slurm 23) and `task 3: Out Of Memory`, Kubernetes' `Reason: OOMKilled`, runc's
+/// words, those of Amazon's ECS and Lambda, and those of other schedulers for a limit that they watch themselves. They
+/// mean the job's own limit; the kubelet's eviction, Ray, systemd-oomd and earlyoom watch the whole node.
 fn oom_kill_told(text: &str) -> Option<(Option<u32>, Kernel)> {
     let of_cgroup = regex!(
         r#"Detected \d+ oom[-_]kill event|(?:^|[\s,(]|\{")"?(?i:reason)"?\s*[:=]\s*"?OOMKilled|^\S+\s+\d+/\d+\s+OOMKilled\s|^srun: error: \S+: tasks? [\d,\[\]-]+: Out Of Memory|container init was OOM-killed|\bOutOfMemoryError: Container killed due to memory usage|\bError: Runtime exited with error: signal: killed$|^TERM_MEMLIMIT: |"OOMKilled":\s*true\b|^(?:srun|slurmstepd): error: .*[Ee]xceeded (?:(?:job|step) )?memory limit|PBS: job killed: (?:mem|vmem|pmem|pvmem) .*exceed|\bjob \S+ exceeded P?V?MEM usage (?:hard|soft) limit|[Jj]ob has gone over (?:cgroup )?memory limit"#
