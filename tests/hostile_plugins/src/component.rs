@@ -134,8 +134,7 @@ fn module(case: &Case) -> String {
     let (at, bytes) = data.segment();
     let bytes = bytes.iter().fold(String::new(), |mut text, byte| {
         match byte {
-            b'"' | b'\\' => _ = write!(text, "\\{byte:02x}"),
-            b' '..=b'~' => text.push(char::from(*byte)),
+            b' '..=b'~' if !b"\"\\".contains(byte) => text.push(char::from(*byte)),
             _ => _ = write!(text, "\\{byte:02x}"),
         }
         text
