@@ -28,7 +28,7 @@ fn jobs_of_many_processes_end_the_same() {
             Report::Code(6),
         ),
         reported(
-            "$RUN sh -c 'exec sleep 60' & sleep 0.3; kill -STOP $!; kill -CONT $!; kill $!; wait $!; echo $?",
+            "$RUN sh -c 'touch begun; exec sleep 60' & until rm begun 2>/dev/null; do sleep 0.05; done; sleep 0.3; kill -STOP $!; kill -CONT $!; kill $!; wait $!; echo $?",
             Report::Signal("SIGTERM"),
         ),
         reported("timeout 0.3 $RUN sleep 60; echo $?", Report::Signal("SIGTERM")),
