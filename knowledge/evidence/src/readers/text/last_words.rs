@@ -560,6 +560,13 @@ fn not_started(text: &str) -> Option<&'static str> {
                 r"^\s*\S+\.(?:c|cc|cpp|cxx|cu|h|hpp|cuh):\d+:\d+: (?:fatal )?error: .+$|^\s*\S+\.cuh?\(\d+\): error: .+$|^\s*nvcc fatal\s*: .+$|^CMake Error\b.*$|^collect2: error: ld returned .+$"
             ),
         ),
+        // Before the shell's: it too ends with "No such file or directory".
+        (
+            "loader",
+            regex!(
+                r"^\S+: error while loading shared libraries: .+$|^.*\.so[\w.]*: undefined symbol: \S+.*$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$|^Could not load library \S+ Error: .+$|^.*\bFailed to load library \S*libonnxruntime_providers\w*\.so with error: .+$|^(?:\S+:\d+: guarantee\(false && )?\x22hipErrorNoBinaryForGpu: .+$|^Loaded runtime CuDNN library: .+$|^Unable to load any of \{lib.+\}$|^(?:INTEL|Intel) (?:MKL|oneMKL) (?:FATAL )?ERROR: .+$"
+            ),
+        ),
         (
             "shell",
             regex!(
@@ -579,12 +586,6 @@ fn not_started(text: &str) -> Option<&'static str> {
             ),
         ),
         (
-            "loader",
-            regex!(
-                r"^\S+: error while loading shared libraries: .+$|^.*\.so[\w.]*: undefined symbol: \S+.*$|^\S+: (?:relocation error|symbol lookup error): .+$|^\S+: \S+: version `[^']+' not found \(required by .+\)$|^Could not load library \S+ Error: .+$|^.*\bFailed to load library \S*libonnxruntime_providers\w*\.so with error: .+$|^(?:\S+:\d+: guarantee\(false && )?\x22hipErrorNoBinaryForGpu: .+$|^Loaded runtime CuDNN library: .+$|^Unable to load any of \{lib.+\}$|^(?:INTEL|Intel) (?:MKL|oneMKL) (?:FATAL )?ERROR: .+$"
-            ),
-        ),
-        (
             "threads",
             regex!(
                 r"^runtime: failed to create new OS thread .+$|^OpenBLAS blas_thread_init: pthread_create(?: failed|:) .+$|^libgomp: Thread creation failed: .+$|^\S+: fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)$"
@@ -599,7 +600,7 @@ fn not_started(text: &str) -> Option<&'static str> {
         (
             "stopped",
             regex!(
-                r"(?i)^timeout: sending signal \w+ to command .+$|^.*\bspot (?:interruption|termination|preemption) notice\b.*$|^.*\binstance .{0,40}will be (?:reclaimed|terminated|preempted)\b.*$"
+                r"(?i)^timeout: sending signal \w+ to command .+$|^.*\bDetected KeyboardInterrupt, attempting graceful shutdown.*$|^.*\bspot (?:interruption|termination|preemption) notice\b.*$|^.*\binstance .{0,40}will be (?:reclaimed|terminated|preempted)\b.*$"
             ),
         ),
         (

@@ -32,13 +32,13 @@ enum Level {
 }
 
 /// Levels of Python's, Java's and Go's loggers in capitals, of key-value records and of syslog in any case, and glog's
-/// letters. Anywhere in a prefix, and in a text only where loggers put them: at its beginning, in brackets, between
+/// letters; the codes of CANN, whose first letter is the level (`EI0002: `). Anywhere in a prefix, and in a text only where loggers put them: at its beginning, in brackets, between
 /// dashes or bars.
 fn is_of_level(before: &str, text: &str, level: Level) -> bool {
     let (named, letter) = match level {
         Level::Error => (
             regex!(
-                r#"^\W{0,3}(?:ERROR|FATAL|CRITICAL|PANIC|SEVERE|EMERG|ALERT)\b|^\W{0,3}(?i:error|fatal(?: error)?|panic|critical)\W{0,3}[:|]|[\[|(<-] ?(?:ERROR|FATAL|CRITICAL|SEVERE|error|fatal)\s?(?:[\])|>-]|:)|\b(?:level|lvl|severity)"?\s?[=:]\s?"?(?i:error|fatal|panic|critical)\b"#
+                r#"^E[A-Z]\d{4}: |^\W{0,3}(?:ERROR|FATAL|CRITICAL|PANIC|SEVERE|EMERG|ALERT)\b|^\W{0,3}(?i:error|fatal(?: error)?|panic|critical)\W{0,3}[:|]|[\[|(<-] ?(?:ERROR|FATAL|CRITICAL|SEVERE|error|fatal)\s?(?:[\])|>-]|:)|\b(?:level|lvl|severity)"?\s?[=:]\s?"?(?i:error|fatal|panic|critical)\b"#
             ),
             regex!(r"^\[?[EF](?:\d{4}|\d{8})? |\[(?:E|F|error|fatal|critical)\]|(?:^|\s)[EF] \d+ \d+\]"),
         ),
