@@ -40,7 +40,7 @@ impl Catalog {
             let unpacked = String::from_utf8(unpacked).expect("the build script packed texts");
             let mut parts = unpacked.split_terminator('\0');
             std::iter::from_fn(|| Some((parts.next()?, parts.next()?)))
-                .map(|(file, text)| parse(file, text).expect("the build script accepted this document"))
+                .map(|(file, text)| parse::read(file, text).expect("the build script accepted this document"))
                 .collect()
         });
         EMBEDDED.clone()

@@ -60,7 +60,7 @@ impl Diagnoser {
     /// A diagnoser with the built-in plugins and those in the settings' folders. A plugin that can not be used is no
     /// error here: it is listed with its problem, and has a failed row in every document.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
-        let documented = Arc::new(Documented::read(&settings.knowledge_folders)?);
+        let documented = Documented::read(&settings.knowledge_folders)?;
         let limits = Arc::new(settings.plugin_limits);
         let sandbox = |limits: &PluginLimits| {
             let (cache, compiler) = (settings.cache.clone(), settings.compiler.clone());
@@ -173,7 +173,7 @@ impl Diagnoser {
 
     /// Digest of the pages of all those causes.
     pub fn pages(&self) -> String {
-        self.registry.now().pages
+        self.registry.now().pages()
     }
 
     /// Waits until the plugins of all folders are loaded, as every diagnosis does.
@@ -184,7 +184,7 @@ impl Diagnoser {
     /// Looks into the folders of plugins and pages again. Diagnoses that are under way end with what they began with.
     pub fn reload(&self) {
         let documented = match Documented::read(&self.knowledge_folders) {
-            Ok(documented) => Arc::new(documented),
+            Ok(documented) => documented,
             Err(error) => {
                 tracing::warn!("{error:#}; the pages stay as they were");
                 self.registry.now().documented

@@ -1,7 +1,7 @@
 //! What is documented at one moment, and what plugins are told of it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use anyhow::Context as _;
 use whycrash_catalog::recognise::Sign;
@@ -22,10 +22,12 @@ pub(crate) struct Documented {
 
 impl Documented {
     /// Our causes, and those of people's own folders.
-    pub(crate) fn read(folders: &[PathBuf]) -> anyhow::Result<Self> {
-        let mut catalog = Catalog::embedded();
+    pub(crate) fn read(folders: &[PathBuf]) -> anyhow::Result<Arc<Self>> {
+        // What plugins are told of ours is written down once.
+        static OURS: LazyLock<Arc<Documented>> = LazyLock::new(|| Arc::new(Documented::of(Catalog::embedded())));
+        let mut documented = Arc::clone(&OURS);
         for folder in folders {
-            let read = Folder::read(folder, &catalog)
+            let read = Folder::read(folder, &documented.catalog)
                 .with_context(|| format!("the knowledge folder {} can not be read", folder.display()))?;
             for fault in &read.faults {
                 let (folder, file) = (folder.display(), &fault.file);
@@ -35,21 +37,24 @@ impl Documented {
                     fault.message
                 );
             }
-            catalog = catalog.with(read.pages.into_iter().map(|page| page.cause).collect());
+            if !read.pages.is_empty() {
+                let pages = read.pages.into_iter().map(|page| page.cause).collect();
+                documented = Arc::new(Self::of(documented.catalog.as_ref().clone().with(pages)));
+            }
         }
-        Ok(Self::of(catalog))
+        Ok(documented)
     }
 
     /// Those of this catalogue.
     pub(crate) fn of(catalog: Catalog) -> Self {
         let catalog = Arc::new(catalog);
-        let told = Knowledge {
-            tables: tables(&catalog),
-            catalog: Arc::clone(&catalog),
-        };
+        let tables = tables(&catalog);
         Self {
-            told: Arc::new(told),
-            version: version::of_knowledge(&catalog),
+            version: version::of_knowledge(&catalog, &tables),
+            told: Arc::new(Knowledge {
+                tables,
+                catalog: Arc::clone(&catalog),
+            }),
             catalog,
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -165,8 +165,8 @@ pub(crate) struct Known {
     pub(crate) documented: Arc<Documented>,
     /// The same with the pages that the plugins bring.
     pub(crate) catalog: Arc<Catalog>,
-    /// Digest of those pages.
-    pub(crate) pages: String,
+    /// See [`Self::pages`].
+    digest: Arc<OnceLock<String>>,
 }
 
 impl Known {
@@ -177,9 +177,14 @@ impl Known {
         Self {
             plugins,
             documented,
-            pages: version::of_pages(&catalog),
+            digest: Arc::default(),
             catalog: Arc::new(catalog),
         }
+    }
+
+    /// Digest of those pages.
+    pub(crate) fn pages(&self) -> String {
+        self.digest.get_or_init(|| version::of_pages(&self.catalog)).clone()
     }
 }
 

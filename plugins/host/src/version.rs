@@ -31,16 +31,20 @@ pub(crate) fn of_plugins<'a>(plugins: impl IntoIterator<Item = &'a Installed>) -
     hex::encode(hash.finalize())
 }
 
-/// The version of this catalogue.
-pub(crate) fn of_knowledge(catalog: &Catalog) -> String {
+/// The version of this catalogue with these tables, as plugins get them.
+pub(crate) fn of_knowledge(catalog: &Catalog, tables: &[String]) -> String {
     let mut hash = Sha256::new();
     hash.update(diagnosis::SCHEMA.to_le_bytes());
     hash.update(serde_json::to_vec(&calibration::POINTS).unwrap_or_default());
+    for table in tables {
+        hash.update(table.as_bytes());
+        hash.update([0]);
+    }
     for cause in catalog.causes() {
-        let relevant = (&cause.id, &cause.also, &cause.recognise);
+        let named = (&cause.id, &cause.also);
         let of_each_other = (&cause.leads_to, &cause.members, cause.last_resort);
         let told = (&cause.severity, &cause.domain, &cause.retry.advice, &cause.tags);
-        hash.update(serde_json::to_vec(&(relevant, of_each_other, told)).unwrap_or_default());
+        hash.update(serde_json::to_vec(&(named, of_each_other, told)).unwrap_or_default());
     }
     hex::encode(hash.finalize())
 }
