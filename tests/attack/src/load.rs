@@ -17,7 +17,7 @@ use crate::client::client;
 /// way when something happens.
 pub const BRISK: Duration = Duration::from_millis(40);
 /// The same where they are only to notice what others do, however long that takes.
-pub const CALM: Duration = Duration::from_millis(250);
+pub const CALM: Duration = Duration::from_millis(600);
 
 /// What healthy clients saw.
 #[derive(Clone, Debug, Default)]

@@ -14,7 +14,7 @@ use crate::load::{BRISK, Load, Seen};
 use crate::server::Server;
 
 /// How long each part of a state lasts.
-const PART: Duration = Duration::from_secs(2);
+const PART: Duration = Duration::from_secs(1);
 /// Within this time a server must have recovered.
 const RECOVERY: Duration = Duration::from_secs(90);
 

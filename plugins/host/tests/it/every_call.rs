@@ -17,7 +17,7 @@ use whycrash_evidence::Artifact;
 use whycrash_evidence::model::GpuCore;
 use whycrash_plugin_host::{Diagnoser, Diagnosis, History, Input, PluginLimits, Report, Told};
 
-use crate::corpus::{cases, members};
+use crate::corpus::{members, various};
 use crate::support::{COMPILER, component, diagnoser, plugin_folder};
 
 /// What the component was answered in each case, and the folders that the other reports are made of.
@@ -108,7 +108,7 @@ fn logged(diagnosis: &Diagnosis) -> Vec<Value> {
 fn ask() -> Asked {
     let (diagnoser, folders) = (curious(), TempDir::new().unwrap());
     let (mut names, mut answers, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for (number, case) in cases().into_iter().enumerate() {
+    for (number, case) in various().into_iter().enumerate() {
         let report = Arc::new(read(&diagnoser, &case, number));
         let had = seen.len();
         members("", &serde_json::to_value(&report.evidence).unwrap(), &mut seen);
@@ -248,7 +248,7 @@ fn a_report_for_tests_in_c_answers_as_the_host_does() {
 #[test]
 fn what_is_documented_is_told_as_the_pages_say_it() {
     let diagnoser = curious();
-    let report = Arc::new(read(&diagnoser, &cases()[0], 0));
+    let report = Arc::new(read(&diagnoser, &various()[0], 0));
     let [_, knowledge] = logged(&diagnoser.conclude(&report)).try_into().unwrap();
     let catalog = Catalog::embedded();
     for (page, told) in catalog.causes().iter().zip(knowledge[0].as_array().unwrap()) {
