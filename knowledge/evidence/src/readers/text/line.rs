@@ -52,9 +52,9 @@ impl<'a> Line<'a> {
         if regex!(r"^\++ [\w./-]+ .*['\x22]").is_match(text) {
             return true;
         }
-        // What grep found in documents and sources; Python warns in the same form.
+        // What grep found in documents and sources; Python warns in the same form, and Lightning leaves the category out.
         if regex!(r"^[\w./-]+\.(?:md|rst|adoc|txt|html|py|sh|ya?ml):\d+[:-]").is_match(text)
-            && !text.contains("Warning: ")
+            && !regex!(r"Warning: |^\S*lightning\S*\.py:\d+: [A-Z]").is_match(text)
         {
             return true;
         }

@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
         "not responding, timed out",
         "IO_PAGE_FAULT",
         "DMAR: [DMA ",
+        "page fault (src_id:",
         " UE memory ",
         " UE page ",
         " UE row ",
@@ -393,6 +394,9 @@ fn device(line: &Line) -> Option<(Option<u32>, Kernel)> {
     if refused.is_match(text) {
         return Some((None, of("iommu", text)));
     }
+    if let Some(fault) = amd_page_fault(text) {
+        return Some(fault);
+    }
     if line.origin.kernel && is_memory_error(text) {
         return Some((None, of("memory-failure", text)));
     }
@@ -403,6 +407,23 @@ fn device(line: &Line) -> Option<(Option<u32>, Kernel)> {
         r"NVRM: .*\b(?i:error|fail(?:ed|ure)|timeout|timed out|assert|fatal|mismatch|API mismatch|RmInitAdapter|No NVIDIA (?:devices|graphics adapter) probed)\b"
     );
     trouble.is_match(text).then(|| (None, of("nvrm", text)))
+}
+
+/// `amdgpu 0000:c3:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:24 vmid:8 pasid:32770, for process python3
+/// pid 5022 thread python3 pid 5022)`; newer drivers name the process on a line of its own, and some name none
+/// (`gmc_v9_0.c` and its successors in Linux).
+fn amd_page_fault(text: &str) -> Option<(Option<u32>, Kernel)> {
+    let parts = Parts::of(
+        regex!(
+            r"^amdgpu [0-9a-f:.]+: (?:amdgpu: )?\[\w+\](?: (?:no-)?retry)? page fault \(src_id:\d+ ring:\d+ vmid:\d+ pasid:\d+(?:, for process (?P<comm>.*?) pid (?P<pid>\d+) thread)?"
+        ),
+        text,
+    )?;
+    let kernel = Kernel {
+        process: parts.text("comm").filter(|comm| !comm.is_empty()),
+        ..of("gpu-page-fault", text)
+    };
+    Some((parts.number("pid").filter(|pid| *pid != 0), kernel))
 }
 
 /// `EDAC MC3: 1 UE memory read error on CPU_SrcID#1_MC#1_Chan#2_DIMM#0`: the memory controller could not correct what it
