@@ -280,7 +280,8 @@ export interface Kernel {
   /**
    * `segfault`, `trap`, `oom-kill`, `soft-lockup`, `hung-task`, `memory-failure`, `fallen-off-bus`, `nvrm`,
    * `fabric-manager` (NVIDIA's daemon for the switches between GPUs), `storage` (a disk that failed, or a
-   * file system that gave up), `iommu` (a GPU was kept from memory) or `hardware`.
+   * file system that gave up), `iommu` (a GPU was kept from memory), `gpu-page-fault` (a GPU
+   * met an address that is not mapped for it, as AMD's driver tells it) or `hardware`.
    */
   family?: string;
   /** Name of the process or task. */
