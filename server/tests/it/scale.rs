@@ -43,10 +43,8 @@ async fn a_long_queue_is_as_quick_as_a_short_one() {
         times.0.push(work(&short).await);
         times.1.push(work(&long).await);
     }
-    times.0.sort();
-    times.1.sort();
-    let (short, long) = (times.0[times.0.len() / 2], times.1[times.1.len() / 2]);
+    // The fastest of each: what else the machine does only adds to it.
+    let (short, long) = (times.0.into_iter().min().unwrap(), times.1.into_iter().min().unwrap());
     println!("a job of 500: {short:?}, of 20,000: {long:?}");
-    // Whoever looks through all of it takes forty times as long; caches that are too small for it cost a few times.
-    assert!(long < short * 12, "a job of 500 took {short:?}, of 20,000 {long:?}");
+    assert!(long < short * 4, "a job of 500 took {short:?}, of 20,000 {long:?}");
 }

@@ -104,13 +104,10 @@ fn all_judged(cases: &[Case], diagnoser: &Diagnoser, catalog: &Catalog) -> Vec<J
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let shares = cases.chunks(cases.len().div_ceil(threads).max(1));
     std::thread::scope(|scope| {
-        let share = |share: &'_ [Case]| {
-            share
-                .iter()
-                .map(|case| judged(case, diagnoser, catalog))
-                .collect::<Vec<_>>()
-        };
-        let running: Vec<_> = shares.map(|of_one| scope.spawn(move || share(of_one))).collect();
+        let of = |case| judged(case, diagnoser, catalog);
+        let running: Vec<_> = shares
+            .map(|share| scope.spawn(move || share.iter().map(of).collect::<Vec<_>>()))
+            .collect();
         let done = running.into_iter().map(|thread| thread.join().expect("no case panics"));
         done.flatten().collect()
     })

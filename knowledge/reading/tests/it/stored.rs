@@ -13,8 +13,8 @@ fn reader() -> Reader {
     Reader::new(Sources::default(), Limits::default(), ReportLimits::default())
 }
 
-/// The artifacts of the labelled corpus, a report for each case; of the thousands that are one file, which most often is
-/// a log, one in eight stands for the others.
+/// The artifacts of the labelled corpus, a report for each case; of the thousands that are one log, one in eight stands
+/// for the others.
 fn corpus() -> Vec<(String, Input)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
     let folders = fs::read_dir(root)
@@ -22,12 +22,17 @@ fn corpus() -> Vec<(String, Input)> {
         .map(|entry| entry.unwrap().path());
     let mut cases: Vec<_> = folders.filter(|folder| folder.is_dir()).collect();
     cases.sort();
-    let (small, others): (Vec<_>, Vec<_>) = cases.into_iter().partition(|folder| files(folder).len() == 1);
+    let is_log = |file: &PathBuf| {
+        let ending = file.extension().and_then(|ending| ending.to_str());
+        ending.is_some_and(|ending| ["log", "txt", "out", "err"].contains(&ending))
+    };
+    let is_one_log = |folder: &PathBuf| matches!(files(folder).as_slice(), [file] if is_log(file));
+    let (logs, others): (Vec<_>, Vec<_>) = cases.into_iter().partition(is_one_log);
     let named = |folder: PathBuf| {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         (name, input(files(&folder)))
     };
-    small.into_iter().step_by(8).chain(others).map(named).collect()
+    logs.into_iter().step_by(8).chain(others).map(named).collect()
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

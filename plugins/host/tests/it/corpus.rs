@@ -35,15 +35,14 @@ pub fn cases() -> Vec<PathBuf> {
 /// the text makes the difference.
 pub fn various() -> Vec<PathBuf> {
     const LOGS: usize = 8;
+    let is_log = |file: &PathBuf| {
+        let ending = file.extension().and_then(|ending| ending.to_str());
+        ending.is_some_and(|ending| ["log", "txt", "out", "err"].contains(&ending))
+    };
     let is_one_log = |folder: &PathBuf| {
         let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-        let mut artifacts = files.filter(|file| !file.ends_with("case.toml"));
-        let first = artifacts.next();
-        let is_text = |file: &PathBuf| {
-            file.extension()
-                .is_some_and(|end| ["log", "txt", "out", "err"].iter().any(|log| end == *log))
-        };
-        first.as_ref().is_some_and(is_text) && artifacts.next().is_none()
+        let artifacts: Vec<PathBuf> = files.filter(|file| !file.ends_with("case.toml")).collect();
+        matches!(artifacts.as_slice(), [file] if is_log(file))
     };
     let (logs, others): (Vec<_>, Vec<_>) = cases().into_iter().partition(is_one_log);
     let mut chosen: Vec<PathBuf> = logs.into_iter().step_by(LOGS).chain(others).collect();
