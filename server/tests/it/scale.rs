@@ -46,5 +46,7 @@ async fn a_long_queue_is_as_quick_as_a_short_one() {
     // The fastest of each: what else the machine does only adds to it.
     let (short, long) = (times.0.into_iter().min().unwrap(), times.1.into_iter().min().unwrap());
     println!("a job of 500: {short:?}, of 20,000: {long:?}");
-    assert!(long < short * 4, "a job of 500 took {short:?}, of 20,000 {long:?}");
+    // Whoever adds a job counts those that wait, as far as the limit, in an index: that is a few times as long. To look
+    // through all of them or to sort them takes forty times as long and more.
+    assert!(long < short * 12, "a job of 500 took {short:?}, of 20,000 {long:?}");
 }
