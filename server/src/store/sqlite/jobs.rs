@@ -204,7 +204,7 @@ impl Jobs for Sqlite {
     async fn counts(&self) -> Result<JobCounts> {
         self.read(|connection| {
             let mut counts = JobCounts::default();
-            let mut statement = connection.prepare_cached("SELECT state, count(*) FROM jobs GROUP BY state")?;
+            let mut statement = connection.prepare_cached("SELECT state, sum(jobs) FROM job_counts GROUP BY state")?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let count = row.get(1)?;
@@ -232,11 +232,11 @@ fn enqueue(tx: &Connection, report: &ReportId, limit: u64) -> Result<()> {
 }
 
 fn has_waiting(connection: &Connection, count: u64) -> Result<bool> {
-    // Counts no further than it must.
-    let waiting: u64 = connection
-        .prepare_cached("SELECT count(*) FROM (SELECT 1 FROM jobs WHERE state = 'queued' AND work = 'read' LIMIT ?1)")?
-        .query_row([i64::try_from(count).unwrap_or(i64::MAX)], |row| row.get(0))?;
-    Ok(waiting >= count)
+    let waiting: Option<u64> = connection
+        .prepare_cached("SELECT jobs FROM job_counts WHERE state = 'queued' AND work = 'read'")?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    Ok(waiting.unwrap_or(0) >= count)
 }
 
 /// Whether the report has a job that waits or runs; one to diagnose it is made to read it if that is asked for.
@@ -254,10 +254,14 @@ pub(super) fn has_job(connection: &Connection, report: &ReportId, work: Work) ->
     Ok(has)
 }
 
+/// Adds a job, in place of one of the report's that failed.
 pub(super) fn add_job(connection: &Connection, report: &ReportId, work: Work) -> Result<()> {
     connection
+        .prepare_cached("DELETE FROM jobs WHERE report = ?1")?
+        .execute([report.as_str()])?;
+    connection
         .prepare_cached(
-            "INSERT OR REPLACE INTO jobs (report, work, large, state, attempts, deaths, not_before, queued, token)
+            "INSERT INTO jobs (report, work, large, state, attempts, deaths, not_before, queued, token)
              VALUES (?1, ?2, ?2 = 'read' AND (SELECT coalesce(sum(bytes), 0) FROM artifacts WHERE report = ?1) >= ?3,
                      'queued', 0, 0, 0, (SELECT coalesce(max(queued), 0) + 1 FROM jobs), 0)",
         )?

@@ -227,6 +227,30 @@ ALTER TABLE jobs ADD COLUMN pause INTEGER NOT NULL DEFAULT 0;
 -- The reports of a group that came before one of them.
 CREATE INDEX reports_of_group ON reports (signature, received DESC, id DESC) WHERE signature IS NOT NULL;
 ",
+    "
+-- Kept, not counted: whoever adds a job asks whether too many wait, and a queue may be long.
+CREATE TABLE job_counts (
+    state       TEXT NOT NULL,
+    work        TEXT NOT NULL,
+    jobs        INTEGER NOT NULL,
+    PRIMARY KEY (state, work)
+) STRICT, WITHOUT ROWID;
+INSERT INTO job_counts SELECT state, work, count(*) FROM jobs GROUP BY state, work;
+-- A row that INSERT OR REPLACE removes is seen by no trigger (https://sqlite.org/lang_conflict.html): none is used here.
+CREATE TRIGGER job_added AFTER INSERT ON jobs BEGIN
+    INSERT INTO job_counts VALUES (new.state, new.work, 1) ON CONFLICT DO UPDATE SET jobs = jobs + 1;
+END;
+CREATE TRIGGER job_removed AFTER DELETE ON jobs BEGIN
+    UPDATE job_counts SET jobs = jobs - 1 WHERE state = old.state AND work = old.work;
+END;
+CREATE TRIGGER job_changed AFTER UPDATE OF state, work ON jobs
+    WHEN old.state <> new.state OR old.work <> new.work
+BEGIN
+    UPDATE job_counts SET jobs = jobs - 1 WHERE state = old.state AND work = old.work;
+    INSERT INTO job_counts VALUES (new.state, new.work, 1) ON CONFLICT DO UPDATE SET jobs = jobs + 1;
+END;
+DROP INDEX jobs_to_read;
+",
 ];
 
 /// Brings the tables up to date.
