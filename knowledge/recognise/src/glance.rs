@@ -15,12 +15,22 @@ const RUN: usize = 3;
 #[derive(Clone, Debug)]
 pub(crate) struct Glance(Vec<u64>);
 
+impl Default for Glance {
+    fn default() -> Self {
+        Self(vec![0; BITS / 64])
+    }
+}
+
 impl Glance {
     pub(crate) fn of(text: &str, detail: &Value) -> Self {
-        let mut glance = Self(vec![0; BITS / 64]);
-        glance.add(text);
-        glance.add_all(detail);
+        let mut glance = Self::default();
+        glance.add_event(text, detail);
         glance
+    }
+
+    pub(crate) fn add_event(&mut self, text: &str, detail: &Value) {
+        self.add(text);
+        self.add_all(detail);
     }
 
     fn add_all(&mut self, value: &Value) {

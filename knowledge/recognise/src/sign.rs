@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::glance::Words;
+use crate::glance::{Glance, Words};
 use crate::rule::Happened;
 use crate::table::{Scalar, Table, Test};
 
@@ -38,7 +38,11 @@ impl Sign<Table> {
 impl<T> Sign<T> {
     /// Whether an event may be what the table looks for. It certainly is not when this is false.
     pub fn may_be(&self, event: &Happened) -> bool {
-        self.kind == event.kind && self.words.iter().all(|words| words.may_be_in(event.glance()))
+        self.kind == event.kind && self.may_be_in(event.glance())
+    }
+
+    pub(crate) fn may_be_in(&self, glance: &Glance) -> bool {
+        self.words.iter().all(|words| words.may_be_in(glance))
     }
 }
 

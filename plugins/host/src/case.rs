@@ -3,10 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
+use whycrash_catalog::recognise::{Happened, Shown};
 use whycrash_evidence::model::{Event, MemoryDetail};
 use whycrash_reading::Report;
 
-use crate::sandbox::Patterns;
+use crate::sandbox::{Patterns, detail};
 use crate::software::{Software, software};
 
 /// A report that was read. Shared by all plugins that run on it.
@@ -17,6 +18,8 @@ pub(crate) struct Case {
     kinds: OnceLock<Vec<String>>,
     /// What is known of versions.
     software: OnceLock<Vec<Software>>,
+    /// What tables may look for.
+    shown: OnceLock<Shown>,
     /// What plugins searched it for.
     pub(crate) patterns: Patterns,
 }
@@ -59,6 +62,22 @@ impl Case {
     /// Software whose version the evidence tells.
     pub(crate) fn software(&self) -> &[Software] {
         self.software.get_or_init(|| software(&self.report.evidence))
+    }
+
+    /// What a glance at its events shows to recognise tables.
+    pub(crate) fn shown(&self) -> &Shown {
+        self.shown.get_or_init(|| {
+            let mut shown = Shown::default();
+            for (kind, event) in self.events(None) {
+                shown.add(&Happened {
+                    kind: kind.to_owned(),
+                    text: event.text.clone(),
+                    detail: detail(event).unwrap_or_default(),
+                    ..Happened::default()
+                });
+            }
+            shown
+        })
     }
 
     /// How many entries a list of the evidence has.

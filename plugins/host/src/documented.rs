@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use whycrash_catalog::recognise::Sign;
 use whycrash_catalog::{Catalog, Cause, Folder};
 
-use crate::sandbox::Knowledge;
+use crate::sandbox::{Knowledge, KnownTable};
 use crate::version;
 
 /// The documented causes without those that plugins bring: what plugins are told of, and what their claims are held
@@ -73,12 +73,16 @@ impl Documented {
     }
 }
 
-/// The recognise tables of all pages as plugins get them.
-fn tables(catalog: &Catalog) -> Vec<String> {
+/// The recognise tables of all pages.
+fn tables(catalog: &Catalog) -> Vec<KnownTable> {
     let of_cause = |cause: &Cause| {
         let id = cause.id.clone();
         let tables = cause.recognise.clone().into_iter();
-        tables.filter_map(move |table| serde_json::to_string(&Sign::new(&id, table)).ok())
+        tables.filter_map(move |table| {
+            let sign = Sign::new(&id, table);
+            let json = serde_json::to_string(&sign).ok()?;
+            Some(KnownTable { sign, json })
+        })
     };
     catalog.causes().iter().flat_map(of_cause).collect()
 }

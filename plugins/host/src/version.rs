@@ -5,6 +5,7 @@ use sha2::{Digest as _, Sha256};
 use whycrash_catalog::Catalog;
 
 use crate::registry::Installed;
+use crate::sandbox::KnownTable;
 use crate::{calibration, diagnosis};
 
 /// Which plugins and which knowledge a diagnosis was made with. Two diagnoses of the same evidence whose versions are
@@ -32,12 +33,12 @@ pub(crate) fn of_plugins<'a>(plugins: impl IntoIterator<Item = &'a Installed>) -
 }
 
 /// The version of this catalogue with these tables, as plugins get them.
-pub(crate) fn of_knowledge(catalog: &Catalog, tables: &[String]) -> String {
+pub(crate) fn of_knowledge(catalog: &Catalog, tables: &[KnownTable]) -> String {
     let mut hash = Sha256::new();
     hash.update(diagnosis::SCHEMA.to_le_bytes());
     hash.update(serde_json::to_vec(&calibration::POINTS).unwrap_or_default());
     for table in tables {
-        hash.update(table.as_bytes());
+        hash.update(table.json.as_bytes());
         hash.update([0]);
     }
     for cause in catalog.causes() {

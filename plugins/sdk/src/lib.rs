@@ -74,7 +74,8 @@ pub fn cut(text: &str, bytes: usize) -> &str {
 }
 
 /// The signs that the documented causes' pages carry for machines, one JSON object each: `{"cause": "…", "table":
-/// {…}}`. In tests of a plugin there are none.
+/// {…}}`. In tests of a plugin there are none. A plugin that evaluates them wants
+/// [`recognise_tables`](Report::recognise_tables) of its report: those that may match.
 pub fn recognise_tables() -> Vec<String> {
     if cfg!(target_family = "wasm") {
         bindings::recognise_tables()

@@ -55,6 +55,7 @@ const LATER_IMPORTS: &str = r#"
   (import "whycrash:plugin/evidence@VERSION" "[method]report.rank-verdicts"
     (func $verdicts (param i32 i32 i32 i32 i32 i32)))
   (import "whycrash:plugin/evidence@VERSION" "[method]report.cause" (func $cause (param i32 i32 i32 i32)))
+  (import "whycrash:plugin/evidence@VERSION" "[method]report.recognise-tables" (func $signs (param i32 i32)))
   (import "whycrash:plugin/evidence@VERSION" "[method]report.advise"
     (func $advise (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)))
 "#;

@@ -1,13 +1,12 @@
 //! Names the causes whose pages say how to recognise them: the tables of `knowledge/causes/`, held against a report.
 
-mod said;
 mod surroundings;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
 use whycrash_plugin::{Citation, Diagnosis, Finding, Info, Needs, Plugin, Report};
-use whycrash_recognise::{Match, Rule, Sign};
+use whycrash_recognise::{Match, Rule, SAYING, Sign};
 
 use crate::surroundings::Read;
 
@@ -34,9 +33,10 @@ impl Plugin for Recognise {
     }
 
     fn diagnose(report: &Report) -> Result<Diagnosis, String> {
-        let tables = whycrash_plugin::recognise_tables();
+        let tables = report.recognise_tables();
         let signs = signs(&tables);
-        let read = Read::new(report, signs.iter().map(|sign| sign.kind.as_str()));
+        let kinds = signs.iter().map(|sign| sign.kind.as_str());
+        let read = Read::new(report, kinds.chain(SAYING));
         let rules = rules(&signs, &read)?;
         let mentioned = rules.iter().flat_map(|(_, rule)| rule.mentions()).map(|(kind, _)| kind);
         let read = read.with(mentioned);

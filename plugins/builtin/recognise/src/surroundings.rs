@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use whycrash_plugin::{Citation, Event, Frame, Owner, Report, Walk};
-use whycrash_recognise::{Framed, Happened, Surroundings};
-
-use crate::said;
+use whycrash_recognise::{Framed, Happened, Surroundings, as_exception};
 
 /// Events asked for at a time.
 const PAGE: u32 = 256;
@@ -60,7 +58,7 @@ impl<'r> Read<'r> {
         self.happened = self.events.iter().map(happened).collect();
         let places = self.happened.iter().enumerate();
         self.said = places
-            .filter_map(|(place, event)| Some((place, said::as_exception(event)?)))
+            .filter_map(|(place, event)| Some((place, as_exception(event)?)))
             .collect();
         let is_exception = |place: &usize| self.events[*place].kind == "python-exception";
         let exceptions: Vec<usize> = (0..self.events.len()).filter(is_exception).collect();

@@ -161,6 +161,7 @@ export function reportOf(folder) {
       })),
     // In tests of a plugin nothing is documented, and nobody listens to advice.
     cause: () => undefined,
+    recogniseTables: () => [],
     advise: () => undefined,
   };
 }

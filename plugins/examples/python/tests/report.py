@@ -195,6 +195,10 @@ class Report:
         """In tests of a plugin nothing is documented."""
         return None
 
+    def recognise_tables(self):
+        """In tests of a plugin nothing is documented."""
+        return []
+
     def advise(self, advice):
         """Nobody listens."""
 

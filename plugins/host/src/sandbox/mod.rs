@@ -26,12 +26,14 @@ use std::sync::Arc;
 
 use wasmtime::Engine;
 use wasmtime::component::{Component, HasSelf, Linker};
+use whycrash_catalog::recognise::{Sign, Table};
 use whycrash_catalog::{Catalog, Cause};
 
 pub(crate) use self::bindings::{knowledge, types};
 pub(crate) use self::cache::CodeCache;
 pub(crate) use self::clean::cut;
 pub use self::compiler::{THIS_PROGRAM, compile_if_asked};
+pub(crate) use self::convert::detail;
 pub(crate) use self::convert::knowledge::{domain_name, retry_advice};
 pub(crate) use self::inspect::{check_size, imports};
 pub use self::limits::PluginLimits;
@@ -74,10 +76,19 @@ pub(crate) struct Sandbox {
 /// What plugins are told about the documented causes, and held against.
 #[derive(Debug, Default)]
 pub(crate) struct Knowledge {
-    /// The recognise tables of all pages, as JSON.
-    pub(crate) tables: Vec<String>,
+    /// The recognise tables of all pages.
+    pub(crate) tables: Vec<KnownTable>,
     /// The pages.
     pub(crate) catalog: Arc<Catalog>,
+}
+
+/// A recognise table.
+#[derive(Debug)]
+pub(crate) struct KnownTable {
+    /// The table.
+    pub(crate) sign: Sign<Table>,
+    /// The same as plugins get it.
+    pub(crate) json: String,
 }
 
 impl std::fmt::Debug for Sandbox {

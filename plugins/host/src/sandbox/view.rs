@@ -10,7 +10,7 @@ use super::bindings::{PluginImports, evidence, gpu, history, knowledge, memory, 
 use super::pattern::{PATTERN_BYTES, Pattern, Searcher};
 use super::run::Run;
 use super::spending::{self, Stopped};
-use super::{ReportHandle, clean, convert, cut};
+use super::{KnownTable, ReportHandle, clean, convert, cut};
 
 /// Entries that one call returns at most, whatever it asks for.
 pub(super) const PAGE: usize = 4096;
@@ -31,8 +31,7 @@ impl PluginImports for Run {
     fn recognise_tables(&mut self) -> wasmtime::Result<Vec<String>> {
         self.call(0)?;
         let knowledge = self.knowledge.clone();
-        self.pay(knowledge.tables.iter().map(String::len).sum())?;
-        Ok(knowledge.tables.clone())
+        self.tables(&knowledge.tables, |_| true)
     }
 }
 
@@ -374,6 +373,18 @@ impl evidence::HostReport for Run {
         self.documented(&id)
     }
 
+    fn recognise_tables(&mut self, _: Resource<ReportHandle>) -> wasmtime::Result<Vec<String>> {
+        self.call(0)?;
+        let (case, knowledge) = (self.case.clone(), self.knowledge.clone());
+        // Each is looked at, and so is each event, if only the first time.
+        let looked_at = case.report.evidence.timeline.len() + knowledge.tables.len();
+        self.spending
+            .charge((looked_at as u64).saturating_mul(spending::ENTRY))
+            .map_err(stopped)?;
+        let shown = case.shown();
+        self.tables(&knowledge.tables, |table| shown.may_have(&table.sign))
+    }
+
     fn advise(&mut self, _: Resource<ReportHandle>, advice: knowledge::Advice) -> wasmtime::Result<()> {
         self.call(advice.cause.len() + advice.because.as_ref().map_or(0, String::len))?;
         self.advised(advice)
@@ -449,6 +460,13 @@ impl Run {
             page.push(entry);
         }
         Ok(page)
+    }
+
+    /// Those of the recognise tables that are wanted.
+    fn tables(&mut self, all: &[KnownTable], wanted: impl Fn(&KnownTable) -> bool) -> wasmtime::Result<Vec<String>> {
+        let tables: Vec<&KnownTable> = all.iter().filter(|table| wanted(table)).collect();
+        self.pay(tables.iter().map(|table| table.json.len()).sum())?;
+        Ok(tables.into_iter().map(|table| table.json.clone()).collect())
     }
 
     fn json(&mut self, value: Option<serde_json::Value>) -> wasmtime::Result<Option<String>> {

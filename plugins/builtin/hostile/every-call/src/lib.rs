@@ -108,7 +108,7 @@ pub fn calls(report: &Report) -> Value {
     Value::Array(calls)
 }
 
-/// What is documented, as far as it is told: of the cause that the context names, and how many tables there are.
+/// What is documented, as far as it is told: of the causes that the context names, all tables, and those that may match.
 fn knowledge(report: &Report) -> Value {
     let causes = parsed(report.context("causes"));
     let causes = causes.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -118,7 +118,8 @@ fn knowledge(report: &Report) -> Value {
     let tables = whycrash_plugin::recognise_tables()
         .into_iter()
         .map(|table| parsed(Some(table)));
-    json!([told, tables.collect::<Vec<_>>()])
+    let may_match = report.recognise_tables().into_iter().map(|table| parsed(Some(table)));
+    json!([told, tables.collect::<Vec<_>>(), may_match.collect::<Vec<_>>()])
 }
 
 fn texts(report: &Report, call: &mut impl FnMut(String, Value)) {

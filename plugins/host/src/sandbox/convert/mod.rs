@@ -7,6 +7,7 @@ pub(super) mod memory;
 pub(super) mod ranks;
 
 use serde::Serialize;
+use serde_json::Value;
 use whycrash_evidence::model::{self, Place};
 use whycrash_reading::{ArtifactHead, Report, Text};
 
@@ -103,12 +104,19 @@ pub(super) fn software(software: &Software) -> evidence::Software {
     }
 }
 
+/// An event's particulars, if it has any.
+pub(crate) fn detail(event: &model::Event) -> Option<Value> {
+    match serde_json::to_value(&event.payload) {
+        Ok(Value::Object(mut payload)) => payload.remove("detail"),
+        _ => None,
+    }
+}
+
 pub(super) fn event(kind: &str, event: &model::Event) -> evidence::Event {
-    let what = serde_json::to_value(&event.payload).unwrap_or_default();
     evidence::Event {
         number: event.event as u32,
         kind: kind.to_owned(),
-        detail: what.get("detail").map(ToString::to_string).unwrap_or_default(),
+        detail: detail(event).map(|detail| detail.to_string()).unwrap_or_default(),
         text: event.text.clone(),
         artifact: event.artifact.clone(),
         lines: lines(event.at.as_ref()),
