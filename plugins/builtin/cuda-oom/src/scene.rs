@@ -15,6 +15,8 @@ struct Place {
     least: u64,
     why: &'static str,
     is_here: fn(&Frame) -> bool,
+    /// What a traceback shows of its source, where the function's name says nothing.
+    line: Option<&'static str>,
 }
 
 /// What is more exact stands first.
@@ -24,19 +26,29 @@ const PLACES: [Place; 2] = [
         least: 0,
         why: "The optimizer was making its state, which it does at its first step: the state has to fit beside everything else",
         is_here: makes_state,
+        line: None,
     },
     Place {
         cause: "oom-logits-spike",
         least: GIB / 4,
         why: "The request is of the logits or of the loss over them: batch times sequence times vocabulary",
         is_here: is_of_logits,
+        line: Some(
+            r"^\s+(?:\w*logits\w* = \S*(?:lm_head|output_layer|embed_out)\(|\w*logits\w* = \w*logits\w*\.(?:float|to)\()",
+        ),
     },
 ];
 
 /// The more exact cause, where the stack of the request shows one.
 pub fn exact(report: &Report, request: &Request) -> Option<Finding> {
     let mut places = PLACES.iter().filter(|place| request.requested >= place.least);
-    let (place, (citation, name)) = places.find_map(|place| Some((place, frame(report, place.is_here)?)))?;
+    let found = places.find_map(|place| {
+        Some((
+            place,
+            frame(report, place.is_here).or_else(|| line(report, place.line))?,
+        ))
+    });
+    let (place, (citation, name)) = found?;
     let because = format!(
         "{}: {} were asked for in `{name}`, and {} are free.",
         place.why,
@@ -80,6 +92,13 @@ fn frame(report: &Report, is_here: fn(&Frame) -> bool) -> Option<(Citation, Stri
         let (index, frame) = frames.find(|(_, frame)| frame.kind == "python" && is_here(frame))?;
         Some((walk.cite(index, &frame), frame.function.clone().unwrap_or_default()))
     })
+}
+
+/// The last line of the source that a crashed Python stack shows, where it is of this place.
+fn line(report: &Report, pattern: Option<&str>) -> Option<(Citation, String)> {
+    let is_crashed = report.walks().next().is_some_and(|walk| walk.thread.crashed);
+    let line = report.search(None, pattern.filter(|_| is_crashed)?, 1).ok()?.pop()?;
+    Some((cite::line(&line), line.text.trim().to_owned()))
 }
 
 fn makes_state(frame: &Frame) -> bool {

@@ -1,6 +1,6 @@
 //! What the logs say of a rank that the others waited for in vain: that it was still at work, or had none left.
 
-use whycrash_plugin::facts::{CollectiveMismatch, Watchdog};
+use whycrash_plugin::facts::{CollectiveMismatch, PythonException, Watchdog};
 use whycrash_plugin::{Diagnosis, Event, Finding, Line, Report, Told, cite};
 
 use crate::counts;
@@ -118,6 +118,39 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         "A rank was still at work when the others had waited for it until their time-out: it came late, and did not hang.",
     );
     Some(finding.cite(cite::line(&line)).cite(told).into())
+}
+
+/// What ranks call to wait for each other.
+const BARRIERS: [&str; 4] = [
+    "barrier",
+    "main_process_first",
+    "wait_for_everyone",
+    "_store_based_barrier",
+];
+
+/// A rank waited in a barrier, or for what another puts into the store, until a time-out of that; behind it another is
+/// still at work.
+pub fn beyond_barrier(report: &Report) -> Option<Diagnosis> {
+    let timeout = of_barrier(report)?;
+    let (_, until) = timeout.lines?;
+    let lines = report.lines(&timeout.artifact, until.saturating_add(1), LINES);
+    let line = lines.iter().find(|line| is_at_work(&line.text))?;
+    let finding = Finding::new("dist-slow-rank-not-hang", 0.9)
+        .because("A rank was still at work when another had waited for it in a barrier until its time-out.");
+    Some(finding.cite(cite::line(line)).cite(report.cite(&timeout)).into())
+}
+
+fn of_barrier(report: &Report) -> Option<Event> {
+    let raised = report.told::<PythonException>().into_iter().find(|told| {
+        let message = told.detail.message.to_ascii_lowercase();
+        counts(&told.event) && (message.contains("timeout") || message.contains("timed out"))
+    })?;
+    let mut walks = report.walks().take_while(|walk| walk.thread.crashed);
+    let waits = walks.any(|walk| {
+        let mut functions = walk.frames().filter_map(|(_, frame)| frame.function);
+        functions.any(|function| BARRIERS.contains(&function.as_str()))
+    });
+    waits.then_some(raised.event)
 }
 
 /// In the log of a rank that did not time out: work at its end that is not done, or that took longer than the others

@@ -68,6 +68,7 @@ impl Plugin for Distributed {
         Ok(refusal::rule(report)
             .or_else(|| stopped::rule(report))
             .or_else(|| divergence::rule(report))
+            .or_else(|| at_work::beyond_barrier(report))
             .or_else(|| network::rule(report))
             .or_else(|| at_work::rule(report))
             .or_else(|| network::lost(report))

@@ -13,7 +13,7 @@ fn mismatch(report: &Report) -> Option<Diagnosis> {
     let told: Vec<Told<CollectiveMismatch>> = report.told();
     let told = told.iter().find(|told| counts(&told.event))?;
     let finding = match told.detail.family.as_str() {
-        "fingerprint" => fingerprint(&told.detail.detail)?,
+        "fingerprint" => fingerprint(&told.detail.detail).or_else(|| both(&told.detail.detail))?,
         "gloo-size" => Finding::new("dist-shape-mismatch", 0.88).because(
             "A rank received more bytes for a collective than it had room for: its peer sent a tensor of another size.",
         ),
@@ -54,6 +54,38 @@ fn fingerprint(detail: &str) -> Option<Finding> {
         "The ranks' fingerprints of the same collective have different {what}:{}.",
         differs.trim_start_matches(':').trim_end().trim_end_matches('.')
     )))
+}
+
+/// Up to PyTorch 1.13 the message holds both fingerprints, and says nothing of how they differ.
+fn both(detail: &str) -> Option<Finding> {
+    let [own, other] = detail.splitn(3, "CollectiveFingerPrint(").skip(1).collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    let (cause, name, what) = [
+        ("dist-op-mismatch", "OpType", "operations"),
+        ("dist-shape-mismatch", "TensorShape", "shapes"),
+        ("dist-dtype-mismatch", "TensorDtypes", "types"),
+        ("dist-rank-branch", "SequenceNumber", "numbers of calls so far"),
+    ]
+    .into_iter()
+    .find(|(_, name, _)| value(own, name).is_some() && value(own, name) != value(other, name))?;
+    let differ = value(own, name).zip(value(other, name));
+    let differ = differ.map_or_else(String::new, |(own, other)| format!(": {own} and {other}"));
+    Some(Finding::new(cause, 0.94).because(format!(
+        "The ranks' fingerprints of the same collective have different {what}{differ}."
+    )))
+}
+
+/// A member of a fingerprint: `OpType=ALLREDUCE, TensorShape=[20, 10], …`.
+fn value<'t>(fingerprint: &'t str, name: &str) -> Option<&'t str> {
+    let (_, behind) = fingerprint.split_once(name)?;
+    let behind = behind.strip_prefix('=')?;
+    let end = if behind.starts_with('[') {
+        behind.find(']')? + 1
+    } else {
+        behind.find([',', ')'])?
+    };
+    behind.get(..end)
 }
 
 fn autograd(report: &Report) -> Option<Diagnosis> {

@@ -452,8 +452,8 @@ fn tells_of(event: &Event, number: u64) -> bool {
 
 /// `AssertionError: batch size 30 != 32`, without a stack.
 fn exception(text: &str) -> Option<EventPayload> {
-    // Java names the thread before.
-    let text = regex!(r#"^Exception in thread "[^"]*" "#)
+    // Java names the thread before, and behind an exception's stack the one that it came of.
+    let text = regex!(r#"^(?:Exception in thread "[^"]*" |Caused by: )"#)
         .find(text)
         .map_or(text, |thread| text.get(thread.end()..).unwrap_or_default());
     let (exception, message) = blocks::bare_exception(text).or_else(|| blocks::bare_exception(said(text)?))?;

@@ -190,7 +190,13 @@ fn end_of(event: &Event) -> u64 {
 
 /// Whether the last time that it happened was followed by progress.
 pub fn is_survived(event: &Event, settled: u64) -> bool {
-    last_line(event) < settled && (is_of_windows(event) || can_be_survived(&event.payload))
+    last_line(event) < settled && (is_of_windows(event) || is_restarted(event) || can_be_survived(&event.payload))
+}
+
+/// Whether who tells of a worker's end says that he starts it anew.
+fn is_restarted(event: &Event) -> bool {
+    let is_end = matches!(event.payload, EventPayload::ProcessExit(_));
+    is_end && super::regex!(r"(?i-u)\b(?:restart|respawn)(?:ing|ed)\b").is_match(&event.text)
 }
 
 /// Whether ranks waited for each other, or a server for its workers.
