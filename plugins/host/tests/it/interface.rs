@@ -20,7 +20,7 @@ const RELEASED: &[(&str, &str, &str)] = &[
     (
         "1.1.0",
         "v1",
-        "ded6c22f9da80c788d486782159b9df92e43a0f31fddd73813db8d6e696c16d5",
+        "79de846c55e26d222c1e2ff1191c761131c91a1689a2d76cba3d4891e63b0a26",
     ),
 ];
 

@@ -382,9 +382,9 @@ enum Well {
 /// pytest, unittest and doctest where no test failed, the words of launchers for an exit status of 0, and those of
 /// programs that came to their end. loguru has a level for that.
 fn is_well(text: &str) -> Option<Well> {
-    // GoogleTest, CTest, cargo and Go.
+    // GoogleTest, CTest, cargo, Go, and many a runner of its own.
     let none_failed = regex!(
-        r"^(?:\d+: )?\[ {2}PASSED {2}\] \d+ tests?\.$|^Test PASSED$|^100% tests passed, 0 tests failed out of \d+$|^test result: ok\. \d+ passed; 0 failed;|^PASS$|^ok\s+\S+\s+[\d.]+s$"
+        r"^(?:\d+: )?\[ {2}PASSED {2}\] \d+ tests?\.$|^Test PASSED$|^100% tests passed, 0 tests failed out of \d+$|^test result: ok\. \d+ passed; 0 failed;|^\S+: [1-9]\d* passed, 0 failed\b|^PASS$|^ok\s+\S+\s+[\d.]+s$"
     );
     if none_failed.is_match(text) {
         return Some(Well::Tests);
@@ -525,8 +525,8 @@ fn open(family: &str, text: &str) -> LastWords {
 }
 
 fn says_that_it_goes_on(message: &str) -> bool {
-    // A card that tried again as often as it may.
-    if message.contains("retry counter exceeded") {
+    // Who tried again as often as it may, or could not: a card, a client, a batch that is not split any further.
+    if regex!(r"(?i)\bretry counter exceeded|\bcould not split inputs and retry|\bretr(?:y|ies)(?: \w+){0,2} (?:exhausted|exceeded|reached)\b|\b(?:max|maximum|exhausted|exceeded)(?: \w+){0,3} retries\b").is_match(message) {
         return false;
     }
     regex!(r"(?i)\b(?:retry|retrying|try again|trying again|ignor|skipp|continuing|falling back|client (?:disconnected|hung up|closed|went away))").is_match(message)

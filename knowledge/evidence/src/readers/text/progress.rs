@@ -39,12 +39,13 @@ const FORMS: [&str; 18] = [
 ];
 
 /// What says by itself that the failure before it was expected, and is tried again with less.
-const RETRIED: &str = r"\b(?:decreasing|reducing|halving|lowering) (?:the )?batch[ _-]?size (?:to|from|by)\b|\battempting to recover from oom\b|\bretrying with (?:a )?(?:smaller|lower|reduced)\b|\bautobatch: using batch-size\b";
+const RETRIED: &str = r"\b(?:decreasing|reducing|halving|lowering) (?:the )?batch[ _-]?size (?:to|from|by)\b|\battempting to recover from oom\b|\bretrying with (?:a )?(?:smaller|lower|reduced)\b|\bautobatch: using batch-size\b|\bbatch size \d+ failed, trying batch size\b|\bbatch size finder, will continue\b|\bwill retry in \d+ seconds?\. \d+ retr(?:y|ies) left\b";
 
 /// What a search says of a trial, and a server of an application, that came after the one that failed: Optuna, Ray Tune,
 /// Keras Tuner, `AutoGluon`, `PyCaret`, Determined, Argo's tree of a workflow that succeeded, Ray Serve, Triton's server,
-/// `TorchServe`.
-const NEXT: &str = r"\bTrial \d+ (?:\(.{0,40}\) )?finished: COMPLETED\b|\bTraining completed after \d+ iterations\b|^\s*✔ \S+ +\S+\s*$|\bState change WORKER_STARTED -> WORKER_MODEL_LOADED\b|\bTrial \d+ finished with values?\b|\bTrial \S+ completed after \d+ iterations\b|\bTrial \d+ Complete\b|\bNumber of finished trials\b\W+[1-9]|\bcompare_models\(\) successfully completed\b|^Fitting model: \S|\bApplication '[^']+' is ready at http|\bStarted (?:HTTPService|GRPCInferenceService) at\b";
+/// `TorchServe`, llama.cpp's; pip and Spack of packages that they built another way or had from elsewhere; nbconvert of a
+/// notebook in which cells may fail; Caffe and Ultralytics of a training that came to its end.
+const NEXT: &str = r"^==> \S+: Successfully installed \S|^\s*Successfully installed [\w.-]+-\d|\[NbConvertApp\] Writing \d+ bytes to |\bserver is listening on http|\bDeployed app '[^']+' successfully\b|\] Optimization Done\.|^\d+ epochs completed in \d|\bTrial \d+ (?:\(.{0,40}\) )?finished: COMPLETED\b|\bTraining completed after \d+ iterations\b|^\s*✔ \S+ +\S+\s*$|\bState change WORKER_STARTED -> WORKER_MODEL_LOADED\b|\bTrial \d+ finished with values?\b|\bTrial \S+ completed after \d+ iterations\b|\bTrial \d+ Complete\b|\bNumber of finished trials\b\W+[1-9]|\bcompare_models\(\) successfully completed\b|^Fitting model: \S|\bApplication '[^']+' is ready at http|\bStarted (?:HTTPService|GRPCInferenceService) at\b";
 
 static PROGRESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&format!("(?i-u){}", FORMS.join("|"))).expect("a fixed pattern"));
@@ -105,9 +106,9 @@ fn is_enough(raw: &[u8]) -> bool {
 
 /// Whether a line is one that a training loop prints while it goes on.
 pub fn is_progress(raw: &[u8]) -> bool {
-    // A bar that did not end its line, behind which a rank tells of its end.
+    // A bar that did not end its line, behind which a rank tells of its end, and a step that is told of as the last.
     let is_cut = || {
-        [&b"][rank"[..], b"]forrtl: "]
+        [&b"][rank"[..], b"]forrtl: ", b"stopped at step", b"failed at step"]
             .iter()
             .any(|end| memchr::memmem::find(raw, end).is_some())
     };
@@ -211,7 +212,7 @@ fn is_done_without(event: &Event) -> bool {
         EventPayload::CudaError(_) | EventPayload::CudaOom(_) | EventPayload::LastWords(_)
     );
     let says = || {
-        super::regex!(r"(?i-u)\bfall(?:ing|s)?[ -]?back\b|\bfell back\b|, using (?:the )?(?:cpu|numpy)\b|\bwill (?:run on|use) (?:the )?cpu\b|\bretrying\b|\btrying (?:again\b|with\b|[0-9])")
+        super::regex!(r"(?i-u)\bfall(?:ing|s)?[ -]?back\b|\bfell back\b|, using (?:the )?(?:cpu|numpy)\b|\bwill (?:run on|use) (?:the )?cpu\b|\bretrying\b|\bwill try to continue\b|\btrying (?:again\b|with\b|[0-9])")
             .is_match(&event.text)
     };
     is_of_device && says()

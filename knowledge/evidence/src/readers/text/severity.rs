@@ -32,13 +32,13 @@ enum Level {
 }
 
 /// Levels of Python's, Java's and Go's loggers in capitals, of key-value records and of syslog in any case, glog's
-/// letters, and the codes of CANN, whose first letter is the level (`EI0002: `). Anywhere in a prefix, and in a text only
+/// letters, apt's, and the codes of CANN, whose first letter is the level (`EI0002: `). Anywhere in a prefix, and in a text only
 /// where loggers put them: at its beginning, in brackets, between dashes or bars.
 fn is_of_level(before: &str, text: &str, level: Level) -> bool {
     let (named, letter) = match level {
         Level::Error => (
             regex!(
-                r#"^E[A-Z]\d{4}: |^\W{0,3}(?:ERROR|FATAL|CRITICAL|PANIC|SEVERE|EMERG|ALERT)\b|^\W{0,3}(?i:error|fatal(?: error)?|panic|critical)\W{0,3}[:|]|[\[|(<-] ?(?:ERROR|FATAL|CRITICAL|SEVERE|error|fatal)\s?(?:[\])|>-]|:)|\b(?:level|lvl|severity)"?\s?[=:]\s?"?(?i:error|fatal|panic|critical)\b"#
+                r#"^E(?:[A-Z]\d{4})?: |^\W{0,3}(?:ERROR|FATAL|CRITICAL|PANIC|SEVERE|EMERG|ALERT)\b|^\W{0,3}(?i:error|fatal(?: error)?|panic|critical)\W{0,3}[:|]|[\[|(<-] ?(?:ERROR|FATAL|CRITICAL|SEVERE|error|fatal)\s?(?:[\])|>-]|:)|\b(?:level|lvl|severity)"?\s?[=:]\s?"?(?i:error|fatal|panic|critical)\b"#
             ),
             regex!(r"^\[?[EF](?:\d{4}|\d{8})? |\[(?:E|F|error|fatal|critical)\]|(?:^|\s)[EF] \d+ \d+\]"),
         ),
@@ -60,14 +60,25 @@ const HEAD: usize = 160;
 
 /// `0 errors`, `no failures`.
 fn says_none(text: &str) -> bool {
-    regex!(r"(?i)\b(?:0|no|zero|without(?: any)?) (?:errors?|failures?|failed|exceptions?|warnings?)\b|\b(?:errors?|failures?|failed)\W{1,3}0\b|\bsucce(?:ss|eded)")
-        .is_match(text)
+    let is_said = regex!(r"(?i)\b(?:no|zero|without(?: any)?) (?:errors?|failures?|failed|exceptions?|warnings?)\b|\b(?:errors?|failures?|failed)\W{1,3}0\b|\bsucce(?:ss|eded)")
+        .is_match(text);
+    // `Node 0 failed` counts nothing.
+    let mut counts = regex!(r"(?i)(?:(?P<of>\b[a-z]+)[ #]|\b)0 (?:errors?|failures?|failed|exceptions?|warnings?)\b")
+        .captures_iter(text);
+    let is_name = |word: &str| NUMBERED.contains(&word.to_ascii_lowercase().as_str());
+    is_said || counts.any(|count| !count.name("of").is_some_and(|word| is_name(word.as_str())))
 }
+
+/// What has a number of its own.
+const NUMBERED: [&str; 14] = [
+    "node", "rank", "gpu", "device", "worker", "task", "step", "host", "process", "shard", "replica", "attempt", "job",
+    "stage",
+];
 
 /// The words with which programs say that they could not do something.
 fn says_failure(text: &str) -> bool {
     regex!(
-        r"(?i)^\s*Warning\s{2,}[a-z]|\b(?:errors?|fail(?:ed|s|ure|ing)?|fatal|panic(?:ked)?|exception|cannot|can't|can not|could ?n[o']t|unable to|denied|refused|rejected|exceed(?:ed|s)|evicted|killed|abort(?:ed|ing)?|terminat(?:ed|ing)|cancell?ed|preempted|invalid|corrupt(?:ed|ion)?|missing|un(?:correct\w+|supported|known|recogni[sz]ed|reachable|healthy|defined|available|responsive)|incompatible|mismatch|time(?:d)? ?out|timeout|expired|insufficient|not (?:found|supported|available|enough|allowed|permitted|valid|compatible|responding|ready)|no (?:such|space|module|device|route|longer)|out of|occurred|does(?: not|n't) (?:exist|match|support)|lost|dead|stuck|violation|crash(?:ed)?)\b"
+        r"(?i)^\s*Warning\s{2,}[a-z]|\b(?:errors?|fail(?:ed|s|ure|ing)?|fatal|panic(?:ked)?|exception|cannot|can't|can not|could ?n[o']t|unable to|denied|refused|rejected|exceed(?:ed|s)|evicted|killed|abort(?:ed|ing)?|terminat(?:ed|ing)|cancell?ed|preempted|invalid|corrupt(?:ed|ion)?|missing|un(?:correct\w+|supported|known|recogni[sz]ed|reachable|healthy|defined|available|responsive)|incompatible|mismatch|time(?:d)? ?out|timeout|expired|insufficient|not (?:found|supported|available|enough|allowed|permitted|valid|compatible|responding|ready)|no (?:such|space|module|device|route|longer|element|solution)|out of|occurred|does(?: not|n't) (?:exist|match|support)|lost|dead|stuck|violation|crash(?:ed)?)\b"
     )
     .is_match(text)
 }

@@ -15,6 +15,7 @@ mod host_sanitizer;
 mod lldb;
 mod nccl_error;
 mod nccl_ras;
+mod next_line;
 mod notebook_traceback;
 mod py_spy;
 mod rich_traceback;
@@ -57,6 +58,7 @@ pub fn rules() -> impl Iterator<Item = Rule> {
         help::RULE,
         collective_stack::RULE,
         comfy_report::RULE,
+        next_line::RULE,
     ]
     .into_iter()
 }

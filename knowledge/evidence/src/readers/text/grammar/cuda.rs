@@ -44,6 +44,11 @@ pub const RULE: Rule = Rule {
         "Cannot re-initialize CUDA in forked subprocess",
         "CUDA error (",
         "CUDA Error: ",
+        "CUDA Error [",
+        "CUDA RT",
+        "CUDA failed with error ",
+        "GPU last error detected in file ",
+        "std::bad_alloc: ",
         "Cuda Error: ",
         "CUDA error at ",
         "CUDA Error at ",
@@ -299,7 +304,8 @@ fn other(text: &str) -> Option<CudaError> {
 /// * bitsandbytes: `Error invalid device ordinal at line 12 in file /src/x.cu`; `TensorRT`: `Cuda Runtime (…)`
 /// * `CuPy`, DALI, XLA, numba: `cudaErrorIllegalAddress: …`, `CUDA_ERROR_ILLEGAL_ADDRESS: …`
 /// * NVIDIA's samples: `CUDA error at x.cu:12 code=700(cudaErrorIllegalAddress) "f()"`; many a program: `GPUassert: …
-///   x.cu 12`
+///   x.cu 12`; `HAPI`: `Fatal CUDA Error [101] … at x.cu:12`; `AMReX`: `GPU last error detected in file x.H line 12: …`
+/// * Thrust, as the standard library's exception: `std::bad_alloc: out of memory`
 /// * TensorRT-LLM and `FasterTransformer`: `CUDA runtime error in f(x): … (/src/x.cu:12)`, `CUDA runtime error: … /src/x.cu:12`;
 ///   NCCL's tests: `Test CUDA failure x.cu:12 '…'`
 /// * AMD's runtime: `Memory access fault by GPU node-1 (Agent handle: 0x…) on address 0x…. Reason: …`,
@@ -337,18 +343,22 @@ fn wrapped(text: &str) -> Option<CudaError> {
     }
     if let Some(parts) = Parts::of(
         regex!(
-            r"CUDA error \((?P<file>[^():]+):(?P<line>\d+)\): (?P<a>.+?)\s*$|Triton Error \[CUDA\]: (?P<b>.+?)\s*$|\bC(?:UDA|uda) Error: (?P<c>.+?)\s*$|^\s*Error (?P<d>[^:]+?) at line (?P<d_line>\d+) in file (?P<d_file>/\S+)|GPUassert: (?P<e>.+?) (?P<e_file>\S+\.cuh?) (?P<e_line>\d+)|Cuda Runtime \((?P<f>[^()]+)\)"
+            r"CUDA error \((?P<file>[^():]+):(?P<line>\d+)\): (?P<a>.+?)\s*$|Triton Error \[CUDA\]: (?P<b>.+?)\s*$|\bC(?:UDA|uda) (?:RT\d? )?Error: (?P<c>.+?)\s*$|^\s*Error (?P<d>[^:]+?) at line (?P<d_line>\d+) in file (?P<d_file>/\S+)|GPUassert: (?P<e>.+?) (?P<e_file>\S+\.\w{1,4}) (?P<e_line>\d+)|Cuda Runtime \((?P<f>[^()]+)\)|\bCUDA Error \[\d+\] (?P<g>.+?) at (?P<g_file>\S+):(?P<g_line>\d+)|\bGPU last error detected in file (?P<h_file>\S+) line (?P<h_line>\d+): (?P<h>.+?)(?: !!!|\s*$)|\bstd::bad_alloc: (?P<i>out of memory)|\bCUDA failed with error (?P<j>.+?)\s*$"
         ),
         text,
     ) {
-        let message = ["a", "b", "c", "d", "e", "f"]
+        let message = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]
             .iter()
             .find_map(|name| parts.text(name))?;
         let error = by_text("cuda", &message);
         // The words around it are weak: only a text that CUDA has counts.
         return error.code.is_some().then(|| CudaError {
-            file: ["file", "d_file", "e_file"].iter().find_map(|name| parts.text(name)),
-            line: ["line", "d_line", "e_line"].iter().find_map(|name| parts.number(name)),
+            file: ["file", "d_file", "e_file", "g_file", "h_file"]
+                .iter()
+                .find_map(|name| parts.text(name)),
+            line: ["line", "d_line", "e_line", "g_line", "h_line"]
+                .iter()
+                .find_map(|name| parts.number(name)),
             ..error
         });
     }

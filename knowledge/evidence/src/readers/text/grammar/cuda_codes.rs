@@ -3,7 +3,7 @@
 use crate::model::CudaError;
 
 /// Number, name and text of the runtime's errors since CUDA 10.1 (`cudaGetErrorString`).
-const ERRORS: [(u32, &str, &str); 65] = [
+const ERRORS: [(u32, &str, &str); 67] = [
     (1, "cudaErrorInvalidValue", "invalid argument"),
     (2, "cudaErrorMemoryAllocation", "out of memory"),
     (3, "cudaErrorInitializationError", "initialization error"),
@@ -94,6 +94,12 @@ const ERRORS: [(u32, &str, &str); 65] = [
         "OS call failed or operation not supported on this OS",
     ),
     (400, "cudaErrorInvalidResourceHandle", "invalid resource handle"),
+    (
+        401,
+        "cudaErrorIllegalState",
+        "the operation cannot be performed in the present state",
+    ),
+    (500, "cudaErrorSymbolNotFound", "named symbol not found"),
     (
         700,
         "cudaErrorIllegalAddress",

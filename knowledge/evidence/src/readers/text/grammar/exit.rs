@@ -32,6 +32,7 @@ pub const RULE: Rule = Rule {
         "Exit Code:",
         "\"ExitCode\":",
         " CANCELLED AT ",
+        ";Job deleted at request of ",
         "zsh: ",
         " segmentation fault ",
         " bus error ",
@@ -43,6 +44,13 @@ pub const RULE: Rule = Rule {
         " with signal ",
         " from signal ",
         " by signal ",
+        " to signal ",
+        " a non-zero status of ",
+        " while executing native code",
+        "signal: segmentation fault",
+        "signal: illegal instruction",
+        "signal: bus error",
+        "signal: aborted",
         "(signal ",
         "Abort trap: ",
         "Main process exited, code=",
@@ -199,6 +207,9 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     if let Some(signal) = of_number(text) {
         return Some((None, exit(Some(signal.to_owned()), None)));
     }
+    if let Some(signal) = of_go(text) {
+        return Some((None, exit(Some(signal.to_owned()), None)));
+    }
     // The run-time library of Intel's Fortran.
     if let Some(parts) = Parts::of(regex!(r"\bforrtl: severe \(\d+\): (?P<signal>SIG[A-Z]+),"), text) {
         return Some((None, exit(parts.text("signal"), None)));
@@ -217,6 +228,10 @@ fn launcher(text: &str) -> Option<(Option<u32>, ProcessExit)> {
             ..ProcessExit::default()
         };
         return Some((None, exit));
+    }
+    // So does PBS: `04/18/2016 22:55:25;0008;PBS_Server.121;Job;17.node;Job deleted at request of user@node`.
+    if regex!(r";Job;[^;]+;Job deleted at request of \S").is_match(text) {
+        return Some((None, exit(Some("SIGTERM".to_owned()), None)));
     }
     if let Some(supervised) = supervised(text) {
         return Some(supervised);
@@ -259,19 +274,26 @@ fn in_table(text: &str) -> Option<(Option<u32>, ProcessExit)> {
 
 /// What ran the process says of its end: Airflow (`Task exited with return code Negsignal.SIGKILL`, `… code -9`),
 /// supervisord (`exited: train (terminated by SIGKILL; not expected)`), ROS 1 (`[node-2] process has died [pid 17, exit
-/// code -11, cmd …`), and Visual Studio (`The program '[17] train.exe' has exited with code -1073741819 (0xc0000005).`).
+/// code -11, cmd …`), Visual Studio (`The program '[17] train.exe' has exited with code -1073741819 (0xc0000005).`),
+/// Vertex AI (`The replica workerpool0-0 ran out-of-memory and exited with a non-zero status of 9(SIGKILL).`), Databricks
+/// (`The Python process exited with exit code 139 (SIGSEGV: Segmentation fault).`), and Mono of its own process.
 fn supervised(text: &str) -> Option<(Option<u32>, ProcessExit)> {
     let parts = Parts::of(
         regex!(
-            r"\bexited with return code Negsignal\.(?P<airflow>SIG[A-Z0-9]+)\b|^(?:[A-Z]+ )?exited: \S+ \(terminated by (?P<supervisord>SIG[A-Z0-9]+); not expected\)|\b(?:[Tt]ask|[Pp]rocess) exited with return code (?P<task>-?\d+)\s*$|\bprocess has died \[pid (?P<pid>\d+), exit code (?P<ros>-?\d+), |^The program '[^']+' has exited with code (?P<windows>-?\d+) \(0x[0-9a-f]+\)"
+            r"\bexited with return code Negsignal\.(?P<airflow>SIG[A-Z0-9]+)\b|^(?:[A-Z]+ )?exited: \S+ \(terminated by (?P<supervisord>SIG[A-Z0-9]+)(?: \(core dumped\))?; not expected\)|\b(?:[Tt]ask|[Pp]rocess) exited with return code (?P<task>-?\d+)\s*$|\bprocess has died \[pid (?P<pid>\d+), exit code (?P<ros>-?\d+), |^The program '[^']+' has exited with code (?P<windows>-?\d+) \(0x[0-9a-f]+\)|\bexited with (?:a non-zero status of|exit code) \d+ ?\((?P<named>SIG[A-Z0-9]+)|\bexited with a non-zero status of (?P<status>\d+)\b|^Got a (?P<mono>SIG[A-Z0-9]+) while executing native code"
         ),
         text,
     )?;
     let pid = parts.number("pid");
-    if let Some(signal) = ["airflow", "supervisord"].iter().find_map(|name| parts.text(name)) {
+    if let Some(signal) = ["airflow", "supervisord", "named", "mono"]
+        .iter()
+        .find_map(|name| parts.text(name))
+    {
         return Some((pid, exit(Some(signal), None)));
     }
-    let code: i32 = ["task", "ros", "windows"].iter().find_map(|name| parts.number(name))?;
+    let code: i32 = ["task", "ros", "windows", "status"]
+        .iter()
+        .find_map(|name| parts.number(name))?;
     (code != 0).then(|| (pid, exit(signal_of_exit(code).map(str::to_owned), Some(code))))
 }
 
@@ -289,6 +311,19 @@ fn of_number(text: &str) -> Option<&'static str> {
         .iter()
         .find_map(|name| parts.number(name))?;
     signal_name(number)
+}
+
+/// What Go says of a child that a signal ended, alone or at the end of a line: `llama.go:451: signal: illegal instruction`.
+fn of_go(text: &str) -> Option<&'static str> {
+    let parts = Parts::of(
+        regex!(
+            r"(?:^|: )signal: (?P<words>segmentation fault|illegal instruction|bus error|aborted)(?: \(core dumped\))?\s*$"
+        ),
+        text,
+    )?;
+    let words = parts.text("words")?;
+    let known = SIGNAL_WORDS.iter().find(|(known, _)| words.eq_ignore_ascii_case(known));
+    known.map(|(_, signal)| *signal)
 }
 
 /// What is known where only the signal's name or the code is told.

@@ -3,7 +3,7 @@
 mod abort;
 mod autograd;
 mod cuda;
-mod cuda_codes;
+pub mod cuda_codes;
 mod cuda_log;
 mod dataloader;
 mod debug_server;

@@ -152,7 +152,14 @@ fn host(text: &str) -> Option<HostOom> {
     }
     // RMM says the same of the device's memory, and goes on with the error of CUDA.
     let is_bad_alloc = regex!(r"^\s*(?:what\(\):\s+|[\w.]*(?:MemoryError|RuntimeError): )std::bad_alloc");
-    if is_bad_alloc.is_match(text) && !text.contains("CUDA error") && !text.contains("RMM failure") {
+    // Thrust's exception is one of the standard library's, with what CUDA says behind it.
+    let is_of_device = [
+        "CUDA error",
+        "RMM failure",
+        "std::bad_alloc: out of memory",
+        "cudaErrorMemoryAllocation",
+    ];
+    if is_bad_alloc.is_match(text) && !is_of_device.iter().any(|words| text.contains(words)) {
         return found("malloc", None);
     }
     // Rust's last words: `memory allocation of 4096 bytes failed`.
