@@ -7,7 +7,7 @@
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, RawFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -172,16 +172,18 @@ fn serve(mut link: UnixStream, relays: Vec<Relay>) {
         .filter(|output| !needed(*output))
         .for_each(Output::close);
     super::close_input();
+    let ready = Arc::new(Barrier::new(channels.len() + 1));
     let mut threads = Vec::new();
     for channel in &channels {
-        let (channel, transcript) = (Arc::clone(channel), Arc::clone(&transcript));
+        let (channel, transcript, ready) = (Arc::clone(channel), Arc::clone(&transcript), Arc::clone(&ready));
         let thread = std::thread::Builder::new().stack_size(256 << 10);
         // No room for a thread: without us the job's output goes where it should.
-        let Ok(thread) = thread.spawn(move || channel.pass_on(&transcript)) else {
+        let Ok(thread) = thread.spawn(move || channel.pass_on(&transcript, &ready)) else {
             return;
         };
         threads.push(thread);
     }
+    ready.wait();
     if link.write_all(&[READY]).is_err() {
         return;
     }

@@ -1,7 +1,7 @@
 //! One stream of the job's output on its way to where it belongs.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -43,10 +43,13 @@ impl Channel {
     }
 
     /// Passes on and records until the stream ends at either side. Then both sides are closed: the job gets its
-    /// `SIGPIPE` when nobody reads any more, and a reader its end of file when nobody writes any more.
-    pub fn pass_on(&self, transcript: &Shared) {
-        let Some(source) = self.source() else { return };
+    /// `SIGPIPE` when nobody reads any more, and a reader its end of file when nobody writes any more. All are `ready`
+    /// once each has the memory that it can not do without: where it is refused, this process ends before a job counts
+    /// on it.
+    pub fn pass_on(&self, transcript: &Shared, ready: &Barrier) {
         let mut chunk = vec![0; CHUNK];
+        ready.wait();
+        let Some(source) = self.source() else { return };
         while self.wait_for(source.as_fd()) {
             let mut flood = lock(&self.passing);
             let moved = if self.kind == Kind::Pipe && flood.is_on() {

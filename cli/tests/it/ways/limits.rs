@@ -47,27 +47,35 @@ fn a_job_starts_with_little_memory() {
         "exec $RUN sh -c 'echo out; kill -SEGV $$' 2>/dev/null",
         "$RUN seq 3000000 2>/dev/null | md5sum; echo ${PIPESTATUS[0]}",
     ];
-    let limits = [("-v", least_memory("-v")), ("-d", least_memory("-d"))];
-    let more = [0, 2000, 4000, 8000, 12_000, 16_000, 24_000, 40_000];
+    const MORE: [usize; 8] = [0, 2000, 4000, 8000, 12_000, 16_000, 24_000, 40_000];
+    let way =
+        |limit: &str, kib: usize, job: &str| reported(format!("ulimit {limit} {kib}; {job}").leak(), Report::Perhaps);
+    let address_space = least_memory("-v");
+    let limits = [("-v", address_space), ("-d", least_memory("-d"))];
     let memory = limits
         .into_iter()
-        .flat_map(|(limit, least)| more.map(|more| (limit, least + more)));
+        .flat_map(|(limit, least)| MORE.map(|more| (limit, least + more)));
     let stacks = [60, 100, 200].map(|least| ("-s", least));
-    let ways = memory.chain(stacks).flat_map(|(limit, least)| {
-        JOBS.map(|job| reported(format!("ulimit {limit} {least}; {job}").leak(), Report::Perhaps))
-    });
-    compare_all(&ways.collect::<Vec<_>>());
+    let ways = memory
+        .chain(stacks)
+        .flat_map(|(limit, kib)| JOBS.map(|job| way(limit, kib, job)));
+    // The steps from none of our processes to all of them lie close together.
+    let steps = (0..720)
+        .step_by(36)
+        .map(|more| way("-v", address_space + more, JOBS[1]));
+    compare_all(&ways.chain(steps).collect::<Vec<_>>());
 }
 
-/// The KiB of memory, of this kind of limit, with which the program can be loaded at all.
+/// The KiB of memory, of this kind of limit, with which the program can be loaded at all, to a few pages.
 fn least_memory(limit: &str) -> usize {
     let loads = |least: &usize| {
         let script = format!("ulimit {limit} {least}; {} --version", env!("CARGO_BIN_EXE_whycrash"));
         let tried = std::process::Command::new("sh").args(["-c", &script]).output();
         tried.expect("sh runs").status.success()
     };
-    let found = (1000..4_000_000).step_by(1000).find(loads);
-    found.expect("it can be loaded")
+    let enough = (1000..4_000_000).step_by(1000).find(loads);
+    let enough = enough.expect("it can be loaded");
+    (enough - 1000..=enough).step_by(20).find(loads).unwrap_or(enough)
 }
 
 /// So few descriptors are left that we can do little or nothing with them.
