@@ -93,6 +93,7 @@ pub fn rule(report: &Report) -> Option<Diagnosis> {
         ));
         return Some(finding.cite(cite::line(line)).cite(told).into());
     }
+    let is_through = |text: &str| is_through(text) || is_out_of_input(text);
     if let Some(line) = at_the_end_of_another(report, &timeouts, THROUGH, is_through) {
         let finding = Finding::new("dist-uneven-inputs", 0.8).because(format!(
             "A rank was through while the others went on, and waited in the next collective until their time-out: its log ends with \"{}\".",

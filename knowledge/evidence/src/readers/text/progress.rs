@@ -212,10 +212,12 @@ fn is_done_without(event: &Event) -> bool {
         EventPayload::CudaError(_) | EventPayload::CudaOom(_) | EventPayload::LastWords(_)
     );
     let says = || {
-        super::regex!(r"(?i-u)\bfall(?:ing|s)?[ -]?back\b|\bfell back\b|, using (?:the )?(?:cpu|numpy)\b|\bwill (?:run on|use) (?:the )?cpu\b|\bretrying\b|\bwill try to continue\b|\btrying (?:again\b|with\b|[0-9])")
+        super::regex!(r"(?i-u)\bfall(?:ing|s)?[ -]?back\b|\bfell back\b|, using (?:the )?(?:cpu|numpy)\b|\bwill (?:run on|use) (?:the )?cpu\b|\bretrying\b|\btrying (?:again\b|with\b|[0-9])")
             .is_match(&event.text)
     };
-    is_of_device && says()
+    // What is told again was not done without.
+    let says_once = || event.last_at.is_none() && event.text.contains("will try to continue");
+    is_of_device && (says() || says_once())
 }
 
 /// Whether a rank lost its store when all was done.

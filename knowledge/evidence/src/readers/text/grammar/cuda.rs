@@ -46,6 +46,7 @@ pub const RULE: Rule = Rule {
         "CUDA Error: ",
         "CUDA Error [",
         "CUDA RT",
+        "bytes!! Result = ",
         "CUDA failed with error ",
         "GPU last error detected in file ",
         "std::bad_alloc: ",
@@ -436,17 +437,17 @@ fn has_number(text: &str, error: &CudaError) -> bool {
 }
 
 /// `hipMemsetAsync() failed (error code = HIP:1)`, `Error 805: MPS client failed …`, `Cuda Error in execute: 700 (…)`
-/// (`TensorRT` 7), `Invalid error code (700)`, `HIP error(98)`, `ERROR: … in f.cu at line 7 (error-code 716)`: the number
-/// alone tells.
+/// (`TensorRT` 7), `Invalid error code (700)`, `HIP error(98)`, `ERROR: … in f.cu at line 7 (error-code 716)`,
+/// `PxgCudaDeviceMemoryAllocator fail to allocate memory 71303168 bytes!! Result = 2` (`PhysX`): the number alone tells.
 fn by_number(text: &str) -> Option<CudaError> {
     let parts = Parts::of(
         regex!(
-            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$|\b(?P<init>cuInit) err: (?P<go>\d{1,3})\s*$|\[(?P<numba>\d{1,3})\] Call to (?P<numba_call>cu\w+) results in UNKNOWN_CUDA_ERROR|\bcall to (?P<acc>cu[A-Z]\w+) returned error (?P<number>\d{1,3})\b|^CUDA error (?P<ggml>\d{1,3}) at \S+:\d+: \S|\bCuda [Ee]rror in (?:file \S+ at line )?\w+: (?P<trt>\d{1,3}) \(|\b[Ii]nvalid error code \((?P<coded>\d{1,3})\)|\b(?:CUDA|Cuda|HIP) error:? ?\(?(?P<bare>\d{1,3})(?:\)|\[|$)|ERROR: .{1,80} in \S+ at line \d+ \(error-code (?P<sample>\d{1,3})\)|\bCU result: (?P<result>\d{1,3})\b|\bCUDA [Ee]rror at \S+:\d+:? code=(?P<unnamed>\d{1,3})\(<unknown>\)"
+            r"\b(?P<call>hip\w+)\(\) failed \(error code = HIP:(?P<hip>\d+)\)|\bcuda\w*\(\)\..{0,160}\bError (?P<torch>\d{1,3}): (?P<text>.+?)\s*$|\b(?P<init>cuInit) err: (?P<go>\d{1,3})\s*$|\[(?P<numba>\d{1,3})\] Call to (?P<numba_call>cu\w+) results in UNKNOWN_CUDA_ERROR|\bcall to (?P<acc>cu[A-Z]\w+) returned error (?P<number>\d{1,3})\b|^CUDA error (?P<ggml>\d{1,3}) at \S+:\d+: \S|\bCuda [Ee]rror in (?:file \S+ at line )?\w+: (?P<trt>\d{1,3}) \(|\b[Ii]nvalid error code \((?P<coded>\d{1,3})\)|\b(?:CUDA|Cuda|HIP) error:? ?\(?(?P<bare>\d{1,3})(?:\)|\[|$)|ERROR: .{1,80} in \S+ at line \d+ \(error-code (?P<sample>\d{1,3})\)|\bCU result: (?P<result>\d{1,3})\b|\bfail(?:ed)? to allocate memory \d+ bytes!! Result = (?P<physx>\d{1,3})\b|\bCUDA [Ee]rror at \S+:\d+:? code=(?P<unnamed>\d{1,3})\(<unknown>\)"
         ),
         text,
     )?;
     let code = [
-        "hip", "torch", "go", "numba", "number", "ggml", "trt", "coded", "bare", "sample", "result", "unnamed",
+        "hip", "torch", "go", "numba", "number", "ggml", "trt", "coded", "bare", "sample", "result", "physx", "unnamed",
     ]
     .iter()
     .find_map(|name| parts.number(name))?;

@@ -43,7 +43,7 @@ const BEFORE: &str = r"(?i)\b(?P<value>nan|inf)(?:\s+avg|\s+or\s+(?:nan|inf))?\s
 const SUPPOSED: &str = r"(?i)\b(?:if|when|whenever|once|until|unless|in case)\b(?: (?:the|a|any))?(?: [\w/]+)? (?:loss\w*|gradients?|grad[ _]norm|perplexity|logits?)\b(?: (?:is|are|becomes?|turns?|goes|go))+(?: to)? [-+]?(?:nan|inf)";
 
 /// What a trainer leaves out it is not hurt by.
-const SKIPPED: &str = r"(?i)\bskipp(?:ing|ed) (?:updating|the update|this|the (?:step|batch)|step|batch|update|optimizer)\b|\bwere ignored\b";
+const SKIPPED: &str = r"(?i)\bskipp(?:ing|ed) (?:updating|the update|this|the (?:step|batch)|step|batch|update|optimizer)\b|\b(?:step|batch|update|iteration) (?:was |is )?skipped\b|\bwere ignored\b";
 
 /// Where a run begins, infinity is what the first value is compared with.
 const BESTS: [&str; 4] = ["best", "min", "prev", "last"];
