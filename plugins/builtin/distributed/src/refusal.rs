@@ -56,7 +56,7 @@ fn fingerprint(detail: &str) -> Option<Finding> {
     )))
 }
 
-/// Up to PyTorch 1.13 the message holds both fingerprints, and says nothing of how they differ.
+/// Up to `PyTorch` 1.13 the message holds both fingerprints, and says nothing of how they differ.
 fn both(detail: &str) -> Option<Finding> {
     let [own, other] = detail.splitn(3, "CollectiveFingerPrint(").skip(1).collect::<Vec<_>>()[..] else {
         return None;
