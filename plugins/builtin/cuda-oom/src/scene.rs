@@ -1,9 +1,14 @@
 //! Where in the program memory ran out, when it is the program itself that fills the device.
 
-use whycrash_plugin::{Citation, Finding, Frame, Line, Report, cite};
+use whycrash_plugin::facts::CudaOom;
+use whycrash_plugin::{Citation, Finding, Frame, Line, Report, Told, cite};
 
+use crate::messages::ended;
 use crate::request::Request;
 use crate::size::{GIB, size};
+
+/// Lines above a message: Python may mark a part of the source on a line of its own.
+const ABOVE: u64 = 2;
 
 /// Frames of a stack that are looked at.
 const FRAMES: usize = 128;
@@ -16,7 +21,7 @@ struct Place {
     why: &'static str,
     is_here: fn(&Frame) -> bool,
     /// What a traceback shows of its source, where the function's name says nothing.
-    line: Option<&'static str>,
+    line: Option<fn(&str) -> bool>,
 }
 
 /// What is more exact stands first.
@@ -33,9 +38,7 @@ const PLACES: [Place; 2] = [
         least: GIB / 4,
         why: "The request is of the logits or of the loss over them: batch times sequence times vocabulary",
         is_here: is_of_logits,
-        line: Some(
-            r"^\s+(?:\w*logits\w* = \S*(?:lm_head|output_layer|embed_out)\(|\w*logits\w* = \w*logits\w*\.(?:float|to)\()",
-        ),
+        line: Some(shows_logits),
     },
 ];
 
@@ -45,7 +48,7 @@ pub fn exact(report: &Report, request: &Request) -> Option<Finding> {
     let found = places.find_map(|place| {
         Some((
             place,
-            frame(report, place.is_here).or_else(|| line(report, place.line))?,
+            frame(report, place.is_here).or_else(|| line(report, request, place.line))?,
         ))
     });
     let (place, (citation, name)) = found?;
@@ -94,11 +97,30 @@ fn frame(report: &Report, is_here: fn(&Frame) -> bool) -> Option<(Citation, Stri
     })
 }
 
-/// The last line of the source that a crashed Python stack shows, where it is of this place.
-fn line(report: &Report, pattern: Option<&str>) -> Option<(Citation, String)> {
-    let is_crashed = report.walks().next().is_some_and(|walk| walk.thread.crashed);
-    let line = report.search(None, pattern.filter(|_| is_crashed)?, 1).ok()?.pop()?;
+/// The source that a traceback shows right above the request, where it is of this place.
+fn line(report: &Report, request: &Request, is_here: Option<fn(&str) -> bool>) -> Option<(Citation, String)> {
+    let is_here = is_here?;
+    let told: Vec<Told<CudaOom>> = report.told();
+    let told = told
+        .iter()
+        .find(|told| ended(&told.event) && told.detail.requested == request.requested)?;
+    let (message, _) = told.event.lines?;
+    let first = message.saturating_sub(ABOVE).max(1);
+    let above = report.lines(&told.event.artifact, first, u32::try_from(message - first).unwrap_or(0));
+    let line = above.into_iter().rev().find(|line| is_here(&line.text))?;
     Some((cite::line(&line), line.text.trim().to_owned()))
+}
+
+/// `logits = self.lm_head(hidden)`, `logits = logits.float()`.
+fn shows_logits(source: &str) -> bool {
+    let Some((name, value)) = source.split_once(" = ") else {
+        return false;
+    };
+    let is_head = ["lm_head(", "output_layer(", "embed_out("]
+        .iter()
+        .any(|head| value.contains(head));
+    let is_cast = value.contains("logits") && [".float()", ".to("].iter().any(|cast| value.contains(cast));
+    name.contains("logits") && (is_head || is_cast)
 }
 
 fn makes_state(frame: &Frame) -> bool {

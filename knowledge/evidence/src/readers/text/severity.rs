@@ -32,8 +32,8 @@ enum Level {
 }
 
 /// Levels of Python's, Java's and Go's loggers in capitals, of key-value records and of syslog in any case, glog's
-/// letters, apt's, and the codes of CANN, whose first letter is the level (`EI0002: `). Anywhere in a prefix, and in a text only
-/// where loggers put them: at its beginning, in brackets, between dashes or bars.
+/// letters, apt's, and the codes of CANN, whose first letter is the level (`EI0002: `). Anywhere in a prefix, and in a
+/// text only where loggers put them: at its beginning, in brackets, between dashes or bars.
 fn is_of_level(before: &str, text: &str, level: Level) -> bool {
     let (named, letter) = match level {
         Level::Error => (
