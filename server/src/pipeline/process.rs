@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use whycrash_evidence::Artifact;
-use whycrash_plugin_host::{Diagnosis, Input, Outcome as RunOutcome, Report};
+use whycrash_plugin_host::{Diagnosis, Input, Outcome as RunOutcome, Report, Version};
 use whycrash_reading::READER_VERSION;
 use whycrash_reading::stored::{LoadError, Parts};
 
@@ -90,6 +90,8 @@ impl Trouble {
 pub struct Concluded {
     /// What becomes true.
     pub outcome: Outcome,
+    /// The plugins and pages it was concluded with.
+    pub with: Version,
     /// What the index has of it then.
     pub entry: Box<IndexDocument>,
 }
@@ -188,12 +190,8 @@ impl Processor {
         all_ran(&diagnosis)?;
         count_plugins(&mut diagnosis);
         let made_with = MadeWith {
-            plugins: if lacking {
-                format!("{}{LACKING}", version.plugins)
-            } else {
-                version.plugins
-            },
-            knowledge: version.knowledge,
+            plugins: format!("{}{}", version.plugins, if lacking { LACKING } else { "" }),
+            knowledge: version.knowledge.clone(),
         };
         let catalog = self.diagnoser.catalog();
         let found = digest::Found::new(&read.head, &read.evidence, &diagnosis, &catalog);
@@ -209,7 +207,11 @@ impl Processor {
             kin,
         };
         let entry = Box::new(entry);
-        Ok(Concluded { outcome, entry })
+        Ok(Concluded {
+            outcome,
+            with: version,
+            entry,
+        })
     }
 
     async fn input(&self, report: &ReportRecord) -> Result<(Input, Vec<LocalBlob>), Trouble> {

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::indexer;
 use super::process::{Concluded, Processor, Trouble};
 use crate::config;
-use crate::store::{Job, Jobs, Lane, Lease, ModuleUse, StoreError};
+use crate::store::{Job, Jobs, Lane, Lease, ModuleUse, StoreError, Work};
 
 /// What became of a report; nothing where there was nothing to do.
 type Found = Result<Option<Concluded>, Trouble>;
@@ -75,6 +75,11 @@ impl Worker {
         let arrivals = self.processor.stores.arrivals.now();
         let found = self.processor.process(job);
         let modules = modules(&found);
+        let with = found
+            .as_ref()
+            .ok()
+            .and_then(Option::as_ref)
+            .map(|concluded| concluded.with.clone());
         // At once, so that both are made durable by one commit.
         let (settled, next) = self.wait(async { tokio::join!(self.settle_at_last(job, &found), self.take_next()) });
         renewal.abort();
@@ -99,6 +104,10 @@ impl Worker {
         // After the job has ended: one that is queued while it runs would go with it.
         if self.processor.stores.arrivals.since(arrivals, &modules) {
             self.read_again(job);
+        }
+        // Who changed plugins meanwhile looked for outdated diagnoses before this one was there.
+        if with.is_some_and(|with| with != self.processor.diagnoser.version()) {
+            self.diagnose_again(job);
         }
         metrics::counter!("whycrash_jobs_total", "outcome" => outcome).increment(1);
         metrics::histogram!("whycrash_job_seconds").record(started.elapsed().as_secs_f64());
@@ -138,6 +147,14 @@ impl Worker {
         });
         if let Err(error) = queued {
             tracing::error!(report = %job.report, %error, "can not queue a report again that symbols came for");
+        }
+    }
+
+    /// Queues a report that was diagnosed with plugins or pages that were changed meanwhile.
+    fn diagnose_again(&self, job: &Job) {
+        let reports = std::slice::from_ref(&job.report);
+        if let Err(error) = self.wait(self.jobs().enqueue_all(reports, Work::Diagnose)) {
+            tracing::error!(report = %job.report, %error, "can not queue a report again that plugins changed for");
         }
     }
 

@@ -143,14 +143,24 @@ impl Server {
 
     /// Waits until no report is to be read or diagnosed.
     pub async fn idle(&self) {
+        self.until_jobs(|none| none("queued") && none("running")).await;
+    }
+
+    /// Waits until a report is being read or diagnosed.
+    pub async fn working(&self) {
+        self.until_jobs(|none| !none("running")).await;
+    }
+
+    /// Waits until there are none, or some, in the states of jobs that matter.
+    async fn until_jobs(&self, good: impl Fn(&dyn Fn(&str) -> bool) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let metrics = self.get("/metrics").send().await.unwrap().text().await.unwrap();
             let none = |state: &str| metrics.contains(&format!("whycrash_jobs{{state=\"{state}\"}} 0\n"));
-            if none("queued") && none("running") {
+            if good(&none) {
                 return;
             }
-            assert!(Instant::now() < deadline, "jobs do not end: {metrics}");
+            assert!(Instant::now() < deadline, "jobs are not as they should be: {metrics}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

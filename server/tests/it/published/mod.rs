@@ -24,11 +24,11 @@ pub const HEALTHY: &str = "step 1 loss 2.9\nstep 2 loss 2.8\n";
 
 /// A component called `team` that names its cause `team-licence` where the second line of `train.log` says so.
 pub fn plugin(version: &str) -> Vec<u8> {
-    citing(version, 2)
+    citing(version, 2, String::new())
 }
 
-/// The same, of another line.
-fn citing(version: &str, line: u64) -> Vec<u8> {
+/// The same, of a line, after it has done something.
+fn citing(version: &str, line: u64, diagnose: String) -> Vec<u8> {
     let claim = Claim {
         cause: "team-licence".to_owned(),
         confidence: 0.9,
@@ -42,6 +42,7 @@ fn citing(version: &str, line: u64) -> Vec<u8> {
     let case = Case {
         info: info("team", version, "team-licence"),
         findings: vec![claim],
+        diagnose,
         ..Case::default()
     };
     component(&case).unwrap()

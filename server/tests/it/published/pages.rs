@@ -54,7 +54,11 @@ async fn what_the_page_of_a_package_leads_to_is_folded() {
     let leads_to = |cause: &String| format!("[[leads_to]]\ncause = {cause:?}\nsays = 'CUDA out of memory'\n");
     let leads_to: String = alone.iter().map(leads_to).collect();
     let own = page("team-licence", "No licence", &leads_to);
-    publish(&server, package(&citing("1.0.0", 5), "team-licence", &own)).await;
+    publish(
+        &server,
+        package(&citing("1.0.0", 5, String::new()), "team-licence", &own),
+    )
+    .await;
     assert_eq!(send("b").await, ["team-licence"]);
 }
 

@@ -2,8 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{licences, listed, numbers, publish, remove, switch};
+use super::{LICENCE, citing, licences, listed, numbers, package, page, publish, remove, switch};
 use crate::support::{Server, ok, problem};
+
+/// Instructions that take a part of a second.
+const SLOW: &str = "(local.set $a (i32.const 100000000))
+    (loop $on (br_if $on (local.tee $a (i32.sub (local.get $a) (i32.const 1)))))";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn versions_that_were_published_are_kept_and_one_steps_back_to_them() {
@@ -111,4 +115,20 @@ async fn what_is_refused_is_no_version() {
     assert!(refused.send().await.unwrap().status().is_client_error());
     assert_eq!(server.files("plugin-versions"), Vec::<std::path::PathBuf>::new());
     assert_eq!(listed(&server).await["version"], "0.9.0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_that_is_diagnosed_while_a_version_comes_is_diagnosed_with_that_one() {
+    let server = Server::start().await;
+    let slow = citing("1.0.0", 2, SLOW.to_owned());
+    publish(
+        &server,
+        package(&slow, "team-licence", &page("team-licence", "No licence", "")),
+    )
+    .await;
+    let id = server.send(json!({}), &[("train.log", LICENCE.as_bytes())]).await;
+    server.working().await;
+    publish(&server, licences("1.1.0", "No licence")).await;
+    let says = |document: &Value| document["findings"][0]["plugin"]["version"] == "1.1.0";
+    server.until(&format!("/api/v1/reports/{id}"), says).await;
 }
