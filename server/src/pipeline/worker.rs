@@ -75,11 +75,7 @@ impl Worker {
         let arrivals = self.processor.stores.arrivals.now();
         let found = self.processor.process(job);
         let modules = modules(&found);
-        let with = found
-            .as_ref()
-            .ok()
-            .and_then(Option::as_ref)
-            .map(|concluded| concluded.with.clone());
+        let with = concluded(&found).map(|concluded| concluded.with.clone());
         // At once, so that both are made durable by one commit.
         let (settled, next) = self.wait(async { tokio::join!(self.settle_at_last(job, &found), self.take_next()) });
         renewal.abort();
@@ -217,9 +213,12 @@ impl Worker {
     }
 }
 
+fn concluded(found: &Found) -> Option<&Concluded> {
+    found.as_ref().ok().and_then(Option::as_ref)
+}
+
 /// Which binaries the stacks that were read lead through.
 fn modules(found: &Found) -> Vec<ModuleUse> {
-    let concluded = found.as_ref().ok().and_then(Option::as_ref);
-    let evidence = concluded.and_then(|concluded| concluded.outcome.evidence.as_ref());
+    let evidence = concluded(found).and_then(|concluded| concluded.outcome.evidence.as_ref());
     evidence.map(|(_, modules)| modules.clone()).unwrap_or_default()
 }

@@ -151,7 +151,7 @@ impl Server {
         self.until_jobs(|none| !none("running")).await;
     }
 
-    /// Waits until there are none, or some, in the states of jobs that matter.
+    /// Waits until jobs are as they should be; `good` is told whether there are none in a state.
     async fn until_jobs(&self, good: impl Fn(&dyn Fn(&str) -> bool) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         loop {

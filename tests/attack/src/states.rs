@@ -98,8 +98,9 @@ pub fn accounted(server: &Server, seen: &Seen) -> anyhow::Result<()> {
         }
         if Instant::now() > deadline {
             bail!(
-                "{total} of {} reports are found; the log ends {:#?}",
+                "{total} of {} reports are found; it says {found:?}, and of itself {:?}; the log ends {:#?}",
                 seen.acknowledged.len(),
+                server.json("/readyz"),
                 server.last_words(10)
             );
         }
