@@ -96,11 +96,11 @@ impl Flood {
         Some(seen as u64)
     }
 
-    /// Puts the end of a flood into the transcript; nothing where there is none.
-    pub fn settle(&mut self, transcript: &mut Transcript) {
-        if let Some(tail) = self.tail.take() {
+    /// Ends a flood, if there is one: its end goes into the transcript, where there is one.
+    pub fn settle(&mut self, transcript: Option<&mut Transcript>) {
+        if let (Some(tail), Some(transcript)) = (self.tail.take(), transcript) {
             transcript.skip(tail.gone);
-            transcript.push(&tail.into_bytes());
+            tail.into_transcript(transcript);
         }
     }
 }
@@ -163,12 +163,16 @@ impl Tail {
         };
     }
 
-    fn into_bytes(self) -> Vec<u8> {
-        use std::io::Read as _;
-        let mut bytes = Vec::new();
-        drop(self.write);
-        // What was read stays in `bytes` whatever comes after it.
-        let _ = File::from(self.read).read_to_end(&mut bytes);
-        bytes
+    /// In pieces that need no memory: there may be none.
+    fn into_transcript(self, transcript: &mut Transcript) {
+        let mut piece = [0; 16 << 10];
+        loop {
+            match rustix::io::read(&self.read, &mut piece) {
+                Ok(length @ 1..) => transcript.push(piece.get(..length).unwrap_or_default()),
+                Err(Errno::INTR) => {}
+                // It waits for nothing: what is not there does not come.
+                Ok(_) | Err(_) => return,
+            }
+        }
     }
 }

@@ -161,7 +161,7 @@ fn serve(mut link: UnixStream, relays: Vec<Relay>) {
     let _ = rustix::process::setsid();
     // It may outlive the job by much, and must keep no folder from being unmounted.
     let _ = std::env::set_current_dir("/");
-    let transcript: Shared = Arc::new(Mutex::new(Some(Transcript::default())));
+    let transcript: Shared = Arc::new(Mutex::new(Some(Transcript::with_spare())));
     let channels: Vec<_> = relays
         .into_iter()
         .map(|relay| Arc::new(Channel::new(relay, group)))
@@ -228,11 +228,9 @@ fn answer(question: u8, link: &mut UnixStream, channels: &[Arc<Channel>], transc
 }
 
 fn send(transcript: &Transcript, link: &mut UnixStream) -> std::io::Result<()> {
-    let pieces = transcript.pieces();
-    let length: usize = pieces.iter().map(|piece| piece.len()).sum();
     link.write_all(&[TRANSCRIPT])?;
-    link.write_all(&(length as u64).to_le_bytes())?;
-    pieces.iter().try_for_each(|piece| link.write_all(piece))
+    link.write_all(&transcript.length().to_le_bytes())?;
+    transcript.write_to(link)
 }
 
 /// While our parent is stopped with the job, wakes it when the job goes on or ends.

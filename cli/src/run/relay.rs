@@ -157,10 +157,7 @@ impl Channel {
 
 fn settle(flood: &mut Flood, transcript: &Shared) {
     if flood.is_on() {
-        match lock(transcript).as_mut() {
-            Some(transcript) => flood.settle(transcript),
-            None => flood.settle(&mut Transcript::default()),
-        }
+        flood.settle(lock(transcript).as_mut());
     }
 }
 

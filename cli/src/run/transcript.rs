@@ -1,12 +1,15 @@
 //! What a job printed, as much of it as is worth keeping.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::io::{self, Write};
 
 /// Bytes kept of the beginning: how the job was set up.
 const HEAD: usize = 1 << 20;
 /// Bytes kept of the end: how it died. Small enough to stay in a processor's cache.
 const TAIL: usize = 8 << 20;
+/// Bytes that are given back when memory has no room for more: what little is asked for after that must be had, since
+/// whoever fails to get it ends, and the job with it.
+const SPARE: usize = 64 << 10;
 
 /// The beginning and the end of a stream of any length.
 #[derive(Debug, Default)]
@@ -14,14 +17,44 @@ pub struct Transcript {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     dropped: u64,
+    /// Taken until memory is short.
+    spare: Vec<u8>,
+    /// Memory was short: what is held grows no more.
+    is_full: bool,
 }
 
-/// Where bytes are missing.
-fn gap(bytes: u64) -> String {
-    format!("\n[whycrash: {bytes} bytes of output left out here]\n")
+/// The line where bytes are missing. It is on the stack: it may be needed where there is no memory.
+#[derive(Debug)]
+struct Gap {
+    text: [u8; 80],
+    length: usize,
+}
+
+impl Gap {
+    fn of(bytes: u64) -> Self {
+        let mut text = [0; 80];
+        let size = text.len();
+        let mut left = text.as_mut_slice();
+        // It fits, whatever the number.
+        let _ = write!(left, "\n[whycrash: {bytes} bytes of output left out here]\n");
+        let length = size - left.len();
+        Self { text, length }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.text.get(..self.length).unwrap_or_default()
+    }
 }
 
 impl Transcript {
+    /// An empty one, with memory put aside for when there is no more.
+    pub fn with_spare() -> Self {
+        Self {
+            spare: Vec::with_capacity(SPARE),
+            ..Self::default()
+        }
+    }
+
     /// Adds what was printed. Where memory has no room for as much as is worth keeping, less is kept.
     pub fn push(&mut self, bytes: &[u8]) {
         let (head, rest) = bytes.split_at(self.fit_of_head(bytes.len()));
@@ -48,14 +81,17 @@ impl Transcript {
     /// How long the end may be when so many bytes come.
     fn room_of_tail(&mut self, bytes: usize) -> usize {
         let more = bytes.min(TAIL.saturating_sub(self.tail.len()));
-        let _ = self.tail.try_reserve(more);
+        if !self.is_full && self.tail.try_reserve(more).is_err() {
+            self.is_full = true;
+            self.spare = Vec::new();
+        }
         self.tail.capacity().min(TAIL)
     }
 
     /// Notes that so many bytes were printed here that nobody has.
     pub fn skip(&mut self, bytes: u64) {
         if bytes > 0 {
-            self.push(gap(bytes).as_bytes());
+            self.push(Gap::of(bytes).bytes());
         }
     }
 
@@ -71,24 +107,50 @@ impl Transcript {
             head,
             tail,
             dropped: self.dropped,
+            ..Self::default()
         })
     }
 
-    /// Everything kept, in pieces, with a line that says how much is not.
-    pub fn pieces(&self) -> [Cow<'_, [u8]>; 4] {
-        let left_out = if self.dropped > 0 {
-            gap(self.dropped).into_bytes()
-        } else {
-            Vec::new()
-        };
+    /// Bytes that [`Self::write_to`] writes.
+    pub fn length(&self) -> u64 {
+        let gap = self.gap().map_or(0, |gap| gap.length);
+        (self.head.len() + gap + self.tail.len()) as u64
+    }
+
+    /// Writes everything kept, with a line that says how much is not.
+    pub fn write_to(&self, to: &mut impl Write) -> io::Result<()> {
+        to.write_all(&self.head)?;
+        if let Some(gap) = self.gap() {
+            to.write_all(gap.bytes())?;
+        }
         let (older, newer) = self.tail.as_slices();
-        [self.head.as_slice().into(), left_out.into(), older.into(), newer.into()]
+        to.write_all(older)?;
+        to.write_all(newer)
+    }
+
+    fn gap(&self) -> Option<Gap> {
+        (self.dropped > 0).then(|| Gap::of(self.dropped))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{HEAD, TAIL, Transcript};
+    use super::{Gap, HEAD, TAIL, Transcript};
+
+    fn kept(transcript: &Transcript) -> Vec<u8> {
+        let mut kept = Vec::new();
+        transcript.write_to(&mut kept).unwrap();
+        assert_eq!(transcript.length(), kept.len() as u64);
+        kept
+    }
+
+    #[test]
+    fn the_line_about_a_gap_is_whole_whatever_is_missing() {
+        for bytes in [1, u64::MAX] {
+            let line = format!("\n[whycrash: {bytes} bytes of output left out here]\n");
+            assert_eq!(Gap::of(bytes).bytes(), line.as_bytes());
+        }
+    }
 
     #[test]
     fn the_beginning_and_the_end_are_kept() {
@@ -96,7 +158,7 @@ mod tests {
         for chunk in [1000, 65_536, numbered.len()] {
             let mut transcript = Transcript::default();
             numbered.chunks(chunk).for_each(|bytes| transcript.push(bytes));
-            let kept = transcript.pieces().concat();
+            let kept = kept(&transcript);
             assert!(kept.starts_with(&numbered[..HEAD]), "chunks of {chunk}");
             assert!(kept.ends_with(&numbered[numbered.len() - TAIL..]), "chunks of {chunk}");
             let note = String::from_utf8_lossy(&kept[HEAD..kept.len() - TAIL]);
@@ -111,6 +173,6 @@ mod tests {
     fn short_output_is_kept_as_it_is() {
         let mut transcript = Transcript::default();
         transcript.push(b"no newline at the end");
-        assert_eq!(transcript.pieces().concat(), b"no newline at the end");
+        assert_eq!(kept(&transcript), b"no newline at the end");
     }
 }

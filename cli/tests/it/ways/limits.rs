@@ -47,6 +47,9 @@ fn a_job_starts_with_little_memory() {
         "exec $RUN sh -c 'echo out; kill -SEGV $$' 2>/dev/null",
         "$RUN seq 3000000 2>/dev/null | md5sum; echo ${PIPESTATUS[0]}",
     ];
+    /// Prints faster than anybody reads, twice: what passes then is remembered when it is over.
+    const FLOODS: &str = "$RUN sh -c 'head -c 40000000 /dev/zero; sleep .15; head -c 30000000 /dev/zero; sleep .15; \
+                          echo end' 2>/dev/null | md5sum; echo ${PIPESTATUS[0]}";
     const MORE: [usize; 8] = [0, 2000, 4000, 8000, 12_000, 16_000, 24_000, 40_000];
     let way =
         |limit: &str, kib: usize, job: &str| reported(format!("ulimit {limit} {kib}; {job}").leak(), Report::Perhaps);
@@ -63,7 +66,10 @@ fn a_job_starts_with_little_memory() {
     let steps = (0..720)
         .step_by(36)
         .map(|more| way("-v", address_space + more, JOBS[1]));
-    compare_all(&ways.chain(steps).collect::<Vec<_>>());
+    let floods = (300..900)
+        .step_by(24)
+        .map(|more| way("-v", address_space + more, FLOODS));
+    compare_all(&ways.chain(steps).chain(floods).collect::<Vec<_>>());
 }
 
 /// The KiB of memory, of this kind of limit, with which the program can be loaded at all, to a few pages.

@@ -124,14 +124,18 @@ mod tests {
         let (done, order) = mpsc::channel();
         thread::scope(|scope| {
             let first = room.place(60, 4);
-            for (name, wanted) in [("large", 1000), ("small", 10)] {
+            for (come, (name, wanted)) in (2..).zip([("large", 1000), ("small", 10)]) {
                 let (room, done) = (&room, done.clone());
                 scope.spawn(move || {
                     let _place = room.place(wanted, 4);
                     done.send(name).unwrap();
                 });
-                thread::sleep(Duration::from_millis(100));
+                while room.taken().comes < come {
+                    thread::sleep(Duration::from_millis(1));
+                }
             }
+            // One that was let in would say so by then.
+            thread::sleep(Duration::from_millis(100));
             assert!(order.try_recv().is_err());
             drop(first);
             assert_eq!(order.recv(), Ok("large"));
