@@ -1,12 +1,10 @@
 //! Finding crashes again.
 //!
 //! [`Search`] is derived data: everything in an index comes from stored documents, and an index that was deleted or
-//! damaged is built again. [`query`] is the language people type, [`words`] splits text the same way for every
-//! implementation, [`tantivy`] is the one of the single binary.
+//! damaged is built again. [`query`] is the language people type, [`tantivy`] the implementation of the single binary.
 
 pub mod query;
 pub mod tantivy;
-pub mod words;
 
 use std::collections::BTreeMap;
 

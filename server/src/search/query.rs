@@ -3,7 +3,7 @@
 //! People paste log lines and C++ names into a search box, so a colon makes a field only after a plain lower-case
 //! word that is followed by a value: `std::vector`, `train.py:12` and `RuntimeError: oops` are text.
 
-use super::{Field, words};
+use super::Field;
 
 /// Longest query, in bytes.
 const MAX_BYTES: usize = 4096;
@@ -74,7 +74,7 @@ impl Query {
             clauses.push(scanner.clause()?);
         }
         let texts = clauses.iter().filter(|clause: &&Clause| clause.field.is_none());
-        let words = texts.map(|clause| words::to_find(&clause.value).len());
+        let words = texts.map(|clause| whycrash_words::to_find(&clause.value).count());
         if words.sum::<usize>() > MAX_WORDS {
             return Err(QueryError::TooLong);
         }

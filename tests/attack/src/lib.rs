@@ -12,6 +12,7 @@ pub mod campaign;
 pub mod case;
 pub mod cases;
 pub mod client;
+pub mod compiled;
 pub mod endings;
 pub mod load;
 pub mod plugin_endings;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use reqwest::blocking::{Client, RequestBuilder};
 use serde_json::Value;
 use tempfile::TempDir;
+use whycrash_attack::compiled;
 pub use whycrash_attack::server::binary;
 
 /// When anything is taken to hang: beside other tests, on two slow processors, what takes seconds takes minutes.
@@ -24,6 +25,7 @@ impl House {
     /// Starts the server with these settings, as in whycrash.toml.
     pub fn open(settings: &str) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
+        compiled::share(&folder.path().join("data")).expect("a cache");
         let config = folder.path().join("whycrash.toml");
         std::fs::write(&config, settings).expect("a file of settings");
         let mut command = isolated(&binary("whycrash-server"), folder.path());

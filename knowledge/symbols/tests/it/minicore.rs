@@ -161,7 +161,7 @@ fn the_stacks_of_python_threads_are_in_a_minicore() {
     assert!(made.full > 60 << 20 && made.bytes < 4 << 20, "{made:?}");
     let holds = |path: &Path, text: &[u8]| {
         let bytes = std::fs::read(path).expect("a file");
-        bytes.windows(text.len()).any(|window| window == text)
+        memchr::memmem::find(&bytes, text).is_some()
     };
     for secret in [&b"swordfish-in-the-environment"[..], b"hunter2222222"] {
         assert!(holds(&core, secret));

@@ -21,7 +21,7 @@ pub const COMPILER: &str = env!("CARGO_BIN_EXE_whycrash-precompile");
 
 /// Code that one test compiled serves all.
 pub fn cache() -> PathBuf {
-    std::env::temp_dir().join("whycrash-test-plugins")
+    whycrash_attack::compiled::plugins()
 }
 
 /// A folder of plugins with these files.

@@ -8,7 +8,7 @@ use ::tantivy::schema::{
 use ::tantivy::tokenizer::{RAW_TOKENIZER_NAME, Token, TokenStream, Tokenizer};
 use ::tantivy::{Index, TantivyDocument};
 
-use crate::search::{Field, IndexDocument, VALUE_BYTES, cut, words};
+use crate::search::{Field, IndexDocument, VALUE_BYTES, cut};
 
 /// Names of the fields results are ordered by.
 pub const TIME: &str = "time";
@@ -107,16 +107,38 @@ pub fn register_tokenizers(index: &Index) {
 struct Words;
 
 impl Tokenizer for Words {
-    type TokenStream<'a> = Tokens;
+    type TokenStream<'a> = WordTokens<'a>;
 
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Tokens {
-        Tokens::new(words::to_index(text).into_iter().map(|word| Token {
-            offset_from: word.range.start,
-            offset_to: word.range.end,
-            position: word.position,
-            text: word.text,
-            position_length: 1,
-        }))
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> WordTokens<'a> {
+        WordTokens {
+            words: whycrash_words::to_index(text),
+            current: Token::default(),
+        }
+    }
+}
+
+/// Words as tokens, made one by one: a document has a million of them.
+struct WordTokens<'a> {
+    words: whycrash_words::Words<'a>,
+    current: Token,
+}
+
+impl TokenStream for WordTokens<'_> {
+    fn advance(&mut self) -> bool {
+        let Some(word) = self.words.next() else { return false };
+        word.lower(&mut self.current.text);
+        self.current.offset_from = word.range.start;
+        self.current.offset_to = word.range.end;
+        self.current.position = word.position;
+        true
+    }
+
+    fn token(&self) -> &Token {
+        &self.current
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        &mut self.current
     }
 }
 

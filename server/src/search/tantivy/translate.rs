@@ -8,7 +8,7 @@ use ::tantivy::schema::{Field as Handle, IndexRecordOption, Term};
 
 use super::fields::Fields;
 use crate::search::query::{Clause, Query};
-use crate::search::{VALUE_BYTES, cut, words};
+use crate::search::{VALUE_BYTES, cut};
 
 /// How much more a match in the title counts than one in the text.
 const TITLE_BOOST: f32 = 4.0;
@@ -56,9 +56,12 @@ fn value(field: Handle, clause: &Clause, expansions: u32) -> Box<dyn TantivyQuer
 }
 
 fn text(field: Handle, clause: &Clause, expansions: u32) -> Box<dyn TantivyQuery> {
-    let terms: Vec<Term> = words::to_find(&clause.value)
-        .into_iter()
-        .map(|word| Term::from_field_text(field, &word.text))
+    let mut lower = String::new();
+    let terms: Vec<Term> = whycrash_words::to_find(&clause.value)
+        .map(|word| {
+            word.lower(&mut lower);
+            Term::from_field_text(field, &lower)
+        })
         .collect();
     match (terms.as_slice(), clause.prefix) {
         // Punctuation alone is in no index, and the rest of the query still means something.

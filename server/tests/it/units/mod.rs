@@ -11,4 +11,3 @@ mod pace;
 mod public_text;
 mod range;
 mod space;
-mod words;

@@ -5,9 +5,10 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use whycrash_attack::compiled;
 use whycrash_hostile_plugins::{Outcome, cases};
 
-use crate::support::{CACHE, CAUSE, LOG, binary, folder};
+use crate::support::{CAUSE, LOG, binary, folder};
 
 /// `whycrash diagnose` of the log, with nothing of this machine's settings.
 fn diagnose(home: &TempDir, arguments: &[&Path]) -> Output {
@@ -15,7 +16,7 @@ fn diagnose(home: &TempDir, arguments: &[&Path]) -> Output {
     std::fs::write(&log, LOG).expect("a log");
     let mut command = Command::new(binary("whycrash"));
     command.env_clear().env("HOME", home.path()).current_dir(home.path());
-    command.env("XDG_CACHE_HOME", &*CACHE);
+    command.env("XDG_CACHE_HOME", &*compiled::CACHE);
     command.args(["diagnose", "--format", "json"]).arg(&log);
     for folder in arguments {
         command.arg("--plugins").arg(folder);

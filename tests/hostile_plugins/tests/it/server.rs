@@ -8,11 +8,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use whycrash_attack::compiled;
 use whycrash_attack::server::Server;
 use whycrash_hostile_plugins::{Outcome, cases};
 
 use crate::packages::{package, page, plugin};
-use crate::support::{LOG, binary, folder, share_cache};
+use crate::support::{LOG, binary, folder};
 
 /// Reports that are sent.
 const REPORTS: usize = 40;
@@ -90,7 +91,7 @@ fn healthy_reports_get_what_they_get_on_a_quiet_day() {
             .filter(|case| case.outcome != Outcome::Any || case.name == "have-many-functions"),
     );
     never_seen(&crowd.path().join("have-many-functions.wasm"));
-    share_cache(&home.path().join("crowded"));
+    compiled::share(&home.path().join("crowded")).expect("a cache");
     let server = start("crowded", &format!("plugins = [{:?}]\n{LIMITS}", crowd.path()));
     let crowded: Vec<_> = (0..REPORTS).map(|number| send(&server, number)).collect();
     assert_eq!(

@@ -1,11 +1,10 @@
 //! What the tests share.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, symlink};
-use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::path::Path;
 
 use tempfile::TempDir;
+use whycrash_attack::compiled;
 pub use whycrash_attack::server::binary;
 use whycrash_evidence::Artifact;
 use whycrash_hostile_plugins::Case;
@@ -35,37 +34,11 @@ pub fn limits() -> PluginLimits {
     }
 }
 
-/// Where all tests keep what they compile, so that it is compiled once: what `XDG_CACHE_HOME` is for the command line.
-pub static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
-    let compiler = binary("whycrash-precompile");
-    let about = fs::metadata(&compiler).expect("it was built");
-    let folders = compiler.with_file_name("compiled-plugins");
-    // What an earlier compiler made, or refused, proves nothing about this one.
-    let own = folders.join(format!("{}-{}", about.mtime(), about.mtime_nsec()));
-    let earlier = fs::read_dir(&folders).into_iter().flatten().flatten();
-    for folder in earlier.map(|folder| folder.path()).filter(|folder| *folder != own) {
-        let _ = fs::remove_dir_all(folder);
-    }
-    own
-});
-
-/// The same where programs have it.
-fn compiled() -> PathBuf {
-    CACHE.join("whycrash/plugins")
-}
-
-/// Lets a server that will keep its data in this folder use it.
-pub fn share_cache(data: &Path) {
-    fs::create_dir_all(compiled()).expect("a folder for what is compiled");
-    fs::create_dir_all(data).expect("a folder for data");
-    symlink(compiled(), data.join("cache")).expect("a link to it");
-}
-
 /// A diagnoser with these plugins, all of them loaded.
 pub fn diagnoser(plugins: &Path, limits: PluginLimits) -> Diagnoser {
     let settings = Settings {
         plugin_folders: vec![plugins.to_owned()],
-        cache: Some(compiled()),
+        cache: Some(compiled::plugins()),
         compiler: Some(binary("whycrash-precompile")),
         plugin_limits: limits,
         ..Settings::default()
