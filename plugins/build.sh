@@ -20,9 +20,9 @@ tools=$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/
 
 # What compiles the plugins ahead is built beside all the rest, much of which waits for the network. With the whole
 # workspace selected, so that dependencies get the features that every later build wants too.
-cargo build -q --locked --workspace --bin whycrash-precompile &
-sandbox=$!
-trap 'kill $sandbox 2>/dev/null || true' EXIT
+cargo build -q --locked --workspace --bin pack-plugins &
+compiler_ahead=$!
+trap 'kill $compiler_ahead 2>/dev/null || true' EXIT
 trap 'exit 130' INT TERM
 
 # Components alone. Cargo compiles what they depend on, the standard library included, to bitcode for the linker; with a
@@ -90,7 +90,7 @@ for manifest in "$plugins"/*/Cargo.toml "$plugins"/hostile/*/Cargo.toml; do
     esac
 done
 
-say "compiling them ahead, as soon as the sandbox that does it is built (minutes the first time)"
-wait $sandbox
+say "compiling them ahead, as soon as the compiler for that is built (minutes the first time)"
+wait $compiler_ahead
 trap - EXIT
-"${CARGO_TARGET_DIR:-target}/debug/whycrash-precompile" "$dist"/*.wasm
+"${CARGO_TARGET_DIR:-target}/debug/pack-plugins" "$dist"/*.wasm

@@ -1,15 +1,11 @@
 //! Embeds the built-in plugins that `plugins/build.sh` left in `plugins/builtin/dist`, if it was run, as
-//! `whycrash-precompile` packed them.
+//! `pack-plugins` packed them.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    println!(
-        "cargo::rustc-env=WHYCRASH_TARGET={}",
-        env::var("TARGET").unwrap_or_default()
-    );
     let dist = Path::new("../builtin/dist");
     println!("cargo::rerun-if-changed=build.rs");
     // A folder that is not there yet has its parent watched, so that its coming is noticed.

@@ -3,7 +3,7 @@
 //! [`Diagnoser`] has the artifacts read, runs every plugin on what they say in a sandbox of its own, checks each place
 //! a finding cites, drops findings that do not hold and ranks the rest: a [`Diagnosis`]. With what the pages say of its
 //! causes it becomes the [`Document`] that the command line prints and the server serves. This crate alone knows
-//! wasmtime.
+//! wasmtime, with the engine that it shares with whatever compiles the built-in plugins.
 
 mod archive;
 mod builtin;

@@ -11,7 +11,7 @@ use crate::server::binary;
 /// What `XDG_CACHE_HOME` is for the command line: beside the compiler, in a folder of its own for each compiler. What an
 /// earlier one made, or refused, proves nothing about this one.
 pub static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
-    let compiler = binary("whycrash-precompile");
+    let compiler = binary("compile-plugin");
     let about = fs::metadata(&compiler).expect("it was built");
     let folders = compiler.with_file_name("compiled-plugins");
     let own = folders.join(format!("{}-{}", about.mtime(), about.mtime_nsec()));

@@ -92,7 +92,7 @@ fn compile_standard_input() -> Result<(), PluginError> {
 pub(super) fn native_code(wasm: &[u8], limits: &PluginLimits) -> Result<Vec<u8>, PluginError> {
     let refused = |error| PluginError::Refused(format!("it does not compile: {error:#}"));
     inspect::inspect(wasm, limits)?;
-    let code = engine::precompile(wasm).map_err(refused)?;
+    let code = whycrash_engine::precompile(wasm).map_err(refused)?;
     let unpooled = engine::unpooled().map_err(refused)?;
     parts::check_resources(&cache::deserialize(&unpooled, &code).map_err(refused)?)?;
     Ok(code)

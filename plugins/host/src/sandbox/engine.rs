@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+use wasmtime::{Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+use whycrash_engine::config;
 
+use super::PluginLimits;
 use super::parts::{INSTANCES, MEMORIES, TABLE_ELEMENTS, TABLES};
-use super::{PluginLimits, features};
 
 /// Time between two ticks of the epoch: how late a run may be stopped.
 pub(super) const TICK: Duration = Duration::from_millis(10);
@@ -16,9 +17,6 @@ pub(super) const POOLED_RUNS: u32 = 32;
 /// Bytes of a memory that stay with its place in the pool when a run has ended, and are cleared by writing: most
 /// plugins need no more, and giving pages back and asking for them again costs a run more than its own work.
 const KEPT_PER_MEMORY: usize = 1 << 20;
-
-/// Address space that the pool reserves for one memory: enough that no bounds check is needed for 32-bit addresses.
-const RESERVED_PER_MEMORY: u64 = 4 << 30;
 
 /// An engine, and the thread that advances its epoch for as long as the engine lives.
 ///
@@ -42,28 +40,6 @@ pub(crate) fn engine(limits: &PluginLimits) -> wasmtime::Result<Engine> {
 /// An engine that makes instances on demand, so that it loads whatever compiles.
 pub(super) fn unpooled() -> wasmtime::Result<Engine> {
     Engine::new(&config()?)
-}
-
-/// The native code of a component, for an engine of this configuration; of one that is made of what plugins may be made
-/// of.
-pub(super) fn precompile(wasm: &[u8]) -> wasmtime::Result<Vec<u8>> {
-    let mut config = config()?;
-    config.wasm_features(features::refused(), false);
-    Engine::new(&config)?.precompile_component(wasm)
-}
-
-fn config() -> wasmtime::Result<Config> {
-    let mut config = Config::new();
-    // Naming the target, even though it is this machine's, keeps code generation to its baseline instructions: compiled
-    // plugins then run on any machine of the architecture, and alike.
-    config.target(env!("WHYCRASH_TARGET"))?;
-    config.cranelift_opt_level(OptLevel::Speed);
-    config.consume_fuel(true);
-    config.epoch_interruption(true);
-    config.cranelift_nan_canonicalization(true);
-    config.relaxed_simd_deterministic(true);
-    config.memory_reservation(RESERVED_PER_MEMORY);
-    Ok(config)
 }
 
 /// A pool with room for as many runs of a component that has all the parts it may have as it holds runs: none can take

@@ -159,5 +159,5 @@ impl Sandbox {
 /// The error says why the component is refused, or why it does not compile.
 pub fn precompile(wasm: &[u8]) -> anyhow::Result<Vec<u8>> {
     inspect::inspect(wasm, &PluginLimits::default())?;
-    engine::precompile(wasm).map_err(anyhow::Error::from)
+    whycrash_engine::precompile(wasm).map_err(anyhow::Error::from)
 }

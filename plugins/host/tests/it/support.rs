@@ -17,7 +17,7 @@ pub fn component(name: &str) -> Vec<u8> {
 }
 
 /// The program that compiles plugins in a process of its own.
-pub const COMPILER: &str = env!("CARGO_BIN_EXE_whycrash-precompile");
+pub const COMPILER: &str = env!("CARGO_BIN_EXE_compile-plugin");
 
 /// Code that one test compiled serves all.
 pub fn cache() -> PathBuf {

@@ -119,7 +119,7 @@ fn of_two_plugins_with_one_name_the_first_has_it_and_the_other_says_so() {
 /// A compiler that takes its time, and notes in a file beside it that it was asked.
 fn slow_compiler(folder: &Path) -> PathBuf {
     let (compiler, calls) = (folder.join("compiler"), folder.join("calls"));
-    let program = binary("whycrash-precompile");
+    let program = binary("compile-plugin");
     let script = format!("#!/bin/sh\necho called >> {calls:?}\nsleep 1\nexec {program:?} \"$@\"\n");
     fs::write(&compiler, script).expect("a script");
     fs::set_permissions(&compiler, Permissions::from_mode(0o755)).expect("a program");

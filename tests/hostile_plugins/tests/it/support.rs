@@ -39,7 +39,7 @@ pub fn diagnoser(plugins: &Path, limits: PluginLimits) -> Diagnoser {
     let settings = Settings {
         plugin_folders: vec![plugins.to_owned()],
         cache: Some(compiled::plugins()),
-        compiler: Some(binary("whycrash-precompile")),
+        compiler: Some(binary("compile-plugin")),
         plugin_limits: limits,
         ..Settings::default()
     };

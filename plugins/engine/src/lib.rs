@@ -1,0 +1,51 @@
+//! How plugins are compiled: the one configuration of the engine that all of them share.
+//!
+//! It is apart from the host so that the built-in plugins can be compiled before the host is, which embeds them.
+
+use wasmtime::{Config, Engine, OptLevel, WasmFeatures};
+
+/// What of WebAssembly a plugin may be made of: WebAssembly 2.0 and, of what came later, what compilers for one linear
+/// memory make use of; and components that answer a call before they return from it.
+///
+/// WebAssembly grows: objects that are collected, threads that wait for each other, exceptions, 64-bit addresses, calls
+/// that go on while others run. No language that plugins are written in needs those, none of them was made with a host
+/// in mind that does not trust its guest, and what is not there needs no limit. So a plugin is held to this list before
+/// it is compiled, and the compiler knows nothing else.
+pub const FEATURES: WasmFeatures = WasmFeatures::WASM2
+    .difference(WasmFeatures::GC_TYPES)
+    .union(WasmFeatures::EXTENDED_CONST)
+    .union(WasmFeatures::MULTI_MEMORY)
+    .union(WasmFeatures::RELAXED_SIMD)
+    .union(WasmFeatures::TAIL_CALL)
+    .union(WasmFeatures::COMPONENT_MODEL);
+
+/// Address space that is reserved for one memory: enough that no bounds check is needed for 32-bit addresses.
+const RESERVED_PER_MEMORY: u64 = 4 << 30;
+
+/// The configuration; where instances come from is for the host to add, and changes no code.
+///
+/// # Errors
+/// When the compiler does not know this target.
+pub fn config() -> wasmtime::Result<Config> {
+    let mut config = Config::new();
+    // Naming the target, even though it is this machine's, keeps code generation to its baseline instructions: compiled
+    // plugins then run on any machine of the architecture, and alike.
+    config.target(env!("WHYCRASH_TARGET"))?;
+    config.cranelift_opt_level(OptLevel::Speed);
+    config.consume_fuel(true);
+    config.epoch_interruption(true);
+    config.cranelift_nan_canonicalization(true);
+    config.relaxed_simd_deterministic(true);
+    config.memory_reservation(RESERVED_PER_MEMORY);
+    Ok(config)
+}
+
+/// The native code of a component, for an engine of this configuration on every machine of this architecture.
+///
+/// # Errors
+/// When it is no component that is made of [`FEATURES`].
+pub fn precompile(wasm: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    let mut config = config()?;
+    config.wasm_features(WasmFeatures::all().difference(FEATURES), false);
+    Engine::new(&config)?.precompile_component(wasm)
+}
