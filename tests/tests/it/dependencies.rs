@@ -13,6 +13,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("whycrash-reading", &["whycrash-evidence", "whycrash-symbols"]),
     ("whycrash-debuginfod", &["whycrash-symbols"]),
     ("whycrash-recognise", &[]),
+    ("whycrash-engine", &[]),
+    ("whycrash-words", &[]),
     ("whycrash-catalog", &["whycrash-evidence", "whycrash-recognise"]),
     ("whycrash-attack", &["whycrash-hostile-plugins"]),
     (
@@ -35,6 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "whycrash-symbols",
             "whycrash-reading",
             "whycrash-catalog",
+            "whycrash-engine",
         ],
     ),
     (
@@ -46,6 +49,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "whycrash-debuginfod",
             "whycrash-catalog",
             "whycrash-plugin-host",
+            "whycrash-words",
         ],
     ),
     (
@@ -60,19 +64,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Libraries that only one crate may know.
-const KNOWN_TO_ONE: &[(&str, &str)] = &[
-    ("wasmtime", "whycrash-plugin-host"),
-    ("gimli", "whycrash-symbols"),
-    ("addr2line", "whycrash-symbols"),
-    ("framehop", "whycrash-symbols"),
-    ("actix-web", "whycrash-server"),
-    ("actix-multipart", "whycrash-server"),
-    ("object_store", "whycrash-server"),
-    ("rusqlite", "whycrash-server"),
-    ("tantivy", "whycrash-server"),
-    ("cudarc", "whycrash"),
-    ("nvml-wrapper", "whycrash"),
+/// Libraries that only one room may know, and its crates that do.
+const KNOWN_TO_ONE_ROOM: &[(&str, &[&str])] = &[
+    // What compiles the built-in plugins is built before the host, which embeds them.
+    ("wasmtime", &["whycrash-engine", "whycrash-plugin-host"]),
+    ("gimli", &["whycrash-symbols"]),
+    ("addr2line", &["whycrash-symbols"]),
+    ("framehop", &["whycrash-symbols"]),
+    ("actix-web", &["whycrash-server"]),
+    ("actix-multipart", &["whycrash-server"]),
+    ("object_store", &["whycrash-server"]),
+    ("rusqlite", &["whycrash-server"]),
+    ("tantivy", &["whycrash-server"]),
+    ("cudarc", &["whycrash"]),
+    ("nvml-wrapper", &["whycrash"]),
 ];
 
 /// What is compiled to WebAssembly sees nothing of the house but the SDK, and what it shares with the readers.
@@ -156,11 +161,15 @@ fn plugins_use_nothing_of_the_project_but_the_sdk() {
 }
 
 #[test]
-fn heavy_libraries_are_known_to_one_crate() {
+fn heavy_libraries_are_known_to_one_room() {
     for package in house() {
         for dependency in dependencies(&package) {
-            if let Some((_, owner)) = KNOWN_TO_ONE.iter().find(|(library, _)| *library == dependency) {
-                assert_eq!(package.name, *owner, "only {owner} may know {dependency}");
+            if let Some((_, owners)) = KNOWN_TO_ONE_ROOM.iter().find(|(library, _)| *library == dependency) {
+                assert!(
+                    owners.contains(&package.name.as_str()),
+                    "only {owners:?} may know {dependency}, not {}",
+                    package.name
+                );
             }
         }
     }
