@@ -335,31 +335,54 @@ mod tests {
             .collect()
     }
 
+    /// The numbers of the lines that a pattern matches in a text of lines.
+    ///
+    /// One search through all of it takes a tenth of the time that one for each line takes. A match may go on over the
+    /// end of its line: so it only says which line to look at, and the next search begins with the line after that.
+    fn matching(pattern: &Regex, text: &str, ends: &[usize]) -> Vec<usize> {
+        let (mut matching, mut start) = (Vec::new(), 0);
+        while let Some(found) = pattern.find_at(text.as_bytes(), start) {
+            let number = ends.partition_point(|end| *end < found.start());
+            let Some(end) = ends.get(number) else { break };
+            let begin = number.checked_sub(1).map_or(0, |before| ends[before] + 1);
+            if pattern.is_match(&text.as_bytes()[begin..*end]) {
+                matching.push(number);
+            }
+            start = end + 1;
+            if start >= text.len() {
+                break;
+            }
+        }
+        matching
+    }
+
     #[test]
     fn no_pattern_of_a_page_is_passed_over_for_a_line_that_it_matches() {
-        // The language is `regex-lite`'s, whose matching all lines would take a minute: as in it, `\w` and `(?i)` are ASCII's.
+        // The language is `regex-lite`'s, whose matching all lines would take minutes: as in it, `\w` and `(?i)` are
+        // ASCII's.
         let compiled = |pattern: &String| {
-            let ascii = RegexBuilder::new(pattern).unicode(false).build();
-            ascii.unwrap_or_else(|_| RegexBuilder::new(pattern).build().unwrap())
+            let built = |unicode| RegexBuilder::new(pattern).unicode(unicode).multi_line(true).build();
+            built(false).unwrap_or_else(|_| built(true).unwrap())
         };
-        let patterns: Vec<(Regex, Words)> = patterns()
-            .iter()
-            .map(|pattern| (compiled(pattern), Words::of(pattern)))
-            .collect();
+        let lines: Vec<String> = lines().into_iter().collect();
+        let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+        let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+        assert_eq!(ends.len(), lines.len());
+        let glances: Vec<Glance> = lines.iter().map(|line| Glance::of(line, &json!(null))).collect();
         let (mut matches, mut spared) = (0, 0);
-        for line in lines() {
-            let glance = Glance::of(&line, &json!(null));
-            for (regex, words) in &patterns {
-                let may = words.may_be_in(&glance);
-                let does = regex.is_match(line.as_bytes());
-                assert!(may || !does, "{regex} passes over {line:?}");
-                matches += usize::from(does);
-                spared += usize::from(!may);
+        for pattern in patterns() {
+            let words = Words::of(&pattern);
+            let may: Vec<bool> = glances.iter().map(|glance| words.may_be_in(glance)).collect();
+            spared += may.iter().filter(|may| !**may).count();
+            for number in matching(&compiled(&pattern), &text, &ends) {
+                assert!(may[number], "{pattern} passes over {:?}", lines[number]);
+                matches += 1;
             }
         }
         assert!(
             matches > 100 && spared > 10 * matches,
             "{matches} matches, {spared} spared"
         );
+        println!("{matches} matches, {spared} spared");
     }
 }

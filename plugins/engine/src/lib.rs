@@ -2,6 +2,10 @@
 //!
 //! It is apart from the host so that the built-in plugins can be compiled before the host is, which embeds them.
 
+mod pack;
+
+pub use pack::{PACKED, pack};
+
 use wasmtime::{Config, Engine, OptLevel, WasmFeatures};
 
 /// What of WebAssembly a plugin may be made of: WebAssembly 2.0 and, of what came later, what compilers for one linear
@@ -45,7 +49,12 @@ pub fn config() -> wasmtime::Result<Config> {
 /// # Errors
 /// When it is no component that is made of [`FEATURES`].
 pub fn precompile(wasm: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    engine()?.precompile_component(wasm)
+}
+
+/// One that compiles and runs nothing.
+fn engine() -> wasmtime::Result<Engine> {
     let mut config = config()?;
     config.wasm_features(WasmFeatures::all().difference(FEATURES), false);
-    Engine::new(&config)?.precompile_component(wasm)
+    Engine::new(&config)
 }

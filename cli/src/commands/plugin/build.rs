@@ -75,7 +75,8 @@ fn rust(project: &Project) -> anyhow::Result<()> {
              Debian and Ubuntu `apt-get install rustc-web rust-web-src`",
         )?;
         cargo.env("RUSTC", compiler).env("RUSTC_BOOTSTRAP", "1");
-        cargo.args(["-Z", "build-std=std,panic_abort"]);
+        // Without what prints backtraces: no plugin has a file to read symbols from.
+        cargo.args(["-Z", "build-std=std,panic_abort", "-Z", "build-std-features="]);
     }
     run(cargo.current_dir(&project.folder))?;
     let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());

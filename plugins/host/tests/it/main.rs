@@ -10,6 +10,7 @@ mod every_call;
 mod hardware;
 mod hostile;
 mod interface;
+mod packed;
 mod refused;
 mod support;
 mod tables;

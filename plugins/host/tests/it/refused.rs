@@ -2,11 +2,11 @@
 
 use whycrash_plugin_host::{Outcome, PluginLimits, precompile};
 
-use crate::support::{COMPILER, component, diagnose, diagnoser, plugin_folder};
+use crate::support::{COMPILER, component, diagnose, diagnoser, plugin_folder, small};
 
 #[test]
 fn what_is_no_plugin_is_refused_with_words() {
-    let good = component("hostile/misbehaving");
+    let good = small();
     let (half, _) = good.split_at(good.len() / 2);
     let code = precompile(&good).unwrap();
     let folder = plugin_folder(&[
@@ -73,7 +73,7 @@ fn a_component_that_is_too_big_is_refused() {
 #[test]
 fn compiled_code_that_was_damaged_is_compiled_anew() {
     let cache = tempfile::tempdir().unwrap();
-    let folder = plugin_folder(&[("good.wasm", &component("hostile/misbehaving"))]);
+    let folder = plugin_folder(&[("good.wasm", &small())]);
     let load = || {
         let settings = whycrash_plugin_host::Settings {
             plugin_folders: vec![folder.path().to_owned()],

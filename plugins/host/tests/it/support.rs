@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, json};
 use whycrash_evidence::Artifact;
+use whycrash_hostile_plugins::Case;
 use whycrash_plugin_host::{Diagnoser, Document, Input, PluginLimits, Settings};
 
 /// A built component: `cuda-oom`, `hostile/misbehaving`, …
@@ -14,6 +15,15 @@ pub fn component(name: &str) -> Vec<u8> {
         .join(name)
         .with_extension("wasm");
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; run plugins/build.sh first", path.display()))
+}
+
+/// A component that does nothing, and is compiled in no time.
+pub fn small() -> Vec<u8> {
+    let case = Case {
+        name: "small".to_owned(),
+        ..Case::default()
+    };
+    whycrash_hostile_plugins::component(&case).unwrap()
 }
 
 /// The program that compiles plugins in a process of its own.
