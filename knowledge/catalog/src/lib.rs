@@ -18,8 +18,8 @@ pub use folder::{Folder, Page};
 pub use parse::{Fault, parse};
 pub use whycrash_recognise as recognise;
 
-/// The documents of this binary, packed: name and text of each, each ended by a null.
-const DOCUMENTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.zst"));
+/// The causes of this binary as the build script read them: JSON, packed.
+const CAUSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/causes.zst"));
 
 /// All documented causes.
 #[derive(Clone, Debug, Default)]
@@ -28,20 +28,17 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// The causes built into this binary. They are parsed once; what is given is a copy.
+    /// The causes built into this binary. They are unpacked once; what is given is a copy.
     ///
     /// # Panics
     ///
-    /// Never in a binary that was built: the build script has parsed and checked the very same documents.
+    /// Never in a binary that was built: the build script has written them.
     pub fn embedded() -> Self {
         // Whoever looks into folders of pages again begins with ours, each time.
         static EMBEDDED: LazyLock<Catalog> = LazyLock::new(|| {
-            let unpacked = zstd::decode_all(DOCUMENTS).expect("the build script packed the documents");
-            let unpacked = String::from_utf8(unpacked).expect("the build script packed texts");
-            let mut parts = unpacked.split_terminator('\0');
-            std::iter::from_fn(|| Some((parts.next()?, parts.next()?)))
-                .map(|(file, text)| parse::read(file, text).expect("the build script accepted this document"))
-                .collect()
+            let json = zstd::decode_all(CAUSES).expect("the build script packed the causes");
+            let causes: Vec<Cause> = serde_json::from_slice(&json).expect("the build script wrote the causes");
+            causes.into_iter().collect()
         });
         EMBEDDED.clone()
     }

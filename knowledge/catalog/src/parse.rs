@@ -173,8 +173,7 @@ pub fn parse(file: &str, text: &str) -> Result<Cause, Fault> {
     Ok(cause)
 }
 
-/// Reads one document that was checked before: to compile all patterns of all pages takes longer than to read them.
-pub(crate) fn read(file: &str, text: &str) -> Result<Cause, Fault> {
+fn read(file: &str, text: &str) -> Result<Cause, Fault> {
     let (front, body) = split(file, text)?;
     let matter: FrontMatter = toml::from_str(front).map_err(|error| {
         let offset = error.span().map_or(0, |span| span.start);

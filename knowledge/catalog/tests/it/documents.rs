@@ -1,8 +1,9 @@
 //! What a document must be, and what is said of one that is not.
 
+use std::fs;
 use std::path::Path;
 
-use whycrash_catalog::{Catalog, check, parse};
+use whycrash_catalog::{Catalog, Cause, check, parse};
 
 use crate::{GOOD, good_with};
 
@@ -127,4 +128,25 @@ fn the_catalogue_holds() {
         })
         .collect();
     insta::assert_snapshot!(list.join("\n"));
+}
+
+/// A build keeps them in another form than they are written in; what its binary knows is what stands there.
+#[test]
+fn what_is_embedded_is_what_the_pages_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../causes");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let pages =
+        files.filter(|path| path.extension().is_some_and(|ending| ending == "md") && !path.ends_with("README.md"));
+    let mut written: Vec<Cause> = pages
+        .map(|path| {
+            let file = path.file_name().unwrap().to_string_lossy();
+            parse(&file, &fs::read_to_string(&path).unwrap()).unwrap()
+        })
+        .collect();
+    written.sort_by(|a, b| a.id.cmp(&b.id));
+    let embedded = Catalog::embedded();
+    assert_eq!(embedded.causes().len(), written.len());
+    for (embedded, written) in embedded.causes().iter().zip(&written) {
+        assert_eq!(embedded, written);
+    }
 }
