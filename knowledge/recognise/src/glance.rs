@@ -337,7 +337,7 @@ mod tests {
 
     /// The numbers of the lines that a pattern matches in a text of lines.
     ///
-    /// One search through all of it takes a tenth of the time that one for each line takes. A match may go on over the
+    /// One search through all of it takes far less time than one for each line. A match may go on over the
     /// end of its line: so it only says which line to look at, and the next search begins with the line after that.
     fn matching(pattern: &Regex, text: &str, ends: &[usize]) -> Vec<usize> {
         let (mut matching, mut start) = (Vec::new(), 0);
