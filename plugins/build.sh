@@ -75,7 +75,7 @@ else
     debian_rust_is_ready || install_debian_rust
     compiler=$(/usr/bin/rustc --version | cut -d' ' -f1,2)
     say "compiling the plugins to WebAssembly with $compiler (a minute the first time)"
-    # Without what prints backtraces, a third of the library's crates: no plugin has a file to read symbols from.
+    # Without what prints backtraces: no plugin has a file to read symbols from.
     RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 build_all -Z build-std=std,panic_abort -Z build-std-features=
 fi
 

@@ -41,7 +41,7 @@ pub fn various() -> &'static [PathBuf] {
 
 fn choose() -> Vec<PathBuf> {
     const LOGS: usize = 8;
-    const OTHERS: usize = 10;
+    const OTHERS: usize = 5;
     let is_log = |file: &PathBuf| {
         let ending = file.extension().and_then(|ending| ending.to_str());
         ending.is_some_and(|ending| ["log", "txt", "out", "err"].contains(&ending))
