@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::Problem;
 use crate::model::{Event, EventPayload, Evidence, Thread, ThreadId};
@@ -110,36 +109,7 @@ impl std::io::Write for ByteCount {
 
 /// Cuts the texts of an event that has long ones.
 fn shorten(event: &mut Event) -> bool {
-    if json_bytes(event) <= LONG_EVENT {
-        return false;
-    }
-    let Ok(mut what) = serde_json::to_value(&event.payload) else {
-        return false;
-    };
-    let is_cut = shorten_strings(&mut what);
-    match serde_json::from_value(what) {
-        Ok(what) if is_cut => event.payload = what,
-        _ => return false,
-    }
-    true
-}
-
-fn shorten_strings(value: &mut Value) -> bool {
-    match value {
-        Value::String(text) => match text.char_indices().nth(STRING_CHARS) {
-            Some((at, _)) => {
-                text.truncate(at);
-                text.push('…');
-                true
-            }
-            None => false,
-        },
-        Value::Array(items) => items.iter_mut().fold(false, |cut, item| shorten_strings(item) | cut),
-        Value::Object(members) => members
-            .iter_mut()
-            .fold(false, |cut, (_, member)| shorten_strings(member) | cut),
-        _ => false,
-    }
+    json_bytes(event) > LONG_EVENT && event.payload.shorten(STRING_CHARS)
 }
 
 /// Takes out the middle of a deep stack.

@@ -8,7 +8,8 @@ use serde::Deserialize;
 /// Which crates of this project a crate may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("whycrash-frames", &[]),
-    ("whycrash-evidence", &["whycrash-frames"]),
+    ("whycrash-model", &[]),
+    ("whycrash-evidence", &["whycrash-frames", "whycrash-model"]),
     ("whycrash-symbols", &["whycrash-evidence"]),
     ("whycrash-reading", &["whycrash-evidence", "whycrash-symbols"]),
     ("whycrash-debuginfod", &["whycrash-symbols"]),

@@ -12,7 +12,6 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::Evidence;
-use crate::hex::hex_digits;
 use crate::model::{Recorder, RecorderEntry};
 
 /// Calls by which a recorder is known again.
@@ -139,5 +138,5 @@ fn digest(kind: &str, parts: &[impl AsRef<str>]) -> String {
         hasher.update(part.as_ref());
     }
     let hash = hasher.finalize();
-    hex_digits(&hash[..16])
+    hex::encode(&hash[..16])
 }

@@ -79,5 +79,5 @@ fn key(parts: &[String]) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }
-    crate::hex::hex_digits(hash.finalize().get(..8).unwrap_or_default())
+    hex::encode(hash.finalize().get(..8).unwrap_or_default())
 }

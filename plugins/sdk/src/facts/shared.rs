@@ -6,9 +6,9 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct FramePlace {
-    /// `crate::model::Thread::id` of a thread of the same artifact.
+    /// `crate::Thread::id` of a thread of the same artifact.
     pub thread: ThreadId,
-    /// Index into `crate::model::Thread::frames`.
+    /// Index into `crate::Thread::frames`.
     pub index: u64,
 }
 
@@ -24,7 +24,7 @@ pub struct Place {
     pub line: Option<[u64; 2]>,
     /// A frame of a thread.
     pub frame: Option<FramePlace>,
-    /// The number of an event in the timeline (`crate::model::Event::event`).
+    /// The number of an event in the timeline (`crate::Event::event`).
     pub event: Option<u64>,
     /// Bytes `a` up to, not including, `b` of the artifact as stored.
     pub bytes: Option<[u64; 2]>,

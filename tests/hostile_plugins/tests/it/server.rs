@@ -16,7 +16,7 @@ use crate::packages::{package, page, plugin};
 use crate::support::{LOG, binary, folder};
 
 /// Reports that are sent.
-const REPORTS: usize = 40;
+const REPORTS: usize = 16;
 /// When a report is taken to hang: beside other tests, on two slow processors, what takes seconds takes minutes.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Memory of its own that a server may have, in KiB: some runs of a plugin that takes all it may.

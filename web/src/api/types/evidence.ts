@@ -99,9 +99,9 @@ export interface Evidence {
   memory_curves?: MemoryCurve[];
   /** Blocks and trace entries, one for each of those snapshots, in their order. */
   memory_details?: MemoryDetail[];
-  /** Addresses that the GPU faulted at, and what the memory snapshots know of them (`crate::locate()`). */
+  /** Addresses that the GPU faulted at, and what the memory snapshots know of them. */
   fault_addresses?: FaultAddress[];
-  /** What ranks did together, judged from `recorders` and `communicators` (`crate::judge()`). */
+  /** What ranks did together, judged from `recorders` and `communicators`. */
   collectives?: Collectives | null;
   /** What NCCL itself knew of its communicators, one entry for each moment at which somebody asked. */
   communicators?: Communicator[];

@@ -2,9 +2,9 @@
 
 /** A frame by its thread and its index there, innermost first. */
 export interface FramePlace {
-  /** `crate::model::Thread::id` of a thread of the same artifact. */
+  /** `crate::Thread::id` of a thread of the same artifact. */
   thread: ThreadId;
-  /** Index into `crate::model::Thread::frames`. */
+  /** Index into `crate::Thread::frames`. */
   index: number;
 }
 
@@ -20,7 +20,7 @@ export interface Place {
   line?: [number, number];
   /** A frame of a thread. */
   frame?: FramePlace;
-  /** The number of an event in the timeline (`crate::model::Event::event`). */
+  /** The number of an event in the timeline (`crate::Event::event`). */
   event?: number;
   /** Bytes `a` up to, not including, `b` of the artifact as stored. */
   bytes?: [number, number];

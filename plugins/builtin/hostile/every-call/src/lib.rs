@@ -77,7 +77,10 @@ impl Plugin for EveryCall {
 
     fn diagnose(report: &Report) -> Result<Diagnosis, String> {
         whycrash_plugin::log!("{}", in_ascii(&calls(report).to_string()));
-        whycrash_plugin::log!("{}", in_ascii(&knowledge(report).to_string()));
+        // The same for every report, and long: only who names causes asks for it.
+        if let Some(causes) = named(report) {
+            whycrash_plugin::log!("{}", in_ascii(&knowledge(report, &causes).to_string()));
+        }
         Ok(Diagnosis::nothing())
     }
 }
@@ -108,11 +111,16 @@ pub fn calls(report: &Report) -> Value {
     Value::Array(calls)
 }
 
-/// What is documented, as far as it is told: of the causes that the context names, all tables, and those that may match.
-fn knowledge(report: &Report) -> Value {
-    let causes = parsed(report.context("causes"));
-    let causes = causes.as_array().into_iter().flatten().filter_map(Value::as_str);
+/// The causes that the context names, if any.
+fn named(report: &Report) -> Option<Vec<String>> {
+    let causes: Vec<String> = serde_json::from_str(&report.context("causes")?).ok()?;
+    (!causes.is_empty()).then_some(causes)
+}
+
+/// What is documented, as far as it is told: of these causes, all tables, and those that may match.
+fn knowledge(report: &Report, causes: &[String]) -> Value {
     let told: Vec<Value> = causes
+        .iter()
         .map(|id| report.cause(id).map_or(Value::Null, Answer::value))
         .collect();
     let tables = whycrash_plugin::recognise_tables()

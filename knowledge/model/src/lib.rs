@@ -1,38 +1,45 @@
-//! The evidence model: what readers find, whatever the format it was found in.
+//! The evidence model: what readers find, whatever the format it was found in, and the words that all crates speak.
 //!
 //! The JSON form is a public contract (the `evidence` member of a report document, and the facts a plugin reads).
 //! Every field is optional to a consumer; enums may grow.
 
+mod artifact;
 mod checks;
 mod collective;
 mod communicator;
 mod crash;
 mod event;
 mod gpu;
+mod hex;
 mod memory;
 mod memory_detail;
 mod memory_map;
 mod particulars;
 mod place;
+mod problem;
 mod recorder;
 mod recorder_form;
+mod shorten;
 mod thread;
 mod usage;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+pub use artifact::*;
 pub use checks::*;
 pub use collective::*;
 pub use communicator::*;
 pub use crash::*;
 pub use event::*;
 pub use gpu::*;
+pub use hex::*;
 pub use memory::*;
 pub use memory_detail::*;
 pub use memory_map::*;
 pub use particulars::*;
 pub use place::*;
+pub use problem::*;
 pub use recorder::*;
 pub use thread::*;
 pub use usage::*;
@@ -62,10 +69,10 @@ pub struct Evidence {
     /// Which addresses the allocator had given out, until those that the GPU faulted at are looked up.
     #[serde(skip)]
     pub memory_maps: Vec<MemoryMap>,
-    /// Addresses that the GPU faulted at, and what the memory snapshots know of them ([`crate::locate()`]).
+    /// Addresses that the GPU faulted at, and what the memory snapshots know of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fault_addresses: Vec<FaultAddress>,
-    /// What ranks did together, judged from `recorders` and `communicators` ([`crate::judge()`]).
+    /// What ranks did together, judged from `recorders` and `communicators`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collectives: Option<Collectives>,
     /// The flight recorders, once they are read. They are stored as a part of their own and are no member of the

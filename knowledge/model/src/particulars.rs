@@ -266,9 +266,9 @@ pub struct LastWords {
 
 impl LastWords {
     /// The family of a line that its logger calls an error.
-    pub(crate) const ERROR: &str = "error";
+    pub const ERROR: &str = "error";
     /// The family of a line whose words say that something failed.
-    pub(crate) const COMPLAINT: &str = "complaint";
+    pub const COMPLAINT: &str = "complaint";
 }
 
 /// A failed assertion in a GPU kernel.

@@ -53,14 +53,3 @@ impl<'de> Deserialize<'de> for Hex {
             .map_err(|_| serde::de::Error::custom(format_args!("not a hexadecimal number: {text}")))
     }
 }
-
-/// Bytes as lower-case hex digits.
-pub(crate) fn hex_digits(bytes: &[u8]) -> String {
-    use fmt::Write;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut digits, byte| {
-            let _ = write!(digits, "{byte:02x}");
-            digits
-        })
-}

@@ -92,7 +92,7 @@ impl Event {
 
 impl EventPayload {
     /// Whether it is a line of which nothing more is known than that it says that something failed.
-    pub(crate) fn is_complaint(&self) -> bool {
+    pub fn is_complaint(&self) -> bool {
         matches!(self, Self::LastWords(words) if [LastWords::ERROR, LastWords::COMPLAINT].contains(&words.family.as_str()))
     }
 

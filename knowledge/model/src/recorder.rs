@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// Process groups of one rank that count.
-pub(crate) const GROUPS: usize = 4096;
+pub const GROUPS: usize = 4096;
 
 /// The flight recorder of one rank.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -13,7 +13,7 @@ pub enum Place {
     Line([u64; 2]),
     /// A frame of a thread.
     Frame(FramePlace),
-    /// The number of an event in the timeline ([`crate::model::Event::event`]).
+    /// The number of an event in the timeline ([`crate::Event::event`]).
     Event(usize),
     /// Bytes `a` up to, not including, `b` of the artifact as stored.
     #[schema(value_type = (u64, u64))]
@@ -25,9 +25,9 @@ pub enum Place {
 /// A frame by its thread and its index there, innermost first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 pub struct FramePlace {
-    /// [`crate::model::Thread::id`] of a thread of the same artifact.
+    /// [`crate::Thread::id`] of a thread of the same artifact.
     pub thread: ThreadId,
-    /// Index into [`crate::model::Thread::frames`].
+    /// Index into [`crate::Thread::frames`].
     pub index: usize,
 }
 

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use crate::Hex;
 
 /// The addresses of one device, as one memory snapshot knows them. It is needed until what the GPU faulted at is looked
-/// up ([`crate::locate`]); what it says of that stays.
+/// up; what it says of that stays.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryMap {
     /// The artifact this was read from.
