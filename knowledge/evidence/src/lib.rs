@@ -1,8 +1,8 @@
-//! What a crash left behind, typed.
+//! Reads what a crash left behind, and judges what all of it says together.
 //!
-//! [`Evidence`] is the [`model`] every other room of the house speaks; [`readers`] turns each artifact format into it.
-//! A reader never panics and never trusts a length: damaged input gives partial evidence and named [`Problem`]s,
-//! and work and memory are bounded by the input's size and by [`Limits`].
+//! [`readers`] turns each artifact format into [`Evidence`], in the words of the [`model`] that all crates speak. A
+//! reader never panics and never trusts a length: damaged input gives partial evidence and named [`Problem`]s, and work
+//! and memory are bounded by the input's size and by [`Limits`].
 
 mod judgement;
 mod limits;

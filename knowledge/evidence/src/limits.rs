@@ -43,6 +43,9 @@
 //! the same evidence. Lists made for people (verdicts, clusters, pools, faults) show the largest or first few only and
 //! are no caps on reading.
 
+/// Process groups of one rank that count.
+pub(crate) const GROUPS: usize = 4096;
+
 /// Upper bounds on what one artifact may cost to read. A cap that is hit becomes a [`crate::Problem`] naming it.
 #[derive(Clone, Debug)]
 pub struct Limits {

@@ -5,9 +5,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Process groups of one rank that count.
-pub const GROUPS: usize = 4096;
-
 /// The flight recorder of one rank.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorder {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use super::lines::next_line;
 use super::{Input, Reading, read_problem};
-use crate::model::{EntryState, GROUPS, Peers, Progress, Recorder, RecorderEntry, RecorderGroup};
+use crate::limits::GROUPS;
+use crate::model::{EntryState, Peers, Progress, Recorder, RecorderEntry, RecorderGroup};
 use crate::{Limits, Problem};
 
 /// Signatures of one log.

@@ -31,4 +31,5 @@ mod recorders;
 mod signatures;
 mod snapshots;
 mod support;
+mod trimming;
 mod valgrind;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{GROUPS, Progress, Recorder, RecorderEntry};
+use crate::limits::GROUPS;
+use crate::model::{Progress, Recorder, RecorderEntry};
 
 /// What makes a group the same on two ranks. Names alone do not: the default group is `""` in one place of a dump and
 /// `"0"` in another, and two jobs' dumps may be in one folder.

@@ -1,7 +1,6 @@
 //! The binaries of a process, found among its mapped files.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 use super::caps::{MODULE_NOTE_BYTES, MODULE_NOTE_SEGMENTS, MODULE_SEGMENTS, MODULES};
 use super::dump::{Auxiliary, CoreDump};
@@ -30,10 +29,7 @@ pub struct CoreModule {
 
 /// A build id as it is written: lower-case hex.
 pub fn build_id_text(id: &[u8]) -> String {
-    id.iter().fold(String::with_capacity(id.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex::encode(id)
 }
 
 /// The binaries of a core, as far as the caps allow.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::node::{Node, cut};
-use crate::model::{EntryState, GROUPS, Peers, Progress, Recorder, RecorderEntry, RecorderGroup};
+use crate::limits::GROUPS;
+use crate::model::{EntryState, Peers, Progress, Recorder, RecorderEntry, RecorderGroup};
 use crate::{Limits, Problem};
 
 /// Frames kept of one stack.
