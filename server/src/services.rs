@@ -3,6 +3,8 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -276,23 +278,26 @@ fn work_folder(data: &Path) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
+/// How long the lock of a server that was killed may outlive it: a child that it was about to start shares the lock until
+/// it runs its own program, which on a busy machine takes a moment.
+const LOCK_PATIENCE: Duration = Duration::from_secs(3);
+
 /// Takes the lock of the data folder; the kernel ends it with the process, however that ends.
 fn lock(data: &Path) -> anyhow::Result<File> {
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(data.join("lock"))
-        .with_context(|| cannot_open(&data.join("lock")))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => {
-            bail!(
+    let path = data.join("lock");
+    let opened = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = opened.with_context(|| cannot_open(&path))?;
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(fs::TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(Duration::from_millis(50)),
+            Err(fs::TryLockError::WouldBlock) => bail!(
                 "another server uses the data folder {}: stop it, or choose another with --data",
                 data.display()
-            )
+            ),
+            Err(fs::TryLockError::Error(error)) => return Err(error).with_context(|| cannot_open(&path)),
         }
-        Err(fs::TryLockError::Error(error)) => Err(error).with_context(|| cannot_open(&data.join("lock"))),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What was acknowledged survives anything, and is processed once.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -288,6 +289,20 @@ fn a_folder_has_one_server() {
         !second.status.success() && said.contains("another server uses the data folder"),
         "{said}"
     );
+}
+
+#[test]
+fn a_lock_that_outlives_its_server_for_a_moment_is_waited_for() {
+    let folder = TempDir::new().unwrap();
+    let lock = File::create(folder.path().join("lock")).unwrap();
+    lock.lock().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(500));
+            drop(lock);
+        });
+        Process::start(folder.path());
+    });
 }
 
 /// `token`, `reindex` and a clean stop, as an operator uses them.
