@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::Flaw;
 use crate::expression::Expression;
-use crate::glance::{Glance, Words};
 use crate::table::{Members, Scalar, Test};
 
 /// What a named group caught.
@@ -18,8 +17,6 @@ pub struct Condition {
     one_of: Vec<Scalar>,
     none_of: Vec<Scalar>,
     matches: Option<Expression>,
-    /// Words without which `matches` can not.
-    words: Option<Words>,
     lacks: Option<Expression>,
     from: Option<f64>,
     to: Option<f64>,
@@ -49,7 +46,6 @@ impl Condition {
             one_of: members.one_of.clone(),
             none_of: members.none_of.clone(),
             matches: pattern(&members.matches),
-            words: members.matches.as_deref().map(Words::of),
             lacks: pattern(&members.lacks),
             from: members.from,
             to: members.to,
@@ -81,11 +77,6 @@ impl Condition {
                 .matches
                 .as_ref()
                 .is_none_or(|pattern| pattern.catch(&text(value), caught))
-    }
-
-    /// Whether it may hold of a value that is part of what was glanced at.
-    pub(crate) fn may_hold(&self, glance: &Glance) -> bool {
-        self.words.as_ref().is_none_or(|words| words.may_be_in(glance))
     }
 
     /// Names of its pattern's groups.

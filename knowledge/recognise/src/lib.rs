@@ -26,7 +26,9 @@ mod shown;
 mod sign;
 mod table;
 mod template;
+mod wanted;
 mod wording;
+mod words;
 
 pub use condition::Condition;
 pub use frame::Framed;

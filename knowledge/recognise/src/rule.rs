@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::condition::{self, Caught, Condition};
 use crate::expression::{self, Expression};
 use crate::frame::{self, Framed, Sought};
-use crate::glance::{Glance, Words};
+use crate::glance::Glance;
 use crate::table::{FramePattern, Pattern, Table, Test};
 use crate::{Flaw, template};
 
@@ -78,8 +78,6 @@ pub struct Match {
 struct Shape {
     kind: String,
     text: Option<Expression>,
-    /// Words without which `text` can not match.
-    words: Option<Words>,
     particulars: BTreeMap<String, Condition>,
 }
 
@@ -104,7 +102,6 @@ impl Shape {
         Ok(Self {
             kind: kind.to_owned(),
             text: text.map(Expression::new),
-            words: text.map(Words::of),
             particulars: conditions(&format!("{key}where"), particulars)?,
         })
     }
@@ -120,11 +117,6 @@ impl Shape {
 
     fn fits(&self, event: &Happened, caught: &mut Caught) -> bool {
         event.kind == self.kind
-            && self.words.as_ref().is_none_or(|words| words.may_be_in(event.glance()))
-            && self
-                .particulars
-                .values()
-                .all(|condition| condition.may_hold(event.glance()))
             && self.particulars.iter().all(|(path, condition)| {
                 let value = at(&event.detail, path);
                 if let Some(value) = value.filter(|value| !value.is_null()) {

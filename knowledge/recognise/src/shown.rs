@@ -6,6 +6,8 @@ use crate::glance::Glance;
 use crate::rule::Happened;
 use crate::said::as_exception;
 use crate::sign::Sign;
+use crate::table::Table;
+use crate::wanted::Wanted;
 
 /// What happened, as far as a glance tells: the words of all events of a kind together, so that it costs the same for
 /// any number of them.
@@ -21,8 +23,10 @@ impl Shown {
         }
     }
 
-    /// Whether one of the events may be what the table looks for. None certainly is when this is false.
-    pub fn may_have<T>(&self, sign: &Sign<T>) -> bool {
-        self.0.get(&sign.kind).is_some_and(|glance| sign.may_be_in(glance))
+    /// Whether there may be what the table looks for. There certainly is not when this is false.
+    pub fn may_have(&self, sign: &Sign<Table>) -> bool {
+        let may_have = |wanted: &Wanted| self.0.get(&wanted.kind).is_some_and(|glance| wanted.may_be_in(glance));
+        // Few tables are left after a first look, and only their patterns are ever taken apart.
+        self.0.get(&sign.kind).is_some_and(|glance| sign.may_be_in(glance)) && sign.wanted().iter().all(may_have)
     }
 }

@@ -1,10 +1,14 @@
 //! A table on its way to whoever evaluates it.
 
+use std::sync::OnceLock;
+
 use serde::{Deserialize, Serialize};
 
-use crate::glance::{Glance, Words};
+use crate::glance::Glance;
 use crate::rule::Happened;
-use crate::table::{Scalar, Table, Test};
+use crate::table::Table;
+use crate::wanted::{self, Wanted};
+use crate::words::Words;
 
 /// A table and the cause it is a sign of, with what tells at a glance that an event is not what it looks for. There are
 /// hundreds of tables, and a report has few events: whoever evaluates them reads `T`, the table, of few.
@@ -19,19 +23,26 @@ pub struct Sign<T> {
     words: Vec<Words>,
     /// The table.
     pub table: T,
+    /// What the table can not do without, once a report has these words.
+    #[serde(skip)]
+    wanted: OnceLock<Vec<Wanted>>,
 }
 
 impl Sign<Table> {
     /// A table of this cause.
     pub fn new(cause: &str, table: Table) -> Self {
-        let text = table.text.as_deref().map(Words::of);
-        let tested = table.particulars.values().filter_map(words);
         Self {
             cause: cause.to_owned(),
             kind: table.kind.clone(),
-            words: text.into_iter().chain(tested).filter(Words::are_some).collect(),
+            words: wanted::words(table.text.as_deref(), table.particulars.values()).collect(),
             table,
+            wanted: OnceLock::new(),
         }
+    }
+
+    /// What the events are like that the table asks for, the sign itself first.
+    pub(crate) fn wanted(&self) -> &[Wanted] {
+        self.wanted.get_or_init(|| Wanted::all(&self.table))
     }
 }
 
@@ -44,23 +55,4 @@ impl<T> Sign<T> {
     pub(crate) fn may_be_in(&self, glance: &Glance) -> bool {
         self.words.iter().all(|words| words.may_be_in(glance))
     }
-}
-
-/// Words of which every text that passes a test has one.
-fn words(test: &Test) -> Option<Words> {
-    let members = match test {
-        Test::Is(Scalar::Text(text)) => return Some(Words::exactly(vec![text.clone()])),
-        Test::Is(_) => return None,
-        Test::All(members) if members.present == Some(false) => return None,
-        Test::All(members) => members,
-    };
-    if let Some(pattern) = &members.matches {
-        return Some(Words::of(pattern));
-    }
-    let texts = members.one_of.iter().map(|one| match one {
-        Scalar::Text(text) => Some(text.clone()),
-        _ => None,
-    });
-    let texts = texts.collect::<Option<Vec<String>>>()?;
-    (!texts.is_empty()).then(|| Words::exactly(texts))
 }

@@ -1,5 +1,7 @@
 //! What tables match, and what their authors are told.
 
+mod shown;
+
 use serde_json::{Value, json};
 use whycrash_recognise::{Framed, Happened, Rule, Surroundings, Table};
 

@@ -41,9 +41,11 @@ impl Plugin for Recognise {
         let mentioned = rules.iter().flat_map(|(_, rule)| rule.mentions()).map(|(kind, _)| kind);
         let read = read.with(mentioned);
         let mut best: BTreeMap<&str, (usize, Match)> = BTreeMap::new();
-        for (cause, rule) in &rules {
-            let Some(found) = first(rule, &read) else { continue };
-            let found = weighed(found, &read);
+        for (sign, rule) in &rules {
+            let Some(found) = first(sign, rule, &read) else {
+                continue;
+            };
+            let (cause, found) = (sign.cause.as_str(), weighed(found, &read));
             let known = best.get(cause);
             if known.is_none_or(|(_, known)| known.confidence < found.1.confidence) {
                 best.insert(cause, found);
@@ -64,23 +66,24 @@ fn signs(tables: &[String]) -> Vec<Unread<'_>> {
         .collect()
 }
 
-/// The tables that may look for something that happened, with their causes.
-fn rules<'s>(signs: &'s [Unread<'_>], read: &Read) -> Result<Vec<(&'s str, Rule)>, String> {
-    let ready = |sign: &'s Unread<'_>| {
+/// The tables that may look for something that happened, ready to be used.
+fn rules<'s, 't>(signs: &'s [Unread<'t>], read: &Read) -> Result<Vec<(&'s Unread<'t>, Rule)>, String> {
+    let ready = |sign: &'s Unread<'t>| {
         let flaw = |flaw: String| format!("a recognise table of {}: {flaw}", sign.cause);
         let table = serde_json::from_str(sign.table.get()).map_err(|error| flaw(error.to_string()))?;
         let rule = Rule::new(&table).map_err(|error| flaw(error.to_string()))?;
-        Ok((sign.cause.as_str(), rule))
+        Ok((sign, rule))
     };
-    let may_be = |sign: &&Unread<'_>| read.signs().any(|(_, event)| sign.may_be(event));
+    let may_be = |sign: &&Unread<'t>| read.signs().any(|(_, event)| sign.may_be(event));
     signs.iter().filter(may_be).map(ready).collect()
 }
 
 /// The first event that a table is a sign in: what comes later is more often a consequence.
-fn first(rule: &Rule, read: &Read) -> Option<(usize, Match)> {
+fn first(sign: &Unread, rule: &Rule, read: &Read) -> Option<(usize, Match)> {
     read.signs()
         .filter(|(_, event)| rule.considers(event))
         .take(CONSIDERED)
+        .filter(|(_, event)| sign.may_be(event))
         .find_map(|(position, event)| Some((position, rule.matches(event, read)?)))
 }
 
