@@ -18,6 +18,6 @@ pub use merge::merge;
 pub use model::{Artifact, ArtifactKind, Evidence, Hex, Problem};
 pub use printable::{PrintableLog, printable, printable_json, printable_lines};
 pub use readers::{Reading, read};
-pub use signature::{Signature, signature, title};
+pub use signature::{NO_FAILURE, Signature, signature, title};
 pub use trim::{Cut, trim};
 pub use whycrash_model as model;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use whycrash_catalog::{Catalog, Cause, Retry};
-use whycrash_evidence::Evidence;
+use whycrash_evidence::{Evidence, NO_FAILURE};
 use whycrash_reading::stored::ListPart;
 use whycrash_reading::{History, ReportHead};
 
@@ -55,10 +55,12 @@ impl Document {
         diagnosis.complete(&mut report, &mut evidence);
         let incident = diagnosis.incident.unwrap_or_default();
         let findings = diagnosis.findings.into_iter();
+        let findings: Vec<Finding> = findings.map(|claim| Finding::render(claim, catalog)).collect();
+        report.title = title(&report, &findings);
         Self {
             schema: SCHEMA,
             report,
-            findings: findings.map(|claim| Finding::render(claim, catalog)).collect(),
+            findings,
             plugins: diagnosis.plugins,
             next: diagnosis.next,
             echoes: diagnosis.echoes,
@@ -69,6 +71,18 @@ impl Document {
             parts: BTreeMap::new(),
         }
     }
+}
+
+/// What people know a report by: what failed, or, where nothing in it says that of itself, what was found. A kernel that
+/// can not reach a GPU any more tells of no failure of the job.
+pub fn title(head: &ReportHead, findings: &[Finding]) -> String {
+    /// A guess is no title.
+    const SURE: f64 = 0.5;
+    let says_nothing = head.title == NO_FAILURE;
+    let found = findings
+        .first()
+        .filter(|finding| says_nothing && finding.confidence >= SURE);
+    found.map_or(&head.title, |finding| &finding.title).clone()
 }
 
 impl Document {

@@ -37,7 +37,7 @@ pub use diagnosis::{
     Citation, Claim, CollectNext, Coverage, Diagnosis, Echo, Incident, Outcome, PluginName, PluginRun, Presence,
 };
 pub use diff::{Changed, Diff, PluginChange, Ranked};
-pub use document::{Document, Finding, Fix, SCHEMA};
+pub use document::{Document, Finding, Fix, SCHEMA, title};
 pub use health::Runs;
 pub use panel::{Panel, Trial};
 pub use pins::PINS;

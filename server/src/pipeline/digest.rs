@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use whycrash_catalog::Catalog;
 use whycrash_evidence::model::{EventPayload, Evidence};
-use whycrash_plugin_host::{Diagnosis, Finding, ReportHead};
+use whycrash_plugin_host::{Diagnosis, Finding, ReportHead, title};
 
 use crate::search::{Field, IndexDocument, cut};
 use crate::store::{ReportRecord, Summary};
@@ -103,7 +103,7 @@ pub fn summary(found: &Found<'_>, report: &ReportRecord) -> Summary {
         .clone()
         .or_else(|| evidence.crash.as_ref().and_then(|crash| crash.signal.clone()));
     let title = [
-        Some(head.title.clone()),
+        Some(title(head, &found.findings)),
         best.map(|finding| finding.title.clone()),
         signal.clone(),
     ]

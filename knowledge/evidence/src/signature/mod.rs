@@ -17,7 +17,7 @@ use crate::Evidence;
 use subject::Subject;
 
 pub use frames::{normalized_function, plain_function};
-pub use title::title;
+pub use title::{NO_FAILURE, title};
 
 /// Version of the rules below; a change of what they give is a new version.
 pub const VERSION: u32 = 2;

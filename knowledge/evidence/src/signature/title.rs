@@ -8,6 +8,9 @@ use crate::model::{Event, EventPayload, Frame, FrameKind, Hang};
 /// Longest title.
 const TITLE_CHARS: usize = 160;
 
+/// The title of evidence in which nothing failed, as far as artifacts say so themselves.
+pub const NO_FAILURE: &str = "no failure found";
+
 /// The line a person recognizes a report by, such as `SIGSEGV in trainer::SumReducer<float>::reduce` or
 /// `torch.OutOfMemoryError: tried to allocate 2.00 GiB`.
 pub fn title(evidence: &Evidence) -> String {
@@ -61,7 +64,7 @@ pub fn title(evidence: &Evidence) -> String {
                 .rank
                 .map_or_else(|| how.clone(), |rank| format!("rank {rank} {how}"))
         }
-        Subject::Nothing => "no failure found".to_owned(),
+        Subject::Nothing => NO_FAILURE.to_owned(),
     };
     match title.char_indices().nth(TITLE_CHARS) {
         Some((cut, _)) => format!("{}…", title.get(..cut).unwrap_or_default()),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, json};
 use whycrash_evidence::Artifact;
-use whycrash_plugin_host::{Input, Outcome, PluginLimits};
+use whycrash_plugin_host::{Finding, Input, Outcome, PluginLimits, ReportHead, title};
 
 use crate::support::{LOG, component, diagnose, diagnoser, plugin_folder};
 
@@ -125,4 +125,29 @@ fn a_plugin_that_appears_runs_after_a_reload() {
     assert!(!has("misbehaving"), "not before it is asked for");
     diagnoser.reload();
     assert!(has("misbehaving"));
+}
+
+#[test]
+fn a_report_is_known_by_what_was_found_where_nothing_says_that_it_failed() {
+    let head = |title: &str| ReportHead {
+        title: title.to_owned(),
+        ..ReportHead::default()
+    };
+    let findings = |confidence| {
+        let finding = |title: &str, confidence| Finding {
+            title: title.to_owned(),
+            confidence,
+            ..Finding::default()
+        };
+        [finding("The GPU fell off the bus", confidence), finding("Another", 0.2)]
+    };
+    let silent = head("no failure found");
+    assert_eq!(title(&silent, &findings(0.91)), "The GPU fell off the bus");
+    assert_eq!(
+        title(&silent, &findings(0.3)),
+        "no failure found",
+        "a guess is no title"
+    );
+    assert_eq!(title(&silent, &[]), "no failure found");
+    assert_eq!(title(&head("SIGSEGV in f"), &findings(0.91)), "SIGSEGV in f");
 }

@@ -132,3 +132,16 @@ fn an_xid_of_the_day_before_did_not_end_the_job() {
     assert_eq!(causes(&diagnose(&[xid], &failed(16))), ["py-key-error"]);
     assert!(causes(&diagnose(&[xid], &failed(14))).contains(&"hw-ecc-dbe"));
 }
+
+#[test]
+fn a_gpu_that_is_gone_is_what_a_healthy_jobs_report_is_known_by() {
+    let document = diagnose(
+        &[
+            "pcieport 0000:40:01.1: AER: Uncorrected (Fatal) error received: 0000:40:01.1",
+            "nvidia 0000:41:00.0: AER: can't recover (no error_detected callback)",
+        ],
+        HEALTHY,
+    );
+    assert_eq!(causes(&document), ["hw-fell-off-bus"]);
+    assert_eq!(document.report.title, document.findings[0].title);
+}

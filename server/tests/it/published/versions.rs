@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::{LICENCE, citing, licences, listed, numbers, package, page, publish, remove, switch};
 use crate::support::{Server, ok, problem};
 
-/// Instructions that take a part of a second.
-const SLOW: &str = "(local.set $a (i32.const 100000000))
+/// Instructions that take seconds.
+const SLOW: &str = "(local.set $a (i32.const 1000000000))
     (loop $on (br_if $on (local.tee $a (i32.sub (local.get $a) (i32.const 1)))))";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -119,7 +119,12 @@ async fn what_is_refused_is_no_version() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_report_that_is_diagnosed_while_a_version_comes_is_diagnosed_with_that_one() {
-    let server = Server::start().await;
+    // For longer than it takes to compile the version that comes, however busy the machine.
+    let server = Server::with(|config| {
+        config.plugin_limits.fuel = 100_000_000_000;
+        config.plugin_limits.millis = 120_000;
+    })
+    .await;
     let slow = citing("1.0.0", 2, SLOW.to_owned());
     publish(
         &server,
