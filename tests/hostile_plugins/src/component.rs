@@ -1,13 +1,12 @@
 //! From a description to a component.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::{Resolve, WorldId};
+use wit_parser::Resolve;
 
 use crate::Case;
 use crate::data::Data;
@@ -80,36 +79,22 @@ const ALLOCATOR: &str = r#"
 /// The plugin of a case.
 pub fn component(case: &Case) -> anyhow::Result<Vec<u8>> {
     let mut module = wat::parse_str(module(case)).context("its module is no WebAssembly text")?;
-    let interface = interface(version(case))?;
-    let (resolve, world) = interface.as_ref();
+    let mut resolve = Resolve::default();
+    let interfaces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/wit");
+    let folder = match version(case) {
+        NEWEST => interfaces.join("v1"),
+        earlier => interfaces.join("released").join(earlier),
+    };
+    let (package, _) = resolve.push_dir(&folder)?;
+    let world = resolve.select_world(&[package], Some("plugin"))?;
     let encoding = match case.encoding.as_str() {
         "utf16" => StringEncoding::UTF16,
         "latin1+utf16" => StringEncoding::CompactUTF16,
         _ => StringEncoding::UTF8,
     };
-    embed_component_metadata(&mut module, resolve, *world, encoding)?;
+    embed_component_metadata(&mut module, &resolve, world, encoding)?;
     let component = ComponentEncoder::default().module(&module)?.validate(false).encode()?;
     case.more_modules.iter().try_fold(component, with_module)
-}
-
-/// What a plugin of a version is to look like. Hundreds are made of the same, and reading it is most of that.
-fn interface(version: &str) -> anyhow::Result<Arc<(Resolve, WorldId)>> {
-    static READ: Mutex<BTreeMap<String, Arc<(Resolve, WorldId)>>> = Mutex::new(BTreeMap::new());
-    let mut read = READ.lock().expect("nobody panics while it is read");
-    if let Some(interface) = read.get(version) {
-        return Ok(interface.clone());
-    }
-    let interfaces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/wit");
-    let folder = match version {
-        NEWEST => interfaces.join("v1"),
-        earlier => interfaces.join("released").join(earlier),
-    };
-    let mut resolve = Resolve::default();
-    let (package, _) = resolve.push_dir(&folder)?;
-    let world = resolve.select_world(&[package], Some("plugin"))?;
-    let interface = Arc::new((resolve, world));
-    read.insert(version.to_owned(), interface.clone());
-    Ok(interface)
 }
 
 fn version(case: &Case) -> &str {
