@@ -27,9 +27,7 @@ pub(crate) struct Expression {
 /// One of the alternatives of an expression; all of it, where it can not be taken apart.
 #[derive(Clone, Debug)]
 struct Alternative {
-    pattern: String,
-    /// Of each of these, every match has a word.
-    needs: Vec<Vec<String>>,
+    written: words::Alternative,
     regex: OnceLock<Option<Regex>>,
 }
 
@@ -42,18 +40,21 @@ impl Expression {
     }
 
     fn alternatives(&self) -> &[Alternative] {
-        let found = || {
-            words::alternatives(&self.pattern)
-                .into_iter()
-                .map(Alternative::from)
-                .collect()
+        let ready = |written| Alternative {
+            written,
+            regex: OnceLock::new(),
         };
-        self.alternatives.get_or_init(found)
+        self.alternatives
+            .get_or_init(|| words::alternatives(&self.pattern).into_iter().map(ready).collect())
     }
 
     /// Those alternatives for which a text has the words.
     fn regexes_for(&self, text: &str) -> impl Iterator<Item = &Regex> {
-        self.alternatives().iter().filter_map(|one| one.regex_for(text))
+        let may_match = |one: &&Alternative| one.written.may_match_in(text);
+        self.alternatives()
+            .iter()
+            .filter(may_match)
+            .filter_map(Alternative::regex)
     }
 
     /// Names of its groups.
@@ -88,34 +89,12 @@ impl Expression {
     }
 }
 
-impl From<words::Alternative> for Alternative {
-    fn from(alternative: words::Alternative) -> Self {
-        Self {
-            pattern: alternative.pattern,
-            needs: alternative.needs,
-            regex: OnceLock::new(),
-        }
-    }
-}
-
 impl Alternative {
     fn regex(&self) -> Option<&Regex> {
-        self.regex.get_or_init(|| Regex::new(&self.pattern).ok()).as_ref()
+        self.regex
+            .get_or_init(|| Regex::new(&self.written.pattern).ok())
+            .as_ref()
     }
-
-    fn regex_for(&self, text: &str) -> Option<&Regex> {
-        let has_one = |words: &Vec<String>| words.iter().any(|word| has(text.as_bytes(), word.as_bytes()));
-        if self.needs.iter().all(has_one) {
-            self.regex()
-        } else {
-            None
-        }
-    }
-}
-
-/// Whether a word is in a text; case does not count.
-fn has(text: &[u8], word: &[u8]) -> bool {
-    text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
 }
 
 fn start(found: &Captures) -> Option<usize> {

@@ -8,6 +8,7 @@ use crate::words::{Alternative, Words, alternatives};
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) kind: String,
+    /// Of each of these, one is a particular of it.
     words: Vec<Words>,
     /// Of each of its patterns the alternatives, one of which matches.
     patterns: Vec<Vec<Alternative>>,
@@ -26,7 +27,7 @@ impl Wanted {
         let patterns = text.into_iter().chain(tests.clone().filter_map(pattern));
         Self {
             kind: kind.to_owned(),
-            words: words(None, tests).collect(),
+            words: tests.filter_map(exactly).collect(),
             patterns: patterns.map(alternatives).collect(),
         }
     }
@@ -39,30 +40,8 @@ impl Wanted {
 
 /// Of each of these, an event whose text matches a pattern, and whose particulars pass these tests, has a word.
 pub(crate) fn words<'t>(text: Option<&'t str>, tests: impl Iterator<Item = &'t Test>) -> impl Iterator<Item = Words> {
-    let of_text = text.map(Words::of);
-    of_text
-        .into_iter()
-        .chain(tests.filter_map(of_test))
-        .filter(Words::are_some)
-}
-
-/// Words of which every text that passes a test has one.
-fn of_test(test: &Test) -> Option<Words> {
-    let members = match test {
-        Test::Is(Scalar::Text(text)) => return Some(Words::exactly(vec![text.clone()])),
-        Test::Is(_) => return None,
-        Test::All(members) if members.present == Some(false) => return None,
-        Test::All(members) => members,
-    };
-    if let Some(pattern) = &members.matches {
-        return Some(Words::of(pattern));
-    }
-    let texts = members.one_of.iter().map(|one| match one {
-        Scalar::Text(text) => Some(text.clone()),
-        _ => None,
-    });
-    let texts = texts.collect::<Option<Vec<String>>>()?;
-    (!texts.is_empty()).then(|| Words::exactly(texts))
+    let tested = tests.filter_map(|test| pattern(test).map(Words::of).or_else(|| exactly(test)));
+    text.map(Words::of).into_iter().chain(tested).filter(Words::are_some)
 }
 
 /// The pattern that a value which passes a test matches.
@@ -71,4 +50,19 @@ fn pattern(test: &Test) -> Option<&str> {
         Test::All(members) if members.present != Some(false) => members.matches.as_deref(),
         _ => None,
     }
+}
+
+/// The texts one of which a value is that passes a test.
+fn exactly(test: &Test) -> Option<Words> {
+    let members = match test {
+        Test::Is(Scalar::Text(text)) => return Some(Words::exactly(vec![text.clone()])),
+        Test::All(members) if members.present != Some(false) => members,
+        _ => return None,
+    };
+    let texts = members.one_of.iter().map(|one| match one {
+        Scalar::Text(text) => Some(text.clone()),
+        _ => None,
+    });
+    let texts = texts.collect::<Option<Vec<String>>>()?;
+    (!texts.is_empty()).then(|| Words::exactly(texts))
 }

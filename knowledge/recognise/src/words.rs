@@ -43,15 +43,29 @@ pub(crate) struct Alternative {
     /// The pattern of this one, with the flags that the whole begins with.
     pub(crate) pattern: String,
     /// Of each of these, every match has a word; case does not count.
-    pub(crate) needs: Vec<Set>,
+    needs: Vec<Set>,
 }
 
 impl Alternative {
     /// Whether it may match a text that is part of what was glanced at.
     pub(crate) fn may_match(&self, glance: &Glance) -> bool {
-        let may_have_one = |words: &Set| words.iter().any(|word| glance.may_have(word.as_bytes()));
-        self.needs.iter().all(may_have_one)
+        self.has_what_it_needs(|word| glance.may_have(word))
     }
+
+    /// Whether it may match this text.
+    pub(crate) fn may_match_in(&self, text: &str) -> bool {
+        self.has_what_it_needs(|word| has(text.as_bytes(), word))
+    }
+
+    fn has_what_it_needs(&self, has: impl Fn(&[u8]) -> bool) -> bool {
+        let has_one = |words: &Set| words.iter().any(|word| has(word.as_bytes()));
+        self.needs.iter().all(has_one)
+    }
+}
+
+/// Whether a word is in a text; case does not count.
+fn has(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
 }
 
 /// The alternatives of a pattern, in their order; all of it as one, where it can not be taken apart.
