@@ -62,7 +62,7 @@ test-programs:
 
 run-rust-tests: test-tools test-programs
 	$(SAY) 'tests: running those in Rust, and beside them those of the web UI: both wait much'
-	@cargo test --workspace --tests --no-fail-fast
+	@PATH=$$(.ci/test-path) cargo test --workspace --tests --no-fail-fast
 
 # What they print comes in one piece, when they are through: others print meanwhile.
 run-browser-tests: export WHYCRASH_SERVER_BIN = $(TARGET)/debug/whycrash-server

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { assertAccessible } from './lib/axe.mjs';
-import { launch, onPage, open, PHONE, screenshot } from './lib/browser.mjs';
+import { LAPTOP, launch, onPage, open, PHONE, screenshot } from './lib/browser.mjs';
 import { Server } from './lib/server.mjs';
 
 let server;
@@ -81,27 +81,28 @@ const PAGES = [
   ['unknown page', () => '/no/such/page', 'text=There is no such page'],
 ];
 
-for (const [scheme, viewport] of [
-  ['light', undefined],
-  ['dark', undefined],
-  ['light', PHONE],
-  ['dark', PHONE],
+for (const [device, viewport] of [
+  ['laptop', LAPTOP],
+  ['phone', PHONE],
 ]) {
-  describe(`${scheme}, ${viewport ? 'phone' : 'laptop'}`, () => {
+  describe(`on a ${device}, light and dark`, () => {
     for (const [name, address, landmark] of PAGES) {
       test(name, () =>
-        onPage(browser, server.url, { colorScheme: scheme, ...(viewport && { viewport }) }, async (page) => {
+        onPage(browser, server.url, { viewport }, async (page) => {
           await page.goto(address());
           await page.locator(landmark).first().waitFor();
           assert.equal(await page.locator('h1').count(), 1, 'a page has one main heading');
           assert.notEqual(await page.title(), '');
-          await assertAccessible(page, name);
           const [wide, shown] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
           assert.ok(wide <= shown, `the page is ${wide} wide on a screen of ${shown}`);
-          const luminance = await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
-          const [red] = luminance.match(/[\d.]+/g).map(Number);
-          assert.equal(red < 128, scheme === 'dark', `background ${luminance}`);
-          await screenshot(page, `${name.replaceAll(' ', '-')}-${scheme}${viewport ? '-phone' : ''}`);
+          for (const colorScheme of ['light', 'dark']) {
+            await page.emulateMedia({ colorScheme });
+            const luminance = await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+            const [red] = luminance.match(/[\d.]+/g).map(Number);
+            assert.equal(red < 128, colorScheme === 'dark', `background ${luminance}`);
+            await assertAccessible(page, `${name}, ${colorScheme}`);
+            await screenshot(page, `${name.replaceAll(' ', '-')}-${colorScheme}${device === 'phone' ? '-phone' : ''}`);
+          }
         }),
       );
     }

@@ -50,7 +50,7 @@ fn children_made_in_every_way_end_the_same() {
             Report::None,
         ),
         way("exec $RUN timeout -s KILL 0.3 sleep 60"),
-        way("exec $RUN timeout 0.3 sh -c 'trap \"echo told; exit 3\" TERM; sleep 5 & wait'"),
+        way("exec $RUN timeout 1 sh -c 'trap \"echo told; exit 3\" TERM; sleep 5 & wait'"),
         reported(
             "{ timeout -k 0.4 0.3 $RUN sh -c 'trap \"\" TERM; sleep 5'; } 2>/dev/null; echo $?",
             Report::None,

@@ -88,7 +88,7 @@ fn a_job_in_the_background_meets_the_terminal_as_it_would() {
         ),
         shell(
             "None",
-            "$RUN sh -c \"exec sleep 9\" & sleep 0.3; kill -HUP %1; wait %1; echo $?",
+            "$RUN sh -c \"exec sleep 9\" & sleep 1; kill -HUP %1; wait %1; echo $?",
             Report::Signal("SIGHUP"),
         ),
     ]);

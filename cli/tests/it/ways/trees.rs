@@ -24,14 +24,14 @@ fn jobs_of_many_processes_end_the_same() {
             "exec $RUN python3 -c 'import multiprocessing as m, os; p = m.Process(target=os.abort); p.start(); p.join(); print(p.exitcode); raise SystemExit(2)' 2>/dev/null",
         ),
         reported(
-            "$RUN sh -c 'echo $$ > pid; kill -STOP $$; exit 6' & sleep 0.5; kill -CONT $(cat pid); rm pid; wait $!; echo $?",
+            "$RUN sh -c 'echo $$ > pid; kill -STOP $$; exit 6' & until [ -s pid ]; do sleep 0.05; done; sleep 0.3; kill -CONT $(cat pid); rm pid; wait $!; echo $?",
             Report::Code(6),
         ),
         reported(
             "$RUN sh -c 'touch begun; exec sleep 60' & until rm begun 2>/dev/null; do sleep 0.05; done; sleep 0.3; kill -STOP $!; kill -CONT $!; kill $!; wait $!; echo $?",
             Report::Signal("SIGTERM"),
         ),
-        reported("timeout 0.3 $RUN sleep 60; echo $?", Report::Signal("SIGTERM")),
+        reported("timeout 1.2 $RUN sleep 60; echo $?", Report::Signal("SIGTERM")),
         reported(
             "{ timeout -s KILL 0.3 $RUN sleep 60; } 2>/dev/null; echo $?",
             Report::None,

@@ -186,7 +186,7 @@ print(len(job.stdout.read()), job.wait())";
             Report::Signal("SIGTERM"),
         ),
         reported(
-            "{ timeout -s KILL 0.6 $RUN sh -c 'seq 9000; sleep 9'; } 2>/dev/null | md5sum",
+            "{ timeout -s KILL 1.5 $RUN sh -c 'seq 9000; sleep 9'; } 2>/dev/null | md5sum",
             Report::None,
         ),
         reported(
