@@ -6,6 +6,7 @@ mod symbols;
 mod tls;
 mod upload;
 
+use std::error::Error;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -169,7 +170,7 @@ impl Client {
                     pause = asked_pause(&answer).unwrap_or(pause).min(LONGEST_PAUSE);
                 }
                 Ok(answer) => return Err(self.refusal(&Problem::of(answer))),
-                Err(error) if retries_left > 0 && !error.is_builder() && !is_refused(&error) => {
+                Err(error) if retries_left > 0 && !error.is_builder() && !is_lasting(&error) => {
                     tracing::debug!("{} did not answer, trying again: {error}", self.server);
                 }
                 Err(error) => return Err(self.unreachable(&error)),
@@ -241,19 +242,19 @@ fn is_passing(status: StatusCode) -> bool {
     )
 }
 
-/// Nobody listens there: that does not change within seconds.
-fn is_refused(error: &reqwest::Error) -> bool {
-    let mut cause: Option<&dyn std::error::Error> = Some(error);
-    while let Some(error) = cause {
-        if error
+/// Nobody listens there, or it is not whom we trust: that does not change within seconds.
+fn is_lasting(error: &reqwest::Error) -> bool {
+    let is_refused = |error: &(dyn Error + 'static)| {
+        error
             .downcast_ref::<std::io::Error>()
             .is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused)
-        {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    };
+    tls::hint(error).is_some() || chain(error).any(is_refused)
+}
+
+/// An error and what caused it, the innermost last.
+fn chain<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source())
 }
 
 fn asked_pause(answer: &Response) -> Option<Duration> {
@@ -262,12 +263,8 @@ fn asked_pause(answer: &Response) -> Option<Duration> {
 }
 
 /// The reason at the end of the chain: what comes before it repeats the address.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error.to_string()
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    chain(error).last().unwrap_or(error).to_string()
 }
 
 /// A path segment of an address.

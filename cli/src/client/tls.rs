@@ -6,8 +6,7 @@ use rustls::{AlertDescription, CertificateError, Error as TlsError};
 
 /// What to do about an error of TLS somewhere in a chain of errors; none where there is no such error.
 pub fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
-    let chain = std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
-    let tls = chain.into_iter().find_map(of_tls)?;
+    let tls = super::chain(error).find_map(of_tls)?;
     Some(match tls {
         // A server that has no other certificate says no more than that it has nothing in common with us.
         TlsError::AlertReceived(AlertDescription::HandshakeFailure)
