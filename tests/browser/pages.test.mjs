@@ -81,21 +81,22 @@ const PAGES = [
   ['unknown page', () => '/no/such/page', 'text=There is no such page'],
 ];
 
-for (const [device, viewport] of [
-  ['laptop', LAPTOP],
-  ['phone', PHONE],
+// Each is loaded in one scheme and then changes to the other: loading costs more than all that is looked at.
+for (const [device, viewport, schemes] of [
+  ['laptop', LAPTOP, ['light', 'dark']],
+  ['phone', PHONE, ['dark', 'light']],
 ]) {
-  describe(`on a ${device}, light and dark`, () => {
+  describe(`on a ${device}, ${schemes.join(', then ')}`, () => {
     for (const [name, address, landmark] of PAGES) {
       test(name, () =>
-        onPage(browser, server.url, { viewport }, async (page) => {
+        onPage(browser, server.url, { viewport, colorScheme: schemes[0] }, async (page) => {
           await page.goto(address());
           await page.locator(landmark).first().waitFor();
           assert.equal(await page.locator('h1').count(), 1, 'a page has one main heading');
           assert.notEqual(await page.title(), '');
           const [wide, shown] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
           assert.ok(wide <= shown, `the page is ${wide} wide on a screen of ${shown}`);
-          for (const colorScheme of ['light', 'dark']) {
+          for (const colorScheme of schemes) {
             await page.emulateMedia({ colorScheme });
             const luminance = await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
             const [red] = luminance.match(/[\d.]+/g).map(Number);
