@@ -242,14 +242,14 @@ fn is_passing(status: StatusCode) -> bool {
     )
 }
 
-/// Nobody listens there, or it is not whom we trust: that does not change within seconds.
+/// Nobody listens there, or its certificate is none that can be used: that does not change within seconds.
 fn is_lasting(error: &reqwest::Error) -> bool {
     let is_refused = |error: &(dyn Error + 'static)| {
         error
             .downcast_ref::<std::io::Error>()
             .is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused)
     };
-    tls::hint(error).is_some() || chain(error).any(is_refused)
+    tls::is_lasting(error) || chain(error).any(is_refused)
 }
 
 /// An error and what caused it, the innermost last.

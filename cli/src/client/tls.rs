@@ -6,8 +6,7 @@ use rustls::{AlertDescription, CertificateError, Error as TlsError};
 
 /// What to do about an error of TLS somewhere in a chain of errors; none where there is no such error.
 pub fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
-    let tls = super::chain(error).find_map(of_tls)?;
-    Some(match tls {
+    Some(match cause(error)? {
         // A server that has no other certificate says no more than that it has nothing in common with us.
         TlsError::AlertReceived(AlertDescription::HandshakeFailure)
         | TlsError::InvalidCertificate(
@@ -23,6 +22,19 @@ pub fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         TlsError::InvalidCertificate(_) => "mend its certificate, or name the server as that does",
         _ => "see that this is an address of HTTPS",
     })
+}
+
+/// Whether it will be the same in a few seconds: the certificate is the one that the server has. Of other errors of TLS
+/// nobody knows, such as what a server says that is about to restart.
+pub fn is_lasting(error: &(dyn Error + 'static)) -> bool {
+    matches!(
+        cause(error),
+        Some(TlsError::InvalidCertificate(_) | TlsError::AlertReceived(AlertDescription::HandshakeFailure))
+    )
+}
+
+fn cause<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e TlsError> {
+    super::chain(error).find_map(of_tls)
 }
 
 /// An error of TLS, however many errors of streams it is wrapped in.
