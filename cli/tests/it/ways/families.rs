@@ -52,7 +52,7 @@ fn children_made_in_every_way_end_the_same() {
         way("exec $RUN timeout -s KILL 0.3 sleep 60"),
         way("exec $RUN timeout 1 sh -c 'trap \"echo told; exit 3\" TERM; sleep 5 & wait'"),
         reported(
-            "{ timeout -k 0.4 0.3 $RUN sh -c 'trap \"\" TERM; sleep 5'; } 2>/dev/null; echo $?",
+            "{ timeout -k 0.4 1.2 $RUN sh -c 'trap \"\" TERM; sleep 5'; } 2>/dev/null; echo $?",
             Report::None,
         ),
         way("exec $RUN unshare -fp sh -c 'kill -SEGV $$; exit 3' 2>/dev/null"),

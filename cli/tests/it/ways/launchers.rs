@@ -13,7 +13,7 @@ fn programs_that_start_others_see_what_they_would() {
         reported(
             // Not `sleep 9 & wait`: timeout's signal goes to the whole group, and where sleep is gone before the shell has
             // run again, dash forgets its trap.
-            "timeout --preserve-status -s TERM 0.4 $RUN sh -c 'trap \"exit 6\" TERM; while :; do sleep 9; done' 2>/dev/null; echo $?",
+            "timeout --preserve-status -s TERM 1.2 $RUN sh -c 'trap \"exit 6\" TERM; while :; do sleep 9; done' 2>/dev/null; echo $?",
             Report::Code(6),
         ),
         way("exec $RUN timeout -s SEGV 0.3 sleep 9 2>/dev/null"),
