@@ -1,6 +1,6 @@
 //! Limits, priorities and rights of every kind: the job has those that it would have without us, and meets them.
 
-use super::{Report, compare_all, reported, way};
+use super::{Attempt, OPTIONS, Report, compare_all, reported, way};
 
 #[test]
 fn every_limit_is_the_jobs_own() {
@@ -72,16 +72,19 @@ fn a_job_starts_with_little_memory() {
     compare_all(&ways.chain(steps).chain(floods).collect::<Vec<_>>());
 }
 
-/// The KiB of memory, of this kind of limit, with which the program can be loaded at all, to a few pages.
+/// The KiB of memory, of this kind of limit, with which the program can read what it is told, so that a job that does
+/// nothing runs: how much that takes depends on the words and on the variables, so they are those of every way here.
 fn least_memory(limit: &str) -> usize {
-    let loads = |least: &usize| {
-        let script = format!("ulimit {limit} {least}; {} --version", env!("CARGO_BIN_EXE_whycrash"));
-        let tried = std::process::Command::new("sh").args(["-c", &script]).output();
-        tried.expect("sh runs").status.success()
+    /// Where stacks begin is drawn by lot for each process, which may take a page or two more.
+    const LOT: usize = 8;
+    let attempt = Attempt::run(OPTIONS);
+    let runs = |least: &usize| {
+        let mut bash = attempt.bash(&format!("ulimit {limit} {least}; $RUN true 2>/dev/null"));
+        bash.output().expect("bash runs").status.success()
     };
-    let enough = (1000..4_000_000).step_by(1000).find(loads);
+    let enough = (1000..4_000_000).step_by(1000).find(runs);
     let enough = enough.expect("it can be loaded");
-    (enough - 1000..=enough).step_by(20).find(loads).unwrap_or(enough)
+    (enough - 1000..=enough).step_by(20).find(runs).unwrap_or(enough) + LOT
 }
 
 /// So few descriptors are left that we can do little or nothing with them.

@@ -95,6 +95,9 @@ pub struct Left {
     pub processes: usize,
 }
 
+/// The options of `run` wherever nothing but the job counts.
+const OPTIONS: &str = "--quiet --no-diagnosis";
+
 /// One attempt: a home, and a mark for its processes.
 pub struct Attempt {
     pub home: Home,
@@ -138,6 +141,15 @@ impl Attempt {
             .env("LC_ALL", "C")
             .env("PYTHONFAULTHANDLER", "");
         command
+    }
+
+    /// A script in which `$RUN` stands for what stands before the job.
+    fn bash(&self, script: &str) -> Command {
+        let mut bash = self.command("bash");
+        bash.args(["--norc", "-c", script])
+            .env("RUN", self.prefix().join(" "))
+            .stdin(Stdio::null());
+        bash
     }
 
     /// A job of the attempt, in a process group of its own.
@@ -220,16 +232,12 @@ impl Drop for Attempt {
 /// Runs a script both ways and compares.
 fn compare(way: Way) {
     let run_script = |attempt: &Attempt, expected: usize| {
-        let mut bash = attempt.command("bash");
-        bash.args(["--norc", "-c", way.script])
-            .env("RUN", attempt.prefix().join(" "));
-        bash.stdin(Stdio::null());
-        let output = bash.output().expect("bash runs");
+        let output = attempt.bash(way.script).output().expect("bash runs");
         attempt.left(output, expected)
     };
     let bare = Attempt::bare();
     let expected = run_script(&bare, 0);
-    let under = Attempt::run("--quiet --no-diagnosis");
+    let under = Attempt::run(OPTIONS);
     let left = run_script(&under, expected.processes);
     assert_eq!(left, expected, "{}", way.script);
     let context = under.context();
