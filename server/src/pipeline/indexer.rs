@@ -285,17 +285,29 @@ impl Indexer {
     async fn look(&self) -> Result<()> {
         match self.stores.search.check().await {
             Err(StoreError::Damaged(reason)) => {
-                tracing::warn!(reason, "the index is gone or damaged: a new one is built beside it");
-                self.rebuild().await
+                self.rebuild().await?;
+                if self.is_building_of_reports() {
+                    tracing::warn!(reason, "the index is gone or damaged: a new one is built beside it");
+                } else {
+                    tracing::debug!(reason, "there is no index yet, and no report either: one is begun");
+                }
+                Ok(())
             }
             checked => checked,
         }
     }
 
+    /// Whether a new index is being built that will have anything in it. An archive begins with one that has not.
+    fn is_building_of_reports(&self) -> bool {
+        self.shared.building().is_some_and(|build| build.total > 0)
+    }
+
     async fn publish(&self) -> Result<()> {
         self.stores.search.publish().await?;
+        if self.is_building_of_reports() {
+            tracing::info!("the new index is in use; the one before is kept beside it");
+        }
         self.shared.set_build(None);
-        tracing::info!("the new index is in use; the one before is kept beside it");
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! What was acknowledged survives anything, and is processed once.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -20,6 +20,8 @@ const ROUNDS: u64 = 40;
 pub struct Process {
     child: Child,
     url: String,
+    /// What it said before it listened.
+    started: Vec<String>,
 }
 
 impl Process {
@@ -51,7 +53,11 @@ impl Process {
         };
         // The pipe must not fill up.
         std::thread::spawn(move || log.for_each(drop));
-        Self { child, url }
+        Self {
+            child,
+            url,
+            started: seen,
+        }
     }
 
     /// Where it answers.
@@ -272,6 +278,28 @@ async fn a_disk_that_takes_no_more_loses_nothing() {
     assert!(
         document["state"] == "done" || document["state"] == "processing",
         "{document}"
+    );
+}
+
+#[tokio::test]
+async fn whoever_starts_one_for_the_first_time_is_warned_of_nothing() {
+    let folder = TempDir::new().unwrap();
+    let mut process = Process::start(folder.path());
+    let says_warning = |line: &&String| line.contains(r#""level":"WARN""#) || line.contains(r#""level":"ERROR""#);
+    let warnings: Vec<_> = process.started.iter().filter(says_warning).collect();
+    assert!(warnings.is_empty(), "{warnings:?}");
+
+    // That its index is lost is another matter, even where that had little in it.
+    let report = json!({"artifacts": [inline("train.log", b"RuntimeError: it broke\n")]});
+    let address = format!("{}/api/v1/reports", process.url());
+    ok(client().post(address).json(&report).send().await.unwrap()).await;
+    process.kill();
+    fs::remove_dir_all(folder.path().join("index")).unwrap();
+    let process = Process::start(folder.path());
+    let warnings: Vec<_> = process.started.iter().filter(says_warning).collect();
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("the index is gone"),
+        "{warnings:?}"
     );
 }
 
