@@ -58,7 +58,7 @@ whycrash-frames = { path = "../frames" }
 wit-bindgen = { version = "0.61.1", default-features = false, features = ["macros", "realloc"] }
 
 [target.'cfg(not(target_family = "wasm"))'.dependencies]
-regex = { version = "1", default-features = false, features = ["std", "unicode", "perf"] }
+regex = { version = "1", default-features = false, features = ["std", "unicode"] }
 "#;
 const FRAMES_MANIFEST: &str = r#"[package]
 name = "whycrash-frames"
