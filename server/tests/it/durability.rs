@@ -289,10 +289,15 @@ async fn whoever_starts_one_for_the_first_time_is_warned_of_nothing() {
     let warnings: Vec<_> = process.started.iter().filter(says_warning).collect();
     assert!(warnings.is_empty(), "{warnings:?}");
 
-    // That its index is lost is another matter, even where that had little in it.
+    // That its index is lost is another matter, once there is something in it.
     let report = json!({"artifacts": [inline("train.log", b"RuntimeError: it broke\n")]});
     let address = format!("{}/api/v1/reports", process.url());
-    ok(client().post(address).json(&report).send().await.unwrap()).await;
+    let (client, since) = (client(), Instant::now());
+    ok(client.post(address).json(&report).send().await.unwrap()).await;
+    while get_json(&client, &process, "/api/v1/search?q=broke").await["total"] != 1 {
+        assert!(since.elapsed() < PATIENCE, "it is not found");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     process.kill();
     fs::remove_dir_all(folder.path().join("index")).unwrap();
     let process = Process::start(folder.path());
