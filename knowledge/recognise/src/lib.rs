@@ -50,8 +50,8 @@ pub struct Flaw {
     pub message: String,
 }
 
-/// Written out: with the macro, plugins here would compile other features of `syn` than those of authors, and whoever
-/// builds both, all that stands on it twice.
+/// Written out: a macro for it would have cargo compile `syn`, and all macros of the plugins' interface, with features that
+/// they do not have in an author's project, and so a second time where both are built.
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}`: {}", self.key, self.message)

@@ -285,13 +285,13 @@ impl Indexer {
     async fn look(&self) -> Result<()> {
         match self.stores.search.check().await {
             Err(StoreError::Damaged(reason)) => {
-                self.rebuild().await?;
-                if self.is_building_of_reports() {
-                    tracing::warn!(reason, "the index is gone or damaged: a new one is built beside it");
+                let begun = self.rebuild().await;
+                if begun.is_ok() && !self.is_building_of_reports() {
+                    tracing::debug!(reason, "nothing is to be in the index yet: an empty one is begun");
                 } else {
-                    tracing::debug!(reason, "there is no index yet, and no report either: one is begun");
+                    tracing::warn!(reason, "the index is gone or damaged: a new one is built beside it");
                 }
-                Ok(())
+                begun
             }
             checked => checked,
         }

@@ -72,19 +72,29 @@ fn a_job_starts_with_little_memory() {
     compare_all(&ways.chain(steps).chain(floods).collect::<Vec<_>>());
 }
 
-/// The KiB of memory, of this kind of limit, with which the program can read what it is told, so that a job that does
-/// nothing runs: how much that takes depends on the words and on the variables, so they are those of every way here.
+/// The KiB of memory, of this kind of limit, with which a job that does nothing runs: what the program can be loaded with,
+/// and no more than a step of the heap, which the words and variables of a run may take besides.
 fn least_memory(limit: &str) -> usize {
+    /// By how much glibc's heap grows, and some pages.
+    const STEP: usize = 160;
     /// Where stacks begin is drawn by lot for each process, which may take a page or two more.
     const LOT: usize = 8;
     let attempt = Attempt::run(OPTIONS);
-    let runs = |least: &usize| {
-        let mut bash = attempt.bash(&format!("ulimit {limit} {least}; $RUN true 2>/dev/null"));
-        bash.output().expect("bash runs").status.success()
+    let least_for = |job: &str| {
+        let does = |least: &usize| {
+            let mut bash = attempt.bash(&format!("ulimit {limit} {least}; {job} 2>/dev/null"));
+            bash.output().expect("bash runs").status.success()
+        };
+        let enough = (1000..4_000_000).step_by(1000).find(does).expect("it can be loaded");
+        (enough - 1000..=enough).step_by(20).find(does).unwrap_or(enough)
     };
-    let enough = (1000..4_000_000).step_by(1000).find(runs);
-    let enough = enough.expect("it can be loaded");
-    (enough - 1000..=enough).step_by(20).find(runs).unwrap_or(enough) + LOT
+    let loads = least_for(&format!("{} --version", env!("CARGO_BIN_EXE_whycrash")));
+    let runs = least_for("$RUN true");
+    assert!(
+        runs <= loads + STEP,
+        "{limit}: it is loaded with {loads} KiB, and runs nothing with less than {runs}"
+    );
+    runs + LOT
 }
 
 /// So few descriptors are left that we can do little or nothing with them.
