@@ -17,6 +17,34 @@ pub struct Problem {
     pub at: Option<Place>,
 }
 
+/// Codes of problems after which an artifact, or what may have been its most telling part, was not looked into, in the
+/// order of the alphabet.
+const UNREAD: [&str; 23] = [
+    "bad-json",
+    "damaged",
+    "damaged-compression",
+    "damaged-json",
+    "damaged-minidump",
+    "damaged-xml",
+    "encrypted",
+    "limit-decompressed-bytes",
+    "limit-expansion-ratio",
+    "limit-json-bytes",
+    "limit-json-values",
+    "limit-report-text-bytes",
+    "limit-report-time",
+    "limit-text-bytes",
+    "nested-compression",
+    "no-memory",
+    "not-unpacked",
+    "pickle-protocol",
+    "truncated",
+    "unknown-format",
+    "unknown-machine",
+    "unreadable",
+    "unsupported-format",
+];
+
 impl Problem {
     /// A problem with the artifact as a whole.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
@@ -32,5 +60,11 @@ impl Problem {
     pub fn at(mut self, place: Place) -> Self {
         self.at = Some(place);
         self
+    }
+
+    /// True where an artifact, or the part of it that may tell most, was not looked into: a report in which nothing
+    /// was found beside such a problem could not be read, which is not the same as that nothing failed.
+    pub fn leaves_unread(&self) -> bool {
+        UNREAD.contains(&self.code.as_str())
     }
 }

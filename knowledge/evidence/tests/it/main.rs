@@ -32,4 +32,5 @@ mod signatures;
 mod snapshots;
 mod support;
 mod trimming;
+mod unread;
 mod valgrind;
