@@ -7,6 +7,7 @@
 mod judgement;
 mod limits;
 mod merge;
+mod nearest;
 mod printable;
 pub mod readers;
 pub mod signature;
@@ -16,6 +17,7 @@ pub use judgement::{Account, Kinship, judge, judge_together, kinship, locate, ma
 pub use limits::Limits;
 pub use merge::merge;
 pub use model::{Artifact, ArtifactKind, Evidence, Hex, Problem};
+pub use nearest::{did_they_mean, did_you_mean, nearest};
 pub use printable::{PrintableLog, printable, printable_json, printable_lines};
 pub use readers::{Reading, read};
 pub use signature::{NO_FAILURE, Signature, signature, title};

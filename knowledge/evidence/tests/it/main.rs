@@ -21,6 +21,7 @@ mod lines;
 mod logs;
 mod merging;
 mod minidumps;
+mod nearest;
 mod notebooks;
 mod odd_snapshots;
 mod pages;
