@@ -52,7 +52,7 @@ pub struct Running {
     server: tokio::task::JoinHandle<std::io::Result<()>>,
     pipeline: Pipeline,
     reopener: tokio::task::JoinHandle<()>,
-    outdated: JoinHandle<()>,
+    renewer: JoinHandle<()>,
     indexer: indexer::Running,
     maintenance: JoinHandle<()>,
     previews: JoinHandle<()>,
@@ -76,7 +76,7 @@ impl Running {
         self.handle.stop(true).await;
         self.reopener.abort();
         // What is queued stays queued, and what is not is found at the next start.
-        self.outdated.abort();
+        self.renewer.abort();
         // Each of its steps is whole by itself.
         self.maintenance.abort();
         self.previews.abort();
@@ -111,9 +111,7 @@ pub async fn start(mut services: Services) -> anyhow::Result<Running> {
     indexer.open().await;
     let indexer = indexer.start(background.handle());
     let pipeline = services.start_workers(background.handle())?;
-    let outdated = background
-        .handle()
-        .spawn(diagnose_outdated(services.clone().into_inner()));
+    let renewer = background.handle().spawn(services.renewer().run());
     let reopener = background.handle().spawn(services.reopener().run());
     let maintenance = background
         .handle()
@@ -156,7 +154,7 @@ pub async fn start(mut services: Services) -> anyhow::Result<Running> {
         server: tokio::spawn(server),
         pipeline,
         reopener,
-        outdated,
+        renewer,
         indexer,
         maintenance,
         previews,
@@ -169,20 +167,6 @@ pub async fn start(mut services: Services) -> anyhow::Result<Running> {
 
 fn start_threads(name: &str, priority: Priority) -> anyhow::Result<Threads> {
     Threads::start(name, priority).context("can not start threads")
-}
-
-/// Has reports diagnosed again that were diagnosed with what this program, or its plugins, knew before.
-async fn diagnose_outdated(services: Arc<Services>) {
-    match pipeline::diagnose_outdated(&services.stores, &services.diagnoser.version()).await {
-        Ok(0) => {}
-        Ok(reports) => {
-            tracing::info!(reports, "diagnosed again with what is known now");
-            services.wake.notify_waiters();
-        }
-        Err(error) => {
-            tracing::warn!(%error, "can not queue all reports that new knowledge is for; the next start will")
-        }
-    }
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {

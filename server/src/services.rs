@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use whycrash_plugin_host::{Diagnoser, Settings};
+use whycrash_reading::READER_VERSION;
 use whycrash_symbols::{DebuginfodLimits, Sources};
 
 use crate::config::Config;
@@ -20,6 +21,7 @@ use crate::ingest::pace::Uploads;
 use crate::ingest::{Ingest, Staging};
 use crate::lines::LineCache;
 use crate::pipeline::indexer::{self, Indexer};
+use crate::pipeline::renewal::{self, Renewals, Renewed, Renewer};
 use crate::pipeline::reopen::Reopener;
 use crate::pipeline::{Diagnose, Pipeline, Stores};
 use crate::plugins::{self, Published, Shelves};
@@ -29,7 +31,7 @@ use crate::search::tantivy::TantivySearch;
 use crate::shelf::Shelf;
 use crate::store::files::FileBlobs;
 use crate::store::sqlite::Sqlite;
-use crate::store::{StoreError, Tokens};
+use crate::store::{Outdated, StoreError, Tokens, Work};
 use crate::symbols::SymbolFolder;
 use crate::telemetry;
 use crate::watching::Watching;
@@ -75,6 +77,8 @@ pub struct Services {
     pub parses: Semaphore,
     /// What the indexer is doing.
     pub indexer: Arc<indexer::Shared>,
+    /// Stored reports that are diagnosed anew.
+    pub renewals: Arc<Renewals>,
     /// Searches that may run.
     pub searches: Arc<Semaphore>,
     /// Provisional diagnoses that may run.
@@ -157,6 +161,7 @@ impl Services {
             uploads: Arc::new(Uploads::new(&config.limits)),
             parses: Semaphore::new(PARSES),
             indexer: Arc::default(),
+            renewals: Arc::default(),
             searches: Arc::new(Semaphore::new(config.limits.searches)),
             provisional: Arc::new(Semaphore::new(1)),
             watching: Arc::new(Watching::new(config.limits.watchers)),
@@ -178,6 +183,42 @@ impl Services {
             wake: Arc::clone(&self.wake),
             queued_jobs: self.config.limits.queued_jobs,
         }
+    }
+
+    /// What has reports diagnosed anew when plugins or pages change.
+    pub fn renewer(&self) -> Renewer {
+        Renewer {
+            stores: self.stores.clone(),
+            diagnoser: Arc::clone(&self.diagnoser),
+            renewals: Arc::clone(&self.renewals),
+            wake: Arc::clone(&self.wake),
+        }
+    }
+
+    /// Has the reports diagnosed anew that are outdated, after plugins or pages were changed; how many that will be. That
+    /// is unknown where a store can not be asked now, and happens all the same.
+    pub async fn renew(&self) -> Option<Renewed> {
+        match self.count_outdated().await {
+            Ok((outdated, queued)) => {
+                self.renewals.tell(Some(outdated.reports), queued);
+                Some(Renewed {
+                    reports: (outdated.reports + queued).min(outdated.of),
+                    of: outdated.of,
+                })
+            }
+            Err(error) => {
+                tracing::warn!(%error, "can not count the reports that are diagnosed anew");
+                self.renewals.tell(None, 0);
+                None
+            }
+        }
+    }
+
+    /// The reports that are outdated, and how many are to be diagnosed anew already.
+    async fn count_outdated(&self) -> Result<(Outdated, u64), StoreError> {
+        let now = renewal::current(&self.diagnoser).await?;
+        let outdated = self.stores.outcomes.count_outdated(&now, READER_VERSION).await?;
+        Ok((outdated, self.stores.jobs.unfinished(Work::Diagnose).await?))
     }
 
     /// The indexer, which is not started yet.

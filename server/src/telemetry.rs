@@ -39,6 +39,14 @@ fn describe() {
     metrics::describe_counter!("whycrash_jobs_total", "attempts to process a report, by outcome");
     metrics::describe_histogram!("whycrash_job_seconds", "time to process a report");
     metrics::describe_gauge!("whycrash_jobs", "jobs by state");
+    metrics::describe_gauge!(
+        "whycrash_diagnosing_anew",
+        "stored reports that are to be diagnosed anew"
+    );
+    metrics::describe_counter!(
+        "whycrash_diagnosed_anew_total",
+        "stored reports that were diagnosed anew"
+    );
     metrics::describe_gauge!("whycrash_index_waiting", "reports that are not in the index yet");
     metrics::describe_gauge!("whycrash_index_lag_seconds", "how long the first of them has waited");
     metrics::describe_gauge!(

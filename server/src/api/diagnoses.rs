@@ -1,6 +1,7 @@
 //! The versions of a report's diagnosis, and what changed between them.
 
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::http::StatusCode;
+use actix_web::{CustomizeResponder, HttpRequest, HttpResponse, Responder as _};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use whycrash_plugin_host::{CollectNext, Coverage, Diff, Echo, Finding, PluginRun};
@@ -10,6 +11,8 @@ use super::conditional;
 use super::prelude::*;
 use super::reports::report_id;
 use crate::documents::conclusion;
+use crate::pipeline::renewal::{RenewalStatus, Renewed};
+use crate::previews;
 use crate::store::{DiagnosisRecord, ReportId, Work};
 
 /// The versions that are kept.
@@ -178,6 +181,47 @@ pub async fn again(
     }
     services.wake.notify_waiters();
     Ok(HttpResponse::Accepted().finish())
+}
+
+/// Which reports are diagnosed anew.
+#[derive(Debug, Deserialize, IntoParams)]
+pub struct RenewQuery {
+    /// A search: its results are, 10,000 at most.
+    pub q: Option<String>,
+    /// All reports are.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// How far diagnosing stored reports anew has come: those that somebody asked for, and those that were diagnosed with
+/// other plugins or pages than there are now.
+#[utoipa::path(get, path = "/api/v1/diagnoses", tag = "reports",
+    responses((status = 200, body = RenewalStatus), (status = "default", response = super::problem::ProblemDocument)))]
+pub async fn progress(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<RenewalStatus>> {
+    Ok(Json(services.renewals.status(&services.stores).await?))
+}
+
+/// Has all reports, or those that a search finds, diagnosed anew from the evidence that is stored: one after the other,
+/// while new reports go first. Nothing of what is asked for is lost when the server ends.
+#[utoipa::path(post, path = "/api/v1/diagnoses", tag = "reports", params(RenewQuery),
+    responses((status = 202, body = Renewed), (status = "default", response = super::problem::ProblemDocument)))]
+pub async fn renew(
+    _: Allowed<Write>,
+    services: Data<Services>,
+    query: Query<RenewQuery>,
+) -> ApiResult<CustomizeResponder<Json<Renewed>>> {
+    let scope = match (&query.q, query.all) {
+        (Some(query), false) => Some(previews::results(&services, query).await?),
+        (None, true) => None,
+        _ => {
+            let detail = "say `q` for what a search finds, or `all=true` for every report";
+            return Err(ApiError::new(Code::InvalidRequest, detail));
+        }
+    };
+    let reports = services.stores.outcomes.make_outdated(scope.as_deref()).await?;
+    let of = services.renew().await.map_or(reports, |renewed| renewed.of);
+    let renewed = Renewed { reports, of };
+    Ok(Json(renewed).customize().with_status(StatusCode::ACCEPTED))
 }
 
 async fn known(services: &Services, id: &str) -> ApiResult<ReportId> {

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use super::prelude::*;
 use crate::pipeline::indexer::{IndexState, IndexStatus};
+use crate::pipeline::renewal::RenewalStatus;
 
 /// Whether the process answers at all.
 #[utoipa::path(get, path = "/healthz", tag = "operation", responses((status = 200, body = String, content_type = "text/plain")))]
@@ -20,6 +21,8 @@ pub struct Ready {
     pub status: &'static str,
     /// What the index is doing.
     pub index: IndexStatus,
+    /// Stored reports that are diagnosed anew, because plugins or pages changed or somebody asked for it.
+    pub diagnosing_anew: RenewalStatus,
 }
 
 /// Whether reports can be taken in and read. While the index is not whole it is `degraded`: reports come in and are
@@ -34,7 +37,12 @@ pub async fn readyz(services: Data<Services>) -> ApiResult<Json<Ready>> {
         IndexState::Ready => "ready",
         IndexState::Rebuilding | IndexState::Unavailable => "degraded",
     };
-    Ok(Json(Ready { status, index }))
+    let diagnosing_anew = services.renewals.status(&services.stores).await?;
+    Ok(Json(Ready {
+        status,
+        index,
+        diagnosing_anew,
+    }))
 }
 
 /// Measurements in Prometheus' text format.
@@ -52,6 +60,8 @@ pub async fn metrics(services: Data<Services>) -> ApiResult<HttpResponse> {
     metrics::gauge!("whycrash_index_waiting").set(index.waiting as f64);
     metrics::gauge!("whycrash_index_lag_seconds").set(index.lag_seconds);
     metrics::gauge!("whycrash_index_ready").set(if index.state == IndexState::Ready { 1.0 } else { 0.0 });
+    let renewal = services.renewals.status(&services.stores).await?;
+    metrics::gauge!("whycrash_diagnosing_anew").set(renewal.waiting as f64);
     services.metrics.run_upkeep();
     let text = services.metrics.render();
     Ok(HttpResponse::Ok()

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 use whycrash_catalog::Cause;
+use whycrash_evidence::did_you_mean;
 
 use super::prelude::*;
 use crate::store::Group;
@@ -94,7 +95,10 @@ pub async fn cause(_: Allowed<Read>, services: Data<Services>, path: Path<String
     let catalog = services.diagnoser.catalog();
     let cause = catalog
         .get(&path)
-        .ok_or_else(|| ApiError::new(Code::NoCause, format!("no cause is called {path}")))?
+        .ok_or_else(|| {
+            let near = did_you_mean(&path, catalog.causes().iter().map(|cause| cause.id.as_str()));
+            ApiError::new(Code::NoCause, format!("no cause is called {path}{near}"))
+        })?
         .clone();
     let counts = services.stores.records.causes().await?;
     let reports = counts

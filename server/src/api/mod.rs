@@ -19,6 +19,7 @@ mod look;
 mod minidump;
 mod multipart;
 pub mod openapi;
+mod pages;
 pub mod plugins;
 pub mod previews;
 pub mod problem;
@@ -116,6 +117,13 @@ fn routes(app: &mut ServiceConfig) {
         .service(only("/plugins/{name}/disable", "POST").post(plugins::disable))
         .service(only("/plugins/{name}/enable", "POST").post(plugins::enable))
         .service(only("/plugins/{name}/rollback", "POST").post(plugins::roll_back))
+        .service(only("/pages", "GET").get(pages::list))
+        .service(only("/pages/{id}", "DELETE").delete(pages::remove))
+        .service(
+            only("/diagnoses", "GET, POST")
+                .get(diagnoses::progress)
+                .post(diagnoses::renew),
+        )
         .service(only("/previews", "GET, POST").get(previews::list).post(previews::begin))
         .service(only("/previews/{number}", "GET").get(previews::show))
         .service(only("/previews/{number}/events", "GET").get(events::preview))

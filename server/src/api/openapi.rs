@@ -5,8 +5,8 @@ use utoipa::OpenApi;
 
 use super::problem::ProblemDocument;
 use super::{
-    artifacts, deletion, diagnoses, events, evidence, health, knowledge, minidump, plugins, previews, reports, search,
-    symbols, uploads,
+    artifacts, deletion, diagnoses, events, evidence, health, knowledge, minidump, pages, plugins, previews, reports,
+    search, symbols, uploads,
 };
 use crate::documents::Extent;
 use crate::search::Sort;
@@ -40,6 +40,8 @@ use crate::store::Change;
         diagnoses::show,
         diagnoses::again,
         diagnoses::diff,
+        diagnoses::progress,
+        diagnoses::renew,
         deletion::delete,
         uploads::put,
         minidump::create,
@@ -59,6 +61,8 @@ use crate::store::Change;
         plugins::disable,
         plugins::enable,
         plugins::roll_back,
+        pages::list,
+        pages::remove,
         previews::list,
         previews::begin,
         previews::show,

@@ -10,6 +10,7 @@ use whycrash_plugin_host::PluginInfo;
 use super::access::Admin;
 use super::prelude::*;
 use super::symbols;
+use crate::pipeline::renewal::Renewed;
 use crate::plugins::{PublishError, Published, PublishedVersion};
 use crate::public_text::without_paths;
 
@@ -31,11 +32,25 @@ pub struct ListedPlugin {
     versions: Vec<PublishedVersion>,
 }
 
-/// A plugin that is gone.
+/// A plugin that was published, disabled or enabled.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ChangedPlugin {
+    /// What it is.
+    #[serde(flatten)]
+    plugin: PluginInfo,
+    /// What follows for the reports that are stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnosed_anew: Option<Renewed>,
+}
+
+/// A plugin or a page that is gone.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Removed {
     /// Its name.
     pub name: String,
+    /// What follows for the reports that are stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnosed_anew: Option<Renewed>,
 }
 
 /// The plugins that every report is given to: name, version, causes they can name, evidence they need, and the versions
@@ -64,25 +79,29 @@ pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<
 }
 
 /// Publishes a plugin: a package, or a component alone. It takes the place of the one of its name that was published
-/// before, and reports that come from then on are given to it. Needs the scope `admin`: what it says is shown to
-/// everybody.
+/// before, and every report is given to it: those that come from then on, and those that are stored, one after the
+/// other behind them. Needs the scope `admin`: what it says is shown to everybody.
 #[utoipa::path(post, path = "/api/v1/plugins", tag = "plugins",
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, body = PluginInfo), (status = "default", response = super::problem::ProblemDocument)))]
+    responses((status = 200, body = ChangedPlugin), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn publish(
     _: Allowed<Admin>,
     services: Data<Services>,
     request: HttpRequest,
     body: actix_web::web::Payload,
-) -> ApiResult<Json<PluginInfo>> {
+) -> ApiResult<Json<ChangedPlugin>> {
     let limit = (services.published.package_bytes(), "the size of a plugin");
     let staged = symbols::receive(&services, &request, body.into_inner(), limit).await?;
     let work = async move {
         let _turn = services.published.turn_to_look().await.ok_or_else(too_many)?;
-        let services = Arc::clone(&services);
-        blocking(move || services.published.publish(std::fs::read(&staged)?)).await
+        let publisher = Arc::clone(&services);
+        let plugin = blocking(move || publisher.published.publish(std::fs::read(&staged)?)).await?;
+        Ok(ChangedPlugin {
+            plugin: public(plugin),
+            diagnosed_anew: services.renew().await,
+        })
     };
-    Ok(Json(public(to_its_end(work).await?)))
+    Ok(Json(to_its_end(work).await?))
 }
 
 /// What everybody may know of a plugin: its file's name, and not where that lies.
@@ -95,58 +114,76 @@ fn public(plugin: PluginInfo) -> PluginInfo {
     }
 }
 
-/// Removes a plugin that was published. What it found in reports stays there until they are read again.
+/// Removes a plugin that was published. Reports are diagnosed anew without it.
 #[utoipa::path(delete, path = "/api/v1/plugins/{name}", tag = "plugins", params(("name" = String, Path)),
     responses((status = 200, body = Removed), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn remove(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<Removed>> {
     let name = path.into_inner();
     let removed = name.clone();
-    change(services, move |published| published.remove(&removed)).await?;
-    Ok(Json(Removed { name }))
+    let ((), diagnosed_anew) = change(services, move |published| published.remove(&removed)).await?;
+    Ok(Json(Removed { name, diagnosed_anew }))
 }
 
-/// Puts the version of a plugin that was published before the present one in its place. What the present one found
-/// stays until reports are diagnosed again.
+/// Puts the version of a plugin that was published before the present one in its place. Reports are diagnosed anew with
+/// it.
 #[utoipa::path(post, path = "/api/v1/plugins/{name}/rollback", tag = "plugins", params(("name" = String, Path)),
-    responses((status = 200, body = PluginInfo), (status = "default", response = super::problem::ProblemDocument)))]
-pub async fn roll_back(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {
+    responses((status = 200, body = ChangedPlugin), (status = "default", response = super::problem::ProblemDocument)))]
+pub async fn roll_back(
+    _: Allowed<Admin>,
+    services: Data<Services>,
+    path: Path<String>,
+) -> ApiResult<Json<ChangedPlugin>> {
     let name = path.into_inner();
     let before = change(services, move |published| published.step_back(&name)).await?;
-    Ok(Json(public(before)))
+    Ok(Json(ChangedPlugin::of(before)))
 }
 
-/// Keeps a published plugin from taking part, until it is enabled. What it found stays until reports are diagnosed
-/// again.
+/// Keeps a published plugin from taking part, until it is enabled. Reports are diagnosed anew without it.
 #[utoipa::path(post, path = "/api/v1/plugins/{name}/disable", tag = "plugins", params(("name" = String, Path)),
-    responses((status = 200, body = PluginInfo), (status = "default", response = super::problem::ProblemDocument)))]
-pub async fn disable(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {
+    responses((status = 200, body = ChangedPlugin), (status = "default", response = super::problem::ProblemDocument)))]
+pub async fn disable(
+    _: Allowed<Admin>,
+    services: Data<Services>,
+    path: Path<String>,
+) -> ApiResult<Json<ChangedPlugin>> {
     let name = path.into_inner();
     let plugin = PluginInfo {
         name: name.clone(),
         ..PluginInfo::default()
     };
-    change(services, move |published| published.disable(&name)).await?;
-    Ok(Json(plugin))
+    let ((), diagnosed_anew) = change(services, move |published| published.disable(&name)).await?;
+    Ok(Json(ChangedPlugin { plugin, diagnosed_anew }))
 }
 
-/// Lets a plugin take part again that was disabled, or set aside because it kept failing.
+/// Lets a plugin take part again that was disabled, or set aside because it kept failing. Reports are diagnosed anew with
+/// it.
 #[utoipa::path(post, path = "/api/v1/plugins/{name}/enable", tag = "plugins", params(("name" = String, Path)),
-    responses((status = 200, body = PluginInfo), (status = "default", response = super::problem::ProblemDocument)))]
-pub async fn enable(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<PluginInfo>> {
+    responses((status = 200, body = ChangedPlugin), (status = "default", response = super::problem::ProblemDocument)))]
+pub async fn enable(_: Allowed<Admin>, services: Data<Services>, path: Path<String>) -> ApiResult<Json<ChangedPlugin>> {
     let name = path.into_inner();
     let enabled = change(services, move |published| published.enable(&name)).await?;
-    Ok(Json(public(enabled)))
+    Ok(Json(ChangedPlugin::of(enabled)))
 }
 
-/// Changes what is published.
-async fn change<T: Send + 'static>(
+impl ChangedPlugin {
+    fn of((plugin, diagnosed_anew): (PluginInfo, Option<Renewed>)) -> Self {
+        Self {
+            plugin: public(plugin),
+            diagnosed_anew,
+        }
+    }
+}
+
+/// Changes what is published; what came of it, and what follows for the reports that are stored.
+pub async fn change<T: Send + 'static>(
     services: Data<Services>,
     work: impl FnOnce(&Published) -> Result<T, PublishError> + Send + 'static,
-) -> ApiResult<T> {
+) -> ApiResult<(T, Option<Renewed>)> {
     to_its_end(async move {
         let _turn = services.published.turn_to_change().await.ok_or_else(too_many)?;
-        let services = Arc::clone(&services);
-        blocking(move || work(&services.published)).await
+        let publisher = Arc::clone(&services);
+        let changed = blocking(move || work(&publisher.published)).await?;
+        Ok((changed, services.renew().await))
     })
     .await
 }
@@ -168,7 +205,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, PublishErr
     let done = done.map_err(|error| ApiError::new(Code::Internal, error))?;
     done.map_err(|error| match error {
         PublishError::Refused(reason) => ApiError::new(Code::PluginRefused, reason),
-        PublishError::Unknown(_) | PublishError::First(_) => ApiError::new(Code::NoPlugin, error),
+        PublishError::Unknown(..) | PublishError::First(_) => ApiError::new(Code::NoPlugin, error),
+        PublishError::UnknownPage(..) => ApiError::new(Code::NoPage, error),
         PublishError::Taken { .. } => ApiError::new(Code::VersionTaken, error),
         PublishError::Overtaken(_) => ApiError::new(Code::PluginChanged, error),
         PublishError::Io(error) => error.into(),

@@ -12,7 +12,8 @@ use super::cursor;
 use super::prelude::*;
 use super::reports::report_id;
 use super::symbols;
-use crate::previews::{self, PreviewError};
+use crate::pipeline::renewal::Renewed;
+use crate::previews::{self, Done, PreviewError};
 use crate::public_text::without_paths;
 use crate::store::{Change, ChangeCount, PreviewRecord, PreviewState, ReportId, StoreError, Summary};
 
@@ -42,7 +43,7 @@ pub struct Preview {
     pub reason: Option<String>,
     /// When it was asked for (RFC 3339).
     pub created: String,
-    /// ChangedReports in its scope.
+    /// Reports in its scope.
     pub reports: u64,
     /// Those that were looked at.
     pub looked_at: u64,
@@ -65,6 +66,9 @@ pub struct PreviewChanges {
     pub preview: Preview,
     /// What changes in how many reports, most first.
     pub changes: Vec<ChangeCount>,
+    /// What follows for the other reports when it is applied, once it is ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnosed_anew: Option<Renewed>,
 }
 
 /// What was done.
@@ -73,8 +77,11 @@ pub struct PreviewDone {
     /// The preview.
     #[serde(flatten)]
     pub preview: Preview,
-    /// ChangedReports of which something else is concluded now.
+    /// Reports of which something else is concluded now.
     pub reports_changed: u64,
+    /// What follows for the other reports that are stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnosed_anew: Option<Renewed>,
 }
 
 impl From<PreviewRecord> for Preview {
@@ -145,9 +152,14 @@ pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<
     responses((status = 200, body = PreviewChanges), (status = "default", response = super::problem::ProblemDocument)))]
 pub async fn show(_: Allowed<Read>, services: Data<Services>, path: Path<u64>) -> ApiResult<Json<PreviewChanges>> {
     let record = previews::find(&services, *path).await?;
+    let diagnosed_anew = match record.state {
+        PreviewState::Ready => Some(previews::follows(&services, &record).await?),
+        _ => None,
+    };
     Ok(Json(PreviewChanges {
         changes: services.stores.previews.changes(*path).await?,
         preview: record.into(),
+        diagnosed_anew,
     }))
 }
 
@@ -247,8 +259,8 @@ pub async fn apply(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>)
     let (number, services) = (*path, services.into_inner());
     // What was begun goes on when the client leaves.
     let done = tokio::spawn(async move {
-        let reports = previews::apply(&services, number).await?;
-        done(&services, number, reports).await
+        let what = previews::apply(&services, number).await?;
+        done(&services, number, what).await
     });
     done.await.map_err(|error| ApiError::new(Code::Internal, error))?
 }
@@ -259,8 +271,8 @@ pub async fn apply(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>)
 pub async fn undo(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>) -> ApiResult<Json<PreviewDone>> {
     let (number, services) = (*path, services.into_inner());
     let done = tokio::spawn(async move {
-        let reports = previews::undo(&services, number).await?;
-        done(&services, number, reports).await
+        let what = previews::undo(&services, number).await?;
+        done(&services, number, what).await
     });
     done.await.map_err(|error| ApiError::new(Code::Internal, error))?
 }
@@ -273,11 +285,12 @@ pub async fn cancel(_: Allowed<Admin>, services: Data<Services>, path: Path<u64>
     Ok(Json(record.into()))
 }
 
-async fn done(services: &Services, number: u64, reports_changed: u64) -> ApiResult<Json<PreviewDone>> {
+async fn done(services: &Services, number: u64, done: Done) -> ApiResult<Json<PreviewDone>> {
     let preview = previews::find(services, number).await?.into();
     Ok(Json(PreviewDone {
         preview,
-        reports_changed,
+        reports_changed: done.changed,
+        diagnosed_anew: done.renewed,
     }))
 }
 

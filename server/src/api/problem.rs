@@ -86,6 +86,8 @@ problems! {
         "upload the binary or its debug file with `whycrash symbols upload`";
     NoPlugin = 404 "no-such-plugin" "no plugin of this name was published here",
         "the plugins are listed at /api/v1/plugins; built-in ones, and those of the server's own folders, are not published";
+    NoPage = 404 "no-such-page" "no page of this name was published here",
+        "the pages are listed at /api/v1/pages; ours, and those of the server's own folders, are not published";
     NoPreview = 404 "no-such-preview" "there is no such preview",
         "the previews are listed at /api/v1/previews; the last 20 are kept";
     MethodNotAllowed = 405 "method-not-allowed" "this address does not know the method",

@@ -17,7 +17,10 @@ use super::prelude::*;
 use crate::documents::{Extent, failed};
 use crate::ingest::Declared;
 use crate::store::sqlite::blocking;
-use crate::store::{ArtifactRecord, Digest, Listed, ReportId, ReportRecord, ReportState, Summary};
+use crate::store::{ArtifactRecord, Digest, Listed, Page, ReportId, ReportRecord, ReportState, Summary};
+
+/// Digits that a short id has at least.
+const SHORTEST_ID: usize = 4;
 
 /// The answer to a report that was sent.
 #[derive(Debug, Serialize, ToSchema)]
@@ -280,6 +283,8 @@ pub async fn state(
 /// Which part of a list.
 #[derive(Debug, Deserialize, IntoParams)]
 pub struct ListQuery {
+    /// Reports whose ids begin with these digits, at least four, in the order of their ids: what a short id may mean.
+    pub prefix: Option<String>,
     /// How many, 50 if absent, at most 200.
     pub limit: Option<u32>,
     /// Where the page before ended: its `next`. The first page when absent.
@@ -322,13 +327,23 @@ pub async fn list(
 ) -> ApiResult<HttpResponse> {
     let (after, limit) = (cursor::place(query.after.as_ref())?, query.limit.unwrap_or(50).min(200));
     let records = &services.stores.records;
-    let page = records.list(after.as_ref(), limit).await?;
+    let page = match &query.prefix {
+        None => records.list(after.as_ref(), limit).await?,
+        Some(digits) => Page {
+            entries: records.beginning_with(&beginning(digits)?, limit).await?,
+            next: None,
+        },
+    };
     let signatures: Vec<String> = page
         .entries
         .iter()
         .filter_map(|report| report.summary.signature.clone())
         .collect();
     let mut sizes = records.group_sizes(&signatures).await?.into_iter();
+    let total = match query.prefix {
+        None => records.count().await?,
+        Some(_) => page.entries.len() as u64,
+    };
     let reports = page.entries.into_iter().map(|Listed { state, summary, .. }| {
         let count = summary.signature.as_ref().and_then(|_| sizes.next());
         ListedReport { state, summary, count }
@@ -336,11 +351,21 @@ pub async fn list(
     conditional::answer(
         &request,
         &Reports {
-            total: records.count().await?,
+            total,
             reports: reports.collect(),
             next: cursor::word(page.next.as_ref())?,
         },
     )
+}
+
+/// The first digits of an id, as ids are written.
+fn beginning(digits: &str) -> ApiResult<String> {
+    let lower = digits.to_ascii_lowercase();
+    if (SHORTEST_ID..=32).contains(&lower.len()) && lower.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Ok(lower);
+    }
+    let detail = format!("a short id is {SHORTEST_ID} to 32 hex digits");
+    Err(ApiError::new(Code::InvalidRequest, detail))
 }
 
 /// The report id in an address; what is none names no report.

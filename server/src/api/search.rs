@@ -1,10 +1,12 @@
 //! Searching.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::{IntoParams, ToSchema};
@@ -26,6 +28,10 @@ pub struct SearchQuery {
     /// absent.
     #[serde(default)]
     pub q: String,
+    /// Only what happened then or later (RFC 3339).
+    pub since: Option<String>,
+    /// Only what happened before then (RFC 3339).
+    pub until: Option<String>,
     /// Results at most, 20 if absent, at most 200.
     pub limit: Option<usize>,
     /// Where the page before ended: its `next`. The first page when absent.
@@ -76,6 +82,19 @@ async fn search_to_the_end(
     searched.await.map_err(|error| StoreError::Failed(error.to_string()))?
 }
 
+/// When it may have happened.
+fn period(query: &SearchQuery) -> ApiResult<Option<Range<i64>>> {
+    let time = |name: &str, text: &Option<String>| {
+        let parsed = text.as_ref().map(|text| text.parse::<Timestamp>()).transpose();
+        let parsed =
+            parsed.map_err(|error| ApiError::new(Code::InvalidRequest, format!("`{name}` is no time: {error}")));
+        Ok::<_, ApiError>(parsed?.map(Timestamp::as_millisecond))
+    };
+    let (since, until) = (time("since", &query.since)?, time("until", &query.until)?);
+    let asked = since.is_some() || until.is_some();
+    Ok(asked.then(|| since.unwrap_or(i64::MIN)..until.unwrap_or(i64::MAX)))
+}
+
 /// Finds reports. 304 while what is found is what `If-None-Match` names.
 #[utoipa::path(get, path = "/api/v1/search", tag = "search", params(SearchQuery),
     responses((status = 200, body = Found), (status = 304), (status = "default", response = super::problem::ProblemDocument)))]
@@ -87,6 +106,7 @@ pub async fn search(
 ) -> ApiResult<HttpResponse> {
     let request = SearchRequest {
         query: search::Query::parse(&query.q)?,
+        period: period(&query)?,
         limit: query.limit.unwrap_or(20).min(200),
         after: cursor::place(query.after.as_ref())?,
         sort: query.sort,

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use whycrash_evidence::ArtifactKind;
+use whycrash_evidence::{ArtifactKind, did_they_mean};
 use whycrash_plugin_host::PublicKey;
 
+use crate::store::Lane;
 pub use cli::{Cli, Command, Serve, TokenCommand};
 
 /// Everything that can be set.
@@ -310,6 +311,17 @@ impl Workers {
         self.count().div_ceil(4)
     }
 
+    /// What the worker of this number, counted from 0, takes: from three on, the last one takes nothing but new reports.
+    pub fn lane(&self, number: usize) -> Lane {
+        if number < self.any_count() {
+            Lane::Any
+        } else if number >= 2 && number + 1 == self.count() {
+            Lane::New
+        } else {
+            Lane::Small
+        }
+    }
+
     /// How much memory reading one report may take.
     pub fn memory_bytes(&self) -> u64 {
         match self.memory_bytes {
@@ -333,7 +345,10 @@ impl Config {
     /// The settings of the file at `path`, with defaults for the rest.
     pub fn from_file(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("can not read {}", path.display()))?;
-        toml::from_str(&text).with_context(|| format!("{} is no valid configuration", path.display()))
+        toml::from_str(&text).map_err(|error| {
+            let meant = did_they_mean(error.message());
+            anyhow::Error::new(error).context(format!("{} is no valid configuration{meant}", path.display()))
+        })
     }
 
     /// The settings under these command line arguments and variables.

@@ -13,6 +13,7 @@ pub mod history;
 pub mod incident;
 pub mod indexer;
 mod process;
+pub mod renewal;
 pub mod reopen;
 mod text;
 mod worker;
@@ -30,14 +31,13 @@ use whycrash_evidence::ArtifactKind;
 use whycrash_plugin_host::{
     ArtifactHead, Diagnoser, Diagnosis, Offered, PluginInfo, Report, ReportHead, Trial, Version,
 };
-use whycrash_reading::READER_VERSION;
 
 use crate::config;
 use crate::reading::ReadReports;
 use crate::search::Search;
 use crate::store::{
-    Blobs, Jobs, Lane, MadeWith, Modules, Outbox, Outcomes, Previews, Records, ReportId, ReportRecord, ReportState,
-    Result, Upkeep, Work,
+    Blobs, Jobs, Lane, Modules, Outbox, Outcomes, Previews, Records, ReportId, ReportRecord, ReportState, Result,
+    Upkeep, Work,
 };
 use crate::threads::Priority;
 use arrivals::Arrivals;
@@ -225,11 +225,7 @@ impl Pipeline {
         };
         let threads = (0..settings.count())
             .map(|number| {
-                let lane = if number < settings.any_count() {
-                    Lane::Any
-                } else {
-                    Lane::Small
-                };
+                let lane = settings.lane(number);
                 let worker = Worker { lane, ..worker.clone() };
                 thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
                     Priority::Background.take();
@@ -299,26 +295,6 @@ async fn for_each(stores: &Stores, state: ReportState, act: impl AsyncFn(Vec<Rep
         }
         last = ids.last().cloned();
         sum += act(ids).await?;
-    }
-}
-
-/// Queues every report to be diagnosed again whose last diagnosis was made with other plugins, other knowledge or by an
-/// earlier reader than there are now; how many. They stay as they are until that is done.
-pub async fn diagnose_outdated(stores: &Stores, version: &Version) -> Result<u64> {
-    let now = MadeWith {
-        plugins: version.plugins.clone(),
-        knowledge: version.knowledge.clone(),
-    };
-    let (mut last, mut sum) = (None, 0);
-    loop {
-        let ids = stores
-            .outcomes
-            .outdated(&now, READER_VERSION, last.as_ref(), BATCH)
-            .await?;
-        let Some(end) = ids.last() else { return Ok(sum) };
-        last = Some(end.clone());
-        stores.jobs.enqueue_all(&ids, Work::Diagnose).await?;
-        sum += ids.len() as u64;
     }
 }
 

@@ -105,6 +105,9 @@ impl Worker {
         if with.is_some_and(|with| with != self.processor.diagnoser.version()) {
             self.diagnose_again(job);
         }
+        if outcome == "done" && job.work == Work::Diagnose {
+            metrics::counter!("whycrash_diagnosed_anew_total").increment(1);
+        }
         metrics::counter!("whycrash_jobs_total", "outcome" => outcome).increment(1);
         metrics::histogram!("whycrash_job_seconds").record(started.elapsed().as_secs_f64());
         next

@@ -17,10 +17,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::SemaphorePermit;
+use whycrash_evidence::did_you_mean;
 use whycrash_plugin_host::{Offered, PluginInfo, PluginLimits, compiled_side_by_side};
 
 use crate::pipeline::Diagnose;
 use crate::shelf::{Shelf, Standing};
+use crate::store::Digest;
 pub use history::{History, PublishedVersion};
 use shelves::PAGES;
 pub use shelves::Shelves;
@@ -51,8 +53,11 @@ pub enum PublishError {
     #[error("{0}")]
     Refused(String),
     /// There is none of this name.
-    #[error("no plugin called {0} was published")]
-    Unknown(String),
+    #[error("no plugin called {0} was published{near}", near = did_you_mean(.0, .1.iter().map(String::as_str)))]
+    Unknown(String, Vec<String>),
+    /// There is no page of this name.
+    #[error("no page called {0} was published{near}", near = did_you_mean(.0, .1.iter().map(String::as_str)))]
+    UnknownPage(String, Vec<String>),
     /// There is none before it.
     #[error("no version of {0} that was published before this one is kept")]
     First(String),
@@ -197,7 +202,7 @@ impl Published {
     pub fn step_back(&self, name: &str) -> Result<PluginInfo, PublishError> {
         loop {
             let standing = self.shelves.plugins.get(name)?;
-            let standing = standing.ok_or_else(|| PublishError::Unknown(name.to_owned()))?;
+            let standing = standing.ok_or_else(|| self.unknown(name))?;
             let before = self.shelves.history.before(name, &standing)?;
             let (_, bytes) = before.ok_or_else(|| PublishError::First(name.to_owned()))?;
             let offered = self.look_at(bytes)?;
@@ -234,7 +239,7 @@ impl Published {
     pub fn disable(&self, name: &str) -> Result<(), PublishError> {
         let _changing = self.alone();
         if !self.shelves.plugins.hand_over(name, &self.shelves.disabled)? {
-            return Err(PublishError::Unknown(name.to_owned()));
+            return Err(self.unknown(name));
         }
         self.diagnoser.reload();
         Ok(())
@@ -268,7 +273,7 @@ impl Published {
         let mut plugins = self.diagnoser.plugins().into_iter();
         match plugins.find(|plugin| plugin.name == name) {
             Some(plugin) if self.diagnoser.forgive(name) => Ok(plugin),
-            _ => Err(PublishError::Unknown(name.to_owned())),
+            _ => Err(self.unknown(name)),
         }
     }
 
@@ -305,11 +310,41 @@ impl Published {
         let _changing = self.alone();
         let (took_part, was_kept) = (self.shelves.plugins.remove(name)?, self.shelves.disabled.remove(name)?);
         if !took_part && !was_kept {
-            return Err(PublishError::Unknown(name.to_owned()));
+            return Err(self.unknown(name));
         }
         self.shelves.forget(name);
         self.diagnoser.reload();
         Ok(())
+    }
+
+    /// The pages that were published: their ids, and the SHA-256 of their files.
+    pub fn pages(&self) -> io::Result<Vec<(String, String)>> {
+        let names = self.shelves.pages.names()?.into_iter();
+        let page = |name: String| {
+            let standing = self.shelves.pages.get(&name)?;
+            Ok(standing.map(|(_, bytes)| (name, Digest::of(&bytes).to_string())))
+        };
+        // One that is removed at this moment is in the list no more.
+        let pages: Vec<Option<_>> = names.map(page).collect::<io::Result<_>>()?;
+        let mut pages: Vec<_> = pages.into_iter().flatten().collect();
+        pages.sort();
+        Ok(pages)
+    }
+
+    /// Removes a page that was published.
+    pub fn remove_page(&self, name: &str) -> Result<(), PublishError> {
+        let _changing = self.alone();
+        if !self.shelves.pages.remove(name)? {
+            return Err(PublishError::UnknownPage(name.to_owned(), self.shelves.pages.names()?));
+        }
+        self.diagnoser.reload();
+        Ok(())
+    }
+
+    /// That no plugin of this name was published; others were.
+    fn unknown(&self, name: &str) -> PublishError {
+        let names = [&self.shelves.plugins, &self.shelves.disabled].map(|shelf| shelf.names().unwrap_or_default());
+        PublishError::Unknown(name.to_owned(), names.concat())
     }
 
     fn shelf(&self, extension: &str) -> &Shelf {

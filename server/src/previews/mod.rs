@@ -13,9 +13,11 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, Notify};
 use whycrash_plugin_host::{Offered, Panel, Trial};
+use whycrash_reading::READER_VERSION;
 
 pub use self::runner::run;
-use crate::pipeline::{self, Diagnose};
+use crate::pipeline::Diagnose;
+use crate::pipeline::renewal::Renewed;
 use crate::plugins::PublishError;
 use crate::search::{self, SearchRequest, Sort};
 use crate::services::Services;
@@ -24,7 +26,7 @@ use crate::store::{Digest, MadeWith, NewPreview, PreviewRecord, PreviewState, Re
 
 /// Previews that are kept.
 const KEPT: usize = 20;
-/// Results of a search that a preview can look at, and how many are asked for at a time.
+/// Results of a search that something is done to, and how many are asked for at a time.
 const RESULTS: usize = 10_000;
 const BATCH: usize = 500;
 
@@ -126,6 +128,16 @@ pub async fn find(services: &Services, number: u64) -> Result<PreviewRecord> {
     found.ok_or(PreviewError::Unknown(number))
 }
 
+/// What follows for the reports that do not change at once when a preview is applied.
+pub async fn follows(services: &Services, record: &PreviewRecord) -> Result<Renewed> {
+    let outcomes = &services.stores.outcomes;
+    let outdated = outcomes.count_outdated(&record.of.made_with, READER_VERSION).await?;
+    Ok(Renewed {
+        reports: outdated.reports.saturating_sub(record.changed),
+        of: outdated.of,
+    })
+}
+
 /// Ends a preview that is running or ready.
 pub async fn cancel(services: &Services, number: u64) -> Result<PreviewRecord> {
     let record = find(services, number).await?;
@@ -141,8 +153,18 @@ pub async fn cancel(services: &Services, number: u64) -> Result<PreviewRecord> {
     Err(is_not(&record, "running or ready"))
 }
 
-/// Publishes what was tried, and makes what was seen true; how many reports changed.
-pub async fn apply(services: &Arc<Services>, number: u64) -> Result<u64> {
+/// What applying or undoing a preview did.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// Reports that changed at once.
+    pub changed: u64,
+    /// Those that follow: what came or changed meanwhile, what a search left out, and those in which only the list of
+    /// plugins changes.
+    pub renewed: Option<Renewed>,
+}
+
+/// Publishes what was tried, and makes what was seen true.
+pub async fn apply(services: &Arc<Services>, number: u64) -> Result<Done> {
     let _changing = services.tried.changing.lock().await;
     let record = find(services, number).await?;
     if record.state != PreviewState::Ready {
@@ -168,20 +190,18 @@ pub async fn apply(services: &Arc<Services>, number: u64) -> Result<u64> {
     let applied = (trial.offered.extension.to_owned(), trial.offered.bytes.clone());
     blocking(move || Ok(publisher.published.replace(&trial.offered, there.as_ref())?)).await?;
     match services.stores.previews.apply_preview(number, replaced.as_ref()).await {
-        Ok(Some(reports)) => {
-            follow_up(services, &record).await?;
-            Ok(reports)
-        }
+        Ok(Some(changed)) => Ok(follow_up(services, changed).await),
         other => {
             put_back(services, &record, Some(applied), before).await?;
+            services.renew().await;
             other?;
             Err(is_not(&record, "ready any more"))
         }
     }
 }
 
-/// Puts back what stood in the place of what was tried, and what was concluded before; how many reports changed.
-pub async fn undo(services: &Arc<Services>, number: u64) -> Result<u64> {
+/// Puts back what stood in the place of what was tried, and what was concluded before.
+pub async fn undo(services: &Arc<Services>, number: u64) -> Result<Done> {
     let _changing = services.tried.changing.lock().await;
     let record = find(services, number).await?;
     if record.state != PreviewState::Applied {
@@ -201,21 +221,17 @@ pub async fn undo(services: &Arc<Services>, number: u64) -> Result<u64> {
     };
     put_back(services, &record, standing, before).await?;
     let undone = services.stores.previews.undo_preview(number).await?;
-    follow_up(services, &record).await?;
-    undone.ok_or_else(|| is_not(&record, "applied any more"))
+    let done = follow_up(services, undone.unwrap_or_default()).await;
+    undone.map(|_| done).ok_or_else(|| is_not(&record, "applied any more"))
 }
 
-/// Reports that came or changed meanwhile, and those in which only the list of plugins changes, are diagnosed one after
-/// the other.
-async fn follow_up(services: &Services, record: &PreviewRecord) -> Result<()> {
+/// All other reports are diagnosed one after the other.
+async fn follow_up(services: &Services, changed: u64) -> Done {
     services.indexer.wake.notify_one();
-    if record.of.query.is_none() {
-        let diagnoser = Arc::clone(&services.diagnoser);
-        let version = blocking(move || Ok(diagnoser.version())).await?;
-        pipeline::diagnose_outdated(&services.stores, &version).await?;
-        services.wake.notify_waiters();
+    Done {
+        changed,
+        renewed: services.renew().await,
     }
-    Ok(())
 }
 
 /// Has what stood there before stand there again, where this does now.
@@ -268,12 +284,13 @@ fn made_with(panel: &Panel) -> MadeWith {
 }
 
 /// The reports that a search finds.
-async fn results(services: &Services, query: &str) -> Result<Vec<ReportId>> {
+pub async fn results(services: &Services, query: &str) -> Result<Vec<ReportId>> {
     let parsed = search::Query::parse(query).map_err(|error| PreviewError::Query(error.to_string()))?;
     let (mut ids, mut after) = (Vec::new(), None);
     loop {
         let request = SearchRequest {
             query: parsed.clone(),
+            period: None,
             limit: BATCH,
             after,
             sort: Sort::Newest,
@@ -282,8 +299,8 @@ async fn results(services: &Services, query: &str) -> Result<Vec<ReportId>> {
         let page = services.stores.search.search(&request).await?;
         if page.total > RESULTS as u64 {
             return Err(PreviewError::Query(format!(
-                "it finds {} reports, more than the {RESULTS} that a preview takes from a search: narrow it, or leave it \
-                 out to look at all reports",
+                "it finds {} reports, more than the {RESULTS} that are taken from a search: narrow it, or leave it out \
+                 for all reports",
                 page.total
             )));
         }

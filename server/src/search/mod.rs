@@ -7,6 +7,7 @@ pub mod query;
 pub mod tantivy;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -128,6 +129,8 @@ pub struct SearchRequest {
     pub query: Query,
     /// Results at most.
     pub limit: usize,
+    /// When they may have happened, in milliseconds since 1970; any time when absent.
+    pub period: Option<Range<i64>>,
     /// The place behind which they begin.
     pub after: Option<Rank>,
     /// Order.

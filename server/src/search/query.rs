@@ -3,6 +3,8 @@
 //! People paste log lines and C++ names into a search box, so a colon makes a field only after a plain lower-case
 //! word that is followed by a value: `std::vector`, `train.py:12` and `RuntimeError: oops` are text.
 
+use whycrash_evidence::did_you_mean;
+
 use super::Field;
 
 /// Longest query, in bytes.
@@ -39,7 +41,8 @@ pub enum QueryError {
     #[error("the quote at character {0} is not closed")]
     OpenQuote(usize),
     /// No such field.
-    #[error("there is no field `{0}`; fields are {known}, and text with a colon is looked for in quotes", known = field_names())]
+    #[error("there is no field `{0}` (fields are {known}; text with a colon is looked for in quotes){near}",
+        known = field_names(), near = did_you_mean(.0, Field::ALL.map(Field::name)))]
     UnknownField(String),
     /// A field without a value.
     #[error("`{0}:` has no value")]

@@ -51,6 +51,8 @@ pub struct Job {
 /// Which jobs a worker takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lane {
+    /// Those of reports with few bytes that are to be read: so new reports never all wait for old ones.
+    New,
     /// Those of reports with few bytes alone, so that these never all wait for large ones.
     Small,
     /// Any.
@@ -98,6 +100,9 @@ pub trait Jobs: Send + Sync + std::fmt::Debug {
 
     /// Whether at least so many jobs to read a report wait.
     async fn has_waiting(&self, count: u64) -> Result<bool>;
+
+    /// How many jobs of this work wait or run.
+    async fn unfinished(&self, work: Work) -> Result<u64>;
 
     /// Takes the oldest job of the lane that waits, or whose lease has run out; none if there is no such job. What is
     /// to be read goes before what is only to be diagnosed anew.

@@ -30,7 +30,8 @@ pub use jobs::{Job, JobCounts, Jobs, LARGE_BYTES, Lane, Lease, Work};
 pub use modules::{Arrival, ModuleUse, Modules};
 pub use outbox::{Backlog, Outbox, Waiting};
 pub use outcomes::{
-    DiagnosisRecord, KIN, KIN_SPAN, Kin, Kinsman, MadeWith, Outcome, Outcomes, PartBody, StoredEvidence, StoredPart,
+    DiagnosisRecord, KIN, KIN_SPAN, Kin, Kinsman, MadeWith, Outcome, Outcomes, Outdated, PartBody, StoredEvidence,
+    StoredPart,
 };
 pub use previews::{
     Change, ChangeCount, Conclusion, Looked, NewPreview, Pair, PreviewRecord, PreviewState, Previews, Proposal,

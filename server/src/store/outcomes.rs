@@ -140,6 +140,15 @@ pub struct DiagnosisRecord {
     pub json: String,
 }
 
+/// How much of what is stored was concluded with something else than there is now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outdated {
+    /// Outdated reports that have no job.
+    pub reports: u64,
+    /// Reports that have evidence.
+    pub of: u64,
+}
+
 /// Evidence and diagnoses, durable.
 #[async_trait]
 pub trait Outcomes: Send + Sync + std::fmt::Debug {
@@ -170,8 +179,8 @@ pub trait Outcomes: Send + Sync + std::fmt::Debug {
     /// All versions that are kept, the last one first.
     async fn diagnoses(&self, id: &ReportId) -> Result<Vec<DiagnosisRecord>>;
 
-    /// Ids of reports whose last diagnosis was made with anything else, or whose evidence an earlier reader made of
-    /// artifacts that are still here; in order, after this one.
+    /// Ids of outdated reports: their last diagnosis was made with anything else, or an earlier reader made their evidence
+    /// of artifacts that are still here; and they have no job that waits or runs. In order, after this one.
     async fn outdated(
         &self,
         now: &MadeWith,
@@ -179,6 +188,12 @@ pub trait Outcomes: Send + Sync + std::fmt::Debug {
         after: Option<&ReportId>,
         limit: u32,
     ) -> Result<Vec<ReportId>>;
+
+    /// How many reports are outdated, of how many.
+    async fn count_outdated(&self, now: &MadeWith, reader: u32) -> Result<Outdated>;
+
+    /// Makes these reports outdated, or all of them, as far as they have evidence; how many.
+    async fn make_outdated(&self, ids: Option<&[ReportId]>) -> Result<u64>;
 
     /// Grows whenever symbols come: evidence that was made before may lack what they tell.
     async fn symbol_generation(&self) -> Result<u64>;

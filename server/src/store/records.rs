@@ -230,6 +230,9 @@ pub trait Records: Send + Sync + std::fmt::Debug {
     /// So many reports by the time they came, newest first, behind this place of the list.
     async fn list(&self, after: Option<&Place>, limit: u32) -> Result<Page<Listed, Place>>;
 
+    /// So many reports whose ids begin with these digits, in the order of their ids.
+    async fn beginning_with(&self, digits: &str, limit: u32) -> Result<Vec<Listed>>;
+
     /// How many reports there are, counted up to [`COUNTED`].
     async fn count(&self) -> Result<u64>;
 

@@ -21,6 +21,7 @@ mod processing;
 mod published;
 mod raw;
 mod refusals;
+mod renewals;
 mod scale;
 mod search;
 mod security;

@@ -1,16 +1,17 @@
 //! Sudden ends while plugins are published, disabled, enabled and removed.
 //!
 //! What was answered must hold afterwards, and what was not answered has happened or has not: there is nothing between
-//! the two. Whatever stands there takes part, and can be changed again.
+//! the two. Whatever stands there takes part, and can be changed again; and what was diagnosed before is diagnosed with it
+//! in the end.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use reqwest::StatusCode;
 use reqwest::blocking::Client;
 use rustix::process::Signal;
@@ -87,6 +88,7 @@ pub fn plugin_endings(binary: &Path, folder: &Path, count: usize, seed: u64) -> 
     let data = disk.folder().join("data");
     let mut server = Server::start(binary, &data, SETTINGS)?;
     let mut editors: Vec<Editor> = (0..PLUGINS).map(|number| Editor::new(number, random.fork())).collect();
+    let stored = server.send("stored.log", b"step before everything\n")?;
     let mut ends = Vec::new();
     for number in 0..count {
         if ends.is_empty() {
@@ -104,8 +106,8 @@ pub fn plugin_endings(binary: &Path, folder: &Path, count: usize, seed: u64) -> 
         // Whoever diagnoses waits for the plugins, which are loaded beside everything else.
         let report = server.send("train.log", format!("step {number}\n").as_bytes());
         let looked = report.and_then(|report| server.done(&report, PATIENCE)).and_then(|_| {
-            let mut editors = editors.iter_mut();
-            editors.try_for_each(|editor| editor.look(&server))
+            editors.iter_mut().try_for_each(|editor| editor.look(&server))?;
+            reaches(&server, &stored, &editors)
         });
         looked.with_context(told)?;
     }
@@ -117,6 +119,35 @@ pub fn plugin_endings(binary: &Path, folder: &Path, count: usize, seed: u64) -> 
     editors.iter_mut().try_for_each(|editor| editor.is_changed(&server))?;
     server.kill()?;
     Ok(answered)
+}
+
+/// Waits until nothing is to be diagnosed anew, and holds the last diagnosis of a report against what there is by now.
+fn reaches(server: &Server, report: &str, editors: &[Editor]) -> anyhow::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let waiting = server.json("/api/v1/diagnoses")?["waiting"].clone();
+        let document = server.json(&format!("/api/v1/reports/{report}"))?;
+        let ran = |name: &str| {
+            let mut rows = document["plugins"].as_array().into_iter().flatten();
+            let row = rows.find(|row| row["name"] == *name)?;
+            row["version"].as_str().map(str::to_owned)
+        };
+        let wrong = editors.iter().find(|editor| {
+            let there = match editor.possible.first() {
+                Some(State::Present(version)) => Some(version.clone()),
+                _ => None,
+            };
+            ran(&editor.name) != there
+        });
+        match wrong {
+            None if waiting == 0 => return Ok(()),
+            _ if Instant::now() < deadline => std::thread::sleep(PAUSE),
+            _ => bail!(
+                "{waiting} are still to be diagnosed anew; {wrong:?} beside {}",
+                document["plugins"]
+            ),
+        }
+    }
 }
 
 /// Does something to a server while plugins are changed.

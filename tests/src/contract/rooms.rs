@@ -15,7 +15,10 @@ const DOORS: [(&str, &[&str]); 8] = [
     ("collectives", &["Collectives", "CollectiveVerdict", "Communicator"]),
     ("evidence", &["Evidence", "Crash"]),
     ("diagnosis", &["Document", "Finding", "ShownDiagnosis"]),
-    ("plugins", &["Plugins", "Previews", "PreviewChanges"]),
+    (
+        "plugins",
+        &["Plugins", "Pages", "Previews", "PreviewChanges", "RenewalStatus"],
+    ),
     ("search", &["Found", "Causes", "CausePage"]),
 ];
 /// Where what several rooms use is.

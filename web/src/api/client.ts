@@ -13,11 +13,13 @@ import type {
   Found,
   Group,
   Lines,
+  Pages,
   Plugins,
   PreviewChanges,
   Previews,
   ProblemDocument,
   Progress,
+  RenewalStatus,
   ReportDocument,
   Reports,
   ReportState,
@@ -101,6 +103,11 @@ export const api = {
   causes: () => get<Causes>(`${BASE}/causes`),
   cause: (id: string) => get<CausePage>(`${BASE}/causes/${encodeURIComponent(id)}`),
   plugins: () => get<Plugins>(`${BASE}/plugins`),
+  /** Pages of causes that were published. */
+  pages: () => get<Pages>(`${BASE}/pages`),
+  removePage: (id: string) => ask('DELETE', `${BASE}/pages/${encodeURIComponent(id)}`),
+  /** How far diagnosing stored reports anew has come. */
+  renewal: () => get<RenewalStatus>(`${BASE}/diagnoses`),
   previews: () => get<Previews>(`${BASE}/previews`),
   preview: (number: string) => get<PreviewChanges>(previewPath(number)),
   /** Reports that a preview changes, or those that it changes in one way. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { earlier, runs } from './plugins';
+import { earlier, renewal, runs } from './plugins';
 
 test('runs are told with how they ended and what they cost', () => {
   expect(runs({})).toBe('not run yet');
@@ -12,4 +12,10 @@ test('versions beside the present one are told, newest first', () => {
   const versions = ['1.0.0', '1.1.0', '2.0.0'].map((version) => ({ version, sha256: version }));
   expect(earlier({ sha256: '1.1.0', versions })).toEqual(['2.0.0', '1.0.0']);
   expect(earlier({})).toEqual([]);
+});
+
+test('what is still to be diagnosed anew is told, and nothing where nothing is', () => {
+  expect(renewal({ waiting: 1200, of: 3000 })).toBe('1,200 of 3,000 stored reports still to be diagnosed anew, behind new ones');
+  expect(renewal({ waiting: 0, of: 3000 })).toBeUndefined();
+  expect(renewal({})).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 /** What plugins did, in words. */
-import type { ListedPlugin, PluginRuns } from '../api/types';
+import type { ListedPlugin, PluginRuns, RenewalStatus } from '../api/types';
 import { bytes, count, plural, time } from './format';
 
 /** How a plugin's runs went, and what they cost, in a line. */
@@ -16,4 +16,9 @@ export function runs({ ok = 0, failed = 0, skipped = 0, unavailable = 0, ...cost
 export function earlier({ versions = [], sha256 }: Partial<ListedPlugin>): string[] {
   const others = versions.filter((version) => version.sha256 !== sha256).reverse();
   return others.map(({ version = '', published = '' }) => (published ? `${version} of ${time(published)}` : version));
+}
+
+/** How many stored reports are still to be diagnosed anew, in a line; nothing where none is. */
+export function renewal({ waiting = 0, of = 0 }: Partial<RenewalStatus>): string | undefined {
+  return waiting > 0 ? `${count(waiting)} of ${plural(of, 'stored report')} still to be diagnosed anew, behind new ones` : undefined;
 }

@@ -1,5 +1,5 @@
 /** What can be done with a preview, and what it says, by how far it has come. */
-import type { Preview } from '../api/types';
+import type { Preview, PreviewChanges } from '../api/types';
 import { plural } from './format';
 
 export interface Action {
@@ -48,4 +48,11 @@ export function progress(preview: Partial<Preview>): string {
     default:
       return `${changed} of ${plural(looked, 'report')} would change`;
   }
+}
+
+/** What follows for the other reports when it is applied, in a line; nothing where none follows. */
+export function follows({ diagnosed_anew }: Partial<PreviewChanges>): string | undefined {
+  const reports = diagnosed_anew?.reports ?? 0;
+  if (reports === 0) return undefined;
+  return `Applied, ${plural(reports, 'other report')} of ${diagnosed_anew?.of ?? 0} would be diagnosed anew, one after the other`;
 }

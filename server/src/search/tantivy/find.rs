@@ -1,6 +1,7 @@
 //! Answers to requests.
 
 use std::collections::BTreeMap;
+use std::ops::{Bound, Range};
 
 use ::tantivy::aggregation::agg_req::Aggregations;
 use ::tantivy::aggregation::agg_result::{AggregationResult, AggregationResults, BucketResult};
@@ -8,7 +9,8 @@ use ::tantivy::aggregation::{AggContextParams, AggregationCollector, Aggregation
 use ::tantivy::collector::sort_key::{NaturalComparator, SegmentSortKeyComputer, SortKeyComputer};
 use ::tantivy::collector::{Count, TopDocs};
 use ::tantivy::columnar::Column;
-use ::tantivy::schema::Value as _;
+use ::tantivy::query::{BooleanQuery, ConstScoreQuery, Query, RangeQuery};
+use ::tantivy::schema::{Term, Value as _};
 use ::tantivy::{DocAddress, DocId, Index, Score, Searcher, SegmentReader, TantivyDocument, TantivyError};
 
 use super::fields::{self, Fields};
@@ -23,7 +25,11 @@ pub fn find(
     fields: Fields,
     request: &SearchRequest,
 ) -> ::tantivy::Result<SearchPage> {
-    let query = translate::query(&request.query, &fields);
+    let query = within(
+        translate::query(&request.query, &fields),
+        fields,
+        request.period.as_ref(),
+    );
     let total = searcher.search(&query, &Count)? as u64;
     let (addresses, next) = top(searcher, query.as_ref(), request)?;
     let hits = addresses
@@ -45,10 +51,20 @@ pub fn find(
     })
 }
 
+/// What a query finds of the time that is asked for.
+fn within(query: Box<dyn Query>, fields: Fields, period: Option<&Range<i64>>) -> Box<dyn Query> {
+    let Some(period) = period else { return query };
+    let term = |time: i64| Term::from_field_i64(fields.time, time);
+    let range = RangeQuery::new(Bound::Included(term(period.start)), Bound::Excluded(term(period.end)));
+    // When it happened says nothing about how well it matches.
+    let range = ConstScoreQuery::new(Box::new(range), 0.0);
+    Box::new(BooleanQuery::intersection(vec![query, Box::new(range)]))
+}
+
 /// The results that come first behind the place where the page before ended, and the place where this one ends.
 fn top(
     searcher: &Searcher,
-    query: &dyn ::tantivy::query::Query,
+    query: &dyn Query,
     request: &SearchRequest,
 ) -> ::tantivy::Result<(Vec<DocAddress>, Option<Rank>)> {
     if request.limit == 0 {

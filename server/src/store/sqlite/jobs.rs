@@ -39,6 +39,16 @@ impl Jobs for Sqlite {
         self.read(move |connection| has_waiting(connection, count)).await
     }
 
+    async fn unfinished(&self, work: Work) -> Result<u64> {
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT coalesce(sum(jobs), 0) FROM job_counts WHERE state IN ('queued', 'running') AND work = ?1",
+            )?;
+            Ok(statement.query_row([work.as_str()], |row| row.get(0))?)
+        })
+        .await
+    }
+
     async fn enqueue_all(&self, reports: &[ReportId], work: Work) -> Result<()> {
         let reports = reports.to_vec();
         self.write(move |tx| {
@@ -62,11 +72,23 @@ impl Jobs for Sqlite {
                             not_before = ?3 + ?2, pause = ?2
                      WHERE report = (SELECT report FROM jobs INDEXED BY jobs_to_take
                                      WHERE state IN ('queued', 'running') AND not_before <= ?3 AND large <= ?4
+                                       AND work >= ?5
                                      ORDER BY work DESC, queued LIMIT 1)
                      RETURNING report, attempts, deaths, token, work",
                 )?
                 .query_row(
-                    params![lease.owner, span(lease.span), millis(now), lease.lane == Lane::Any],
+                    params![
+                        lease.owner,
+                        span(lease.span),
+                        millis(now),
+                        lease.lane == Lane::Any,
+                        // In the order of the index, so that a worker that waits for new reports looks at nothing else.
+                        if lease.lane == Lane::New {
+                            Work::Read.as_str()
+                        } else {
+                            ""
+                        }
+                    ],
                     |row| {
                         Ok((
                             row.get::<_, String>(0)?,

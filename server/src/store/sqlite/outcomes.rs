@@ -6,9 +6,16 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Sqlite, kin, millis, outbox, parse, timestamp, wanted};
 use crate::store::{
-    DiagnosisRecord, Job, Kin, Kinsman, MadeWith, ModuleUse, Outcome, Outcomes, PartBody, ReportId, ReportState,
-    Result, StoreError, StoredEvidence, StoredPart, Summary, Work,
+    DiagnosisRecord, Job, Kin, Kinsman, MadeWith, ModuleUse, Outcome, Outcomes, Outdated, PartBody, ReportId,
+    ReportState, Result, StoreError, StoredEvidence, StoredPart, Summary, Work,
 };
+
+/// Reports that are outdated where the first parameter is what diagnoses are made with now, and the second the version of
+/// the reader.
+const OUTDATED: &str = "reports JOIN evidence ON evidence.report = id
+    WHERE (diagnosed_with IS NOT ?1
+           OR (reader < ?2 AND NOT EXISTS (SELECT 1 FROM artifacts WHERE artifacts.report = id AND expired = 1)))
+      AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.report = id AND jobs.state != 'failed')";
 
 #[async_trait]
 impl Outcomes for Sqlite {
@@ -127,16 +134,43 @@ impl Outcomes for Sqlite {
         let now = diagnosed_with(now);
         let after = after.map(ToString::to_string).unwrap_or_default();
         self.read(move |connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT id FROM reports JOIN evidence ON evidence.report = id
-                 WHERE id > ?2 AND (diagnosed_with IS NOT ?1 OR (reader < ?4 AND NOT EXISTS
-                     (SELECT 1 FROM artifacts WHERE artifacts.report = id AND expired = 1)))
-                 ORDER BY id LIMIT ?3",
-            )?;
+            let mut statement =
+                connection.prepare_cached(&format!("SELECT id FROM {OUTDATED} AND id > ?3 ORDER BY id LIMIT ?4"))?;
             let ids = statement
-                .query_map(params![now, after, limit, reader], |row| row.get::<_, String>(0))?
+                .query_map(params![now, reader, after, limit], |row| row.get::<_, String>(0))?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             ids.into_iter().map(|id| parse("report id", id.parse())).collect()
+        })
+        .await
+    }
+
+    async fn count_outdated(&self, now: &MadeWith, reader: u32) -> Result<Outdated> {
+        let now = diagnosed_with(now);
+        self.read(move |connection| {
+            let reports = connection
+                .prepare_cached(&format!("SELECT count(*) FROM {OUTDATED}"))?
+                .query_row(params![now, reader], |row| row.get(0))?;
+            let of = connection
+                .prepare_cached("SELECT count(*) FROM evidence")?
+                .query_row([], |row| row.get(0))?;
+            Ok(Outdated { reports, of })
+        })
+        .await
+    }
+
+    async fn make_outdated(&self, ids: Option<&[ReportId]>) -> Result<u64> {
+        let ids = ids.map(<[ReportId]>::to_vec);
+        self.write(move |tx| {
+            let Some(ids) = ids else {
+                let sql = "UPDATE reports SET diagnosed_with = NULL WHERE id IN (SELECT report FROM evidence)";
+                return Ok(tx.execute(sql, [])? as u64);
+            };
+            let mut update = tx.prepare_cached(
+                "UPDATE reports SET diagnosed_with = NULL
+                 WHERE id = ?1 AND EXISTS (SELECT 1 FROM evidence WHERE report = ?1)",
+            )?;
+            ids.iter()
+                .try_fold(0, |sum, id| Ok(sum + update.execute([id.as_str()])? as u64))
         })
         .await
     }

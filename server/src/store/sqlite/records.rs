@@ -122,6 +122,19 @@ impl Records for Sqlite {
         .await
     }
 
+    async fn beginning_with(&self, digits: &str, limit: u32) -> Result<Vec<Listed>> {
+        // Behind every id that begins so: none has a letter behind `f`.
+        let (from, to) = (digits.to_owned(), format!("{digits}g"));
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT id, received, state, summary FROM reports WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3",
+            )?;
+            let rows = statement.query_map(params![from, to, limit], |row| Ok(listed(row)))?;
+            rows.map(|row| row?).collect()
+        })
+        .await
+    }
+
     async fn count(&self) -> Result<u64> {
         self.read(|connection| {
             Ok(connection

@@ -326,3 +326,25 @@ pub async fn large_reports_leave_a_lane_to_small_ones(jobs: &(impl Jobs + Record
     assert_eq!(jobs.take(&small_only).await.unwrap(), None);
     assert_eq!(jobs.take(&at(0)).await.unwrap().unwrap().report, large.id);
 }
+
+pub async fn old_reports_leave_a_lane_to_new_ones(jobs: &impl Jobs) {
+    jobs.enqueue_all(&[id("a"), id("b")], Work::Diagnose).await.unwrap();
+    let new = Lease {
+        lane: Lane::New,
+        ..at(0)
+    };
+    assert_eq!(jobs.take(&new).await.unwrap(), None);
+    jobs.enqueue(&id("c"), 10).await.unwrap();
+    assert_eq!(jobs.unfinished(Work::Diagnose).await.unwrap(), 2);
+    assert_eq!(jobs.take(&new).await.unwrap().unwrap().report, id("c"));
+    let small = Lease {
+        lane: Lane::Small,
+        ..at(0)
+    };
+    let old = jobs.take(&small).await.unwrap().unwrap();
+    assert_eq!(old.work, Work::Diagnose);
+    assert_eq!(jobs.unfinished(Work::Diagnose).await.unwrap(), 2, "one of them runs");
+    jobs.finish(&old).await.unwrap();
+    assert_eq!(jobs.unfinished(Work::Diagnose).await.unwrap(), 1);
+    assert_eq!(jobs.unfinished(Work::Read).await.unwrap(), 1);
+}

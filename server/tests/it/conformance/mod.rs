@@ -60,7 +60,7 @@ mod sqlite {
 
     suite! {
         |folder| Sqlite::with_clock(&folder.path().join("db"), Arc::new(HandClock)).unwrap();
-        records::a_report_is_added_once, records_move_forward, lists_are_newest_first, pages_of_a_list_show_each_report_once,
+        records::a_report_is_added_once, records_move_forward, reports_are_found_by_how_their_ids_begin, lists_are_newest_first, pages_of_a_list_show_each_report_once,
             groups_count_reports, artifacts_are_noted_by_digest, states_are_walked_in_pages;
         jobs::a_job_is_taken_by_one, a_lease_that_ran_out_is_void, the_queue_is_bounded, failures_wait_and_end,
             what_is_only_to_be_diagnosed_takes_nobodys_place, a_report_that_came_whole_is_added_with_its_job,
@@ -68,10 +68,11 @@ mod sqlite {
             released_jobs_run_again, what_is_to_wait_still_waits_after_a_restart,
             nothing_waits_longer_than_was_asked_because_a_clock_was_wrong,
             what_kills_its_reader_ends_in_quarantine, jobs_are_taken_in_order, what_waits_through_no_fault_of_its_own_is_no_attempt,
-            many_jobs_are_added_at_once, large_reports_leave_a_lane_to_small_ones, a_job_that_was_deleted_and_added_again_is_another;
+            many_jobs_are_added_at_once, large_reports_leave_a_lane_to_small_ones,
+            old_reports_leave_a_lane_to_new_ones, a_job_that_was_deleted_and_added_again_is_another;
         outcomes::all_of_it_becomes_true_at_once, a_stale_worker_changes_nothing,
             a_report_that_was_deleted_stays_deleted, diagnoses_are_versions, a_diagnosis_alone_leaves_the_evidence,
-            what_is_to_be_read_while_it_is_diagnosed_is_read_after_it, outdated_diagnoses_are_found,
+            what_is_to_be_read_while_it_is_diagnosed_is_read_after_it, outdated_diagnoses_are_found, what_is_queued_is_not_queued_again,
             texts_go_with_their_artifacts_and_parts_are_referred_to, symbols_that_come_are_counted;
         kin::kin_have_a_key_in_common_and_name_no_other_job, a_report_that_is_read_has_its_kin_diagnosed_again,
             kin_that_came_meanwhile_are_taken_into_account,
@@ -102,7 +103,7 @@ mod tantivy {
 
     suite! {
         |folder| TantivySearch::new(&folder.path().join("index"));
-        search::queries_find_what_they_say, facets_count_all_matches, a_document_replaces_the_one_before,
+        search::queries_find_what_they_say, a_time_narrows_what_is_found, facets_count_all_matches, a_document_replaces_the_one_before,
             pages_and_order, pages_show_each_result_once_while_others_come, what_is_missing_is_named, what_is_here_is_listed, values_are_found_by_their_ends,
             a_text_twice_as_long_takes_about_twice_as_long, a_new_index_replaces_the_one_before,
             an_index_that_was_not_begun_is_damaged

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use whycrash_server::store::{
-    Digest, Job, JobCounts, Jobs, Kin, Lane, Lease, MadeWith, ModuleUse, Modules, Outbox, Outcome, Outcomes, PartBody,
-    Records, ReportId, ReportState, Result, StoreError, StoredEvidence, StoredPart, Summary, Upkeep, Work,
+    Digest, Job, JobCounts, Jobs, Kin, Lane, Lease, MadeWith, ModuleUse, Modules, Outbox, Outcome, Outcomes, Outdated,
+    PartBody, Records, ReportId, ReportState, Result, StoreError, StoredEvidence, StoredPart, Summary, Upkeep, Work,
 };
 
 use super::{HandClock, report};
@@ -292,4 +292,36 @@ pub async fn symbols_that_come_are_counted(store: &(impl Outcomes + Modules)) {
     let arrival = store.add_arrival("ab", false).await.unwrap();
     store.end_arrival(&arrival).await.unwrap();
     assert_eq!(store.symbol_generation().await.unwrap(), before + 1);
+}
+
+pub async fn what_is_queued_is_not_queued_again(store: &(impl Records + Jobs + Outcomes)) {
+    let mut ids = Vec::new();
+    for host in ["a", "b", "c"] {
+        let id = add(store, host).await;
+        commit(store, &id, &outcome(&id, host, &[], "2026-01-01T00:00:00Z"))
+            .await
+            .unwrap();
+        ids.push(id);
+    }
+    ids.sort();
+    add(store, "without evidence").await;
+    let counted = async |version: &str| store.count_outdated(&made_with(version), 7).await.unwrap();
+    let outdated = |reports| Outdated { reports, of: 3 };
+    assert_eq!((counted("1").await, counted("2").await), (outdated(0), outdated(3)));
+    store.enqueue_all(&ids[..1], Work::Diagnose).await.unwrap();
+    assert_eq!(counted("2").await, outdated(2));
+    let left = store.outdated(&made_with("2"), 7, None, 10).await.unwrap();
+    assert_eq!(left, ids[1..]);
+    let job = take(store).await.unwrap();
+    assert_eq!(counted("2").await, outdated(2), "it is being diagnosed");
+    store.fail(&job, "broken", None).await.unwrap();
+    assert_eq!(
+        counted("2").await,
+        outdated(3),
+        "what was given up is tried with what is new"
+    );
+    assert_eq!(store.make_outdated(Some(&ids[1..2])).await.unwrap(), 1);
+    assert_eq!(counted("1").await, outdated(1));
+    assert_eq!(store.make_outdated(None).await.unwrap(), 3);
+    assert_eq!(counted("1").await, outdated(3));
 }

@@ -170,3 +170,27 @@ pub async fn states_are_walked_in_pages(records: &impl Records) {
     }
     assert_eq!(walked, expected);
 }
+
+pub async fn reports_are_found_by_how_their_ids_begin(store: &impl Records) {
+    let mut ids = Vec::new();
+    for number in 0..40 {
+        let new = report(&format!("host-{number}"), &[("core", b"1")], 100);
+        store.create(&new).await.unwrap();
+        ids.push(new.id);
+    }
+    ids.sort();
+    for id in &ids {
+        for digits in [1, 2, 31, 32] {
+            let beginning = &id.as_str()[..digits];
+            let found = store.beginning_with(beginning, 100).await.unwrap();
+            let found: Vec<_> = found.into_iter().map(|listed| listed.place.id).collect();
+            let expected: Vec<_> = ids
+                .iter()
+                .filter(|id| id.as_str().starts_with(beginning))
+                .cloned()
+                .collect();
+            assert_eq!(found, expected, "{beginning}");
+        }
+    }
+    assert_eq!(store.beginning_with("", 7).await.unwrap().len(), 7);
+}

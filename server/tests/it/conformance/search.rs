@@ -83,6 +83,7 @@ fn request(query: &str) -> SearchRequest {
     let query = Query::parse(query).unwrap();
     SearchRequest {
         query,
+        period: None,
         limit: 10,
         after: None,
         sort: Sort::Relevance,
@@ -257,6 +258,28 @@ pub async fn pages_and_order(search: &impl Search) {
         .unwrap();
     assert_eq!((only_counts.total, only_counts.hits.len()), (25, 0));
     assert_eq!(only_counts.next, None);
+}
+
+pub async fn a_time_narrows_what_is_found(search: &impl Search) {
+    put(search, (0..25).map(|n| numbered(n, n, "words")).collect()).await;
+    for (query, period, expected) in [
+        ("words", 5..8, vec!["r07", "r06", "r05"]),
+        ("", 23..i64::MAX, vec!["r24", "r23"]),
+        ("", i64::MIN..1, vec!["r00"]),
+        ("other", 5..8, vec![]),
+        ("words", 8..5, vec![]),
+    ] {
+        let request = SearchRequest {
+            period: Some(period.clone()),
+            ..request(query)
+        };
+        let page = search.search(&request).await.unwrap();
+        assert_eq!(
+            (names(&page), page.total),
+            (expected.clone(), expected.len() as u64),
+            "{query} {period:?}"
+        );
+    }
 }
 
 /// The index is written anew by what comes, and what happened at one moment has no other order than that of the ids.

@@ -19,6 +19,12 @@ export type ListedPlugin = PluginInfo & {
   versions?: PublishedVersion[];
 };
 
+/** The pages that were published here. */
+export interface Pages {
+  /** By id. */
+  pages: PublishedPage[];
+}
+
 /** An installed plugin, as command line, server and UI list it. */
 export interface PluginInfo {
   /** Name, unique among installed plugins; of one that can not be used, its file's name. */
@@ -101,7 +107,7 @@ export interface Preview {
   reason?: string | null;
   /** When it was asked for (RFC 3339). */
   created: string;
-  /** ChangedReports in its scope. */
+  /** Reports in its scope. */
   reports: number;
   /** Those that were looked at. */
   looked_at: number;
@@ -113,6 +119,8 @@ export interface Preview {
 export type PreviewChanges = Preview & {
   /** What changes in how many reports, most first. */
   changes: ChangeCount[];
+  /** What follows for the other reports when it is applied, once it is ready. */
+  diagnosed_anew?: Renewed | null;
 };
 
 /** How far a preview has come. */
@@ -122,6 +130,20 @@ export type PreviewState = 'running' | 'ready' | 'applied' | 'undone' | 'cancell
 export interface Previews {
   /** The last one first. */
   previews: Preview[];
+}
+
+/** A page that was published here. */
+export interface PublishedPage {
+  /** Id of its cause. */
+  id: string;
+  /** One line; absent where the page can not be used. */
+  title?: string | null;
+  /** SHA-256 of its file. */
+  sha256: string;
+  /** Reports that its cause was found in. */
+  reports: number;
+  /** The preview that applied it, while that can be undone. */
+  preview?: number | null;
 }
 
 /** A version that was published. */
@@ -136,4 +158,20 @@ export interface PublishedVersion {
   published?: string;
   /** Who signed it, as `PluginInfo::signed_by` has it. */
   signed_by?: string | null;
+}
+
+/** How far diagnosing stored reports anew has come. */
+export interface RenewalStatus {
+  /** Reports that are still to be diagnosed anew. */
+  waiting: number;
+  /** The most that there were to be since none was. */
+  of: number;
+}
+
+/** What a change means for the reports that are stored. */
+export interface Renewed {
+  /** Reports that are diagnosed anew, one after the other, while new reports go first. */
+  reports: number;
+  /** Reports that have a diagnosis. */
+  of: number;
 }

@@ -2,7 +2,7 @@
 
 import type { DiagnosisVersion, Document, Finding, Outcome } from './diagnosis';
 import type { Json } from './json';
-import type { Preview } from './plugins';
+import type { PluginInfo, Preview, RenewalStatus, Renewed } from './plugins';
 import type { Summary } from './search';
 
 /** The answer to a report that was sent. */
@@ -30,6 +30,12 @@ export interface Changed {
   /** Whether it is explained otherwise, or other places are cited. */
   reasons: boolean;
 }
+
+/** A plugin that was published, disabled or enabled. */
+export type ChangedPlugin = PluginInfo & {
+  /** What follows for the reports that are stored. */
+  diagnosed_anew?: Renewed | null;
+};
 
 /** Reports that change. How many there are in all, the preview says. */
 export interface ChangedReports {
@@ -199,8 +205,10 @@ export interface PluginChange {
 
 /** What was done. */
 export type PreviewDone = Preview & {
-  /** ChangedReports of which something else is concluded now. */
+  /** Reports of which something else is concluded now. */
   reports_changed: number;
+  /** What follows for the other reports that are stored. */
+  diagnosed_anew?: Renewed | null;
 };
 
 /** The body of an error answer. */
@@ -249,12 +257,16 @@ export interface Ready {
   status: string;
   /** What the index is doing. */
   index: IndexStatus;
+  /** Stored reports that are diagnosed anew, because plugins or pages changed or somebody asked for it. */
+  diagnosing_anew: RenewalStatus;
 }
 
-/** A plugin that is gone. */
+/** A plugin or a page that is gone. */
 export interface Removed {
   /** Its name. */
   name: string;
+  /** What follows for the reports that are stored. */
+  diagnosed_anew?: Renewed | null;
 }
 
 /** A report's document, and how far the report has come. */
