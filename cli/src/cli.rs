@@ -1,5 +1,6 @@
 //! The command line itself: which commands there are, and what all of them take.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,6 +45,7 @@ enum Command {
     Reading(commands::reading::Command),
     Upload(commands::upload::Args),
     Delete(commands::delete::Args),
+    Rediagnose(commands::rediagnose::Args),
     Symbols(commands::symbols::Args),
     Spool(commands::spool::Args),
     Doctor(commands::doctor::Args),
@@ -104,6 +106,16 @@ impl Cli {
         Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
     }
 
+    /// The variables that stand for flags of any command.
+    pub fn variables() -> BTreeSet<String> {
+        fn of(command: &clap::Command) -> BTreeSet<String> {
+            let own = command.get_arguments().filter_map(|arg| arg.get_env());
+            let own = own.map(|name| name.to_string_lossy().into_owned());
+            own.chain(command.get_subcommands().flat_map(of)).collect()
+        }
+        of(&Self::command())
+    }
+
     /// Does what was asked.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         let config = match (Config::load(self.config.as_deref()), &self.command) {
@@ -123,6 +135,7 @@ impl Cli {
             Command::Run(args) => commands::run::execute(&args, &config),
             Command::Upload(args) => commands::upload::execute(&args, &config),
             Command::Delete(args) => commands::delete::execute(&args, &config),
+            Command::Rediagnose(args) => commands::rediagnose::execute(&args, &config),
             Command::Symbols(args) => commands::symbols::execute(&args, &config),
             Command::Doctor(args) => commands::doctor::execute(&args, &config),
             Command::Core(args) => commands::core::execute(&args, &config),

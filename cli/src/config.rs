@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
+use whycrash_evidence::did_they_mean;
 
 use crate::arm::Switch;
 
@@ -87,9 +88,10 @@ impl Config {
             },
         };
         match std::fs::read_to_string(&path) {
-            Ok(text) => {
-                toml::from_str(&text).with_context(|| format!("the settings in {} do not parse", path.display()))
-            }
+            Ok(text) => toml::from_str(&text).map_err(|error| {
+                let meant = did_they_mean(error.message());
+                anyhow::Error::new(error).context(format!("the settings in {} do not parse{meant}", path.display()))
+            }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must_exist => Ok(Self::default()),
             Err(error) => Err(error).with_context(|| format!("can not read the settings in {}", path.display())),
         }

@@ -8,12 +8,16 @@ use serde::{Deserialize, Serialize};
 use whycrash_evidence::Artifact;
 
 use crate::config::Config;
+use crate::report;
+
+/// What minicores are called at their end.
+const MINICORE: &str = ".minicore";
 
 /// What a crash left, and where symbols and plugins are.
 #[derive(Debug, clap::Args)]
 pub struct Paths {
-    /// Files a crash left, or folders of them: all of them are one report
-    #[arg(required = true, value_name = "PATH")]
+    /// Files a crash left, or folders of them: all of them are one report; -1 for the last one that `run` kept here
+    #[arg(required = true, value_name = "PATH", allow_negative_numbers = true)]
     pub paths: Vec<PathBuf>,
 }
 
@@ -75,12 +79,16 @@ pub fn to_upload(paths: &[PathBuf]) -> anyhow::Result<Vec<Artifact>> {
 
 /// Where the minicore of a core dump is that is too large to be uploaded: a hidden file beside it.
 pub fn stand_in(core: &Path) -> PathBuf {
-    core.with_file_name(format!(".{}.minicore", file_name(core)))
+    core.with_file_name(format!(".{}{MINICORE}", file_name(core)))
 }
 
 /// The files at these paths as one report. A folder stands for all files in it, hidden ones left out.
 pub fn from_paths(paths: &[PathBuf]) -> anyhow::Result<Vec<Artifact>> {
     let mut files = Vec::new();
+    let kept = paths
+        .iter()
+        .map(|path| Ok(report::kept(path)?.unwrap_or_else(|| path.clone())));
+    let paths = &kept.collect::<anyhow::Result<Vec<_>>>()?;
     for path in paths {
         let about = std::fs::metadata(path).with_context(|| {
             format!(
@@ -100,7 +108,19 @@ pub fn from_paths(paths: &[PathBuf]) -> anyhow::Result<Vec<Artifact>> {
     Ok(distinct(files))
 }
 
-/// All files below a folder by their names, in the order of their paths.
+/// Where `whycrash core shrink` puts the minicore of a core dump, unless somebody says otherwise.
+pub fn minicore_beside(core: &Path) -> PathBuf {
+    core.with_file_name(format!("{}{MINICORE}", file_name(core)))
+}
+
+/// Whether this is a minicore whose core dump is in the folder too: it tells nothing that the core dump does not.
+fn is_beside_its_core(path: &Path) -> bool {
+    let name = file_name(path);
+    name.strip_suffix(MINICORE)
+        .is_some_and(|core| !core.is_empty() && path.with_file_name(core).is_file())
+}
+
+/// All files below a folder by their names, in the order of their paths. A minicore beside its core dump is left out.
 fn files_below(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let hidden =
         |entry: &walkdir::DirEntry| entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
@@ -111,7 +131,7 @@ fn files_below(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
         .filter_entry(|entry| !hidden(entry))
     {
         let entry = entry.with_context(|| format!("can not list {}", folder.display()))?;
-        if entry.file_type().is_file() {
+        if entry.file_type().is_file() && !is_beside_its_core(entry.path()) {
             files.push((file_name(entry.path()), entry.into_path()));
         }
     }

@@ -27,6 +27,7 @@ mod report;
 mod run;
 mod scrub;
 mod spool;
+mod when;
 
 use std::process::ExitCode;
 

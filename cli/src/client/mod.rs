@@ -1,7 +1,9 @@
 //! The server, as this program talks to it.
 
+mod ids;
 #[cfg(feature = "diagnosis")]
 mod plugins;
+mod sent;
 mod symbols;
 mod tls;
 mod upload;
@@ -17,6 +19,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub use ids::{is_like_an_id, number_from_the_last};
 pub use symbols::Kept;
 pub use upload::{Progress, Uploaded};
 
@@ -26,6 +29,8 @@ use crate::config::Config;
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long an answer may take, once the request has been sent.
 const ANSWER: Duration = Duration::from_secs(60);
+/// First and last pause between two questions how far a report has come.
+const ASK_AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 /// How often a request is sent again, and how long the first pause is; each further one is twice as long.
 const RETRIES: (u32, Duration) = (5, Duration::from_millis(250));
 /// A server may ask for more patience than this; nobody has it.
@@ -112,6 +117,23 @@ impl Client {
             .with_context(|| format!("{} answered what this program does not understand", self.server))
     }
 
+    /// Asks once, and not for long, for what can be told without a server too. None where it has no such thing.
+    pub fn glance<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Option<T>> {
+        let request = self.http.get(self.address(path)).timeout(CONNECT);
+        let answer = self
+            .authorized(request)
+            .send()
+            .map_err(|error| self.unreachable(&error))?;
+        match answer.status() {
+            StatusCode::NOT_FOUND => Ok(None),
+            status if status.is_success() => answer
+                .json()
+                .map(Some)
+                .with_context(|| format!("{} answered what this program does not understand", self.server)),
+            _ => Err(self.refusal(&Problem::of(answer))),
+        }
+    }
+
     /// The document of a report, with all of its evidence.
     pub fn report(&self, id: &str) -> anyhow::Result<Value> {
         self.get(&format!("reports/{}", encode(id)), &[("evidence", "whole")])
@@ -120,6 +142,47 @@ impl Client {
     /// What the server says of a report at a path below it.
     pub fn get_of_report(&self, id: &str, path: &str, query: &[(&str, &str)]) -> anyhow::Result<Value> {
         self.get(&format!("reports/{}/{path}", encode(id)), query)
+    }
+
+    /// How far a report has come, once nothing more is done for it. Asks again and again, less and less often.
+    pub fn wait_for(&self, id: &str) -> anyhow::Result<Value> {
+        let mut pause = ASK_AGAIN.0;
+        loop {
+            let state = self.get_of_report(id, "state", &[])?;
+            if !is_being_read(&state) {
+                return Ok(state);
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(ASK_AGAIN.1);
+        }
+    }
+
+    /// Has a report diagnosed anew.
+    pub fn rediagnose(&self, id: &str) -> anyhow::Result<()> {
+        let address = self.address(&format!("reports/{}/diagnoses", encode(id)));
+        self.send(|http| http.post(&address)).map(drop)
+    }
+
+    /// Has all reports diagnosed anew, or those that a search finds; how many.
+    pub fn rediagnose_many(&self, search: Option<&str>) -> anyhow::Result<Value> {
+        let scope = search.map_or_else(|| "all=true".to_owned(), |query| format!("q={}", encode(query)));
+        let address = self.address(&format!("diagnoses?{scope}"));
+        self.send(|http| http.post(&address))?
+            .json()
+            .with_context(|| format!("{} answered what this program does not understand", self.server))
+    }
+
+    /// How far diagnosing stored reports anew has come, once nothing more is to be.
+    pub fn wait_for_diagnoses(&self) -> anyhow::Result<Value> {
+        let mut pause = ASK_AGAIN.0;
+        loop {
+            let progress: Value = self.get("diagnoses", &[])?;
+            if progress["waiting"].as_u64().unwrap_or(0) == 0 {
+                return Ok(progress);
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(ASK_AGAIN.1);
+        }
     }
 
     /// Deletes a report for good; false if there was none.
@@ -215,6 +278,11 @@ impl Client {
         };
         Refused(format!("{} says: {said}{hint}", self.server)).into()
     }
+}
+
+/// Whether what a server says of a report says that it waits to be read, or is being read.
+pub fn is_being_read(progress: &Value) -> bool {
+    progress["state"] == "processing"
 }
 
 impl Problem {

@@ -3,19 +3,16 @@
 use anyhow::Context as _;
 use reqwest::blocking::Response;
 use serde_json::Value;
-use whycrash_plugin_host::PluginInfo;
 
 use super::upload::TRANSFER;
 use super::{Client, Problem, encode};
 
 impl Client {
     /// Gives the server a plugin: a package or a component. The server compiles it before it answers.
-    pub fn publish_plugin(&self, bytes: &[u8]) -> anyhow::Result<PluginInfo> {
+    pub fn publish_plugin(&self, bytes: &[u8]) -> anyhow::Result<Value> {
         let address = self.address("plugins");
         let answer = self.send(|http| http.post(&address).timeout(TRANSFER).body(bytes.to_vec()))?;
-        answer
-            .json()
-            .with_context(|| format!("{} answered what this program does not understand", self.server))
+        self.understood(answer)
     }
 
     /// Has the server try a plugin, or a page where it comes from a file of this name, on stored reports: all of them,
@@ -58,12 +55,17 @@ impl Client {
     }
 
     /// Takes a plugin from the server.
-    pub fn remove_plugin(&self, name: &str) -> anyhow::Result<()> {
-        let address = self.address(&format!("plugins/{}", encode(name)));
-        let _: Value = self
-            .send(|http| http.delete(&address))?
-            .json()
-            .with_context(|| format!("{} answered what this program does not understand", self.server))?;
-        Ok(())
+    pub fn remove_plugin(&self, name: &str) -> anyhow::Result<Value> {
+        self.remove(&format!("plugins/{}", encode(name)))
+    }
+
+    /// Takes the page of a cause from the server.
+    pub fn remove_page(&self, id: &str) -> anyhow::Result<Value> {
+        self.remove(&format!("pages/{}", encode(id)))
+    }
+
+    fn remove(&self, path: &str) -> anyhow::Result<Value> {
+        let answer = self.send(|http| http.delete(self.address(path)))?;
+        self.understood(answer)
     }
 }

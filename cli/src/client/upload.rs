@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use whycrash_evidence::Artifact;
 
-use super::{Client, Refused, encode};
+use super::{Client, Refused, encode, sent};
 use crate::scrub;
 
 /// Artifacts up to this many bytes travel with the report itself.
@@ -115,6 +115,7 @@ impl Client {
             self.send(|http| http.post(self.address(&format!("reports/{}/complete", encode(&accepted.id)))))?;
         }
         progress.finish();
+        sent::remember(self.server(), &uploaded.id);
         Ok(uploaded)
     }
 

@@ -13,8 +13,8 @@ use crate::output::{self, Clean, Format};
 /// Delete reports from a server for good, with their artifacts
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The reports' ids
-    #[arg(required = true, value_name = "ID")]
+    /// The reports: their ids, the first digits of them, or -1 for the last one
+    #[arg(required = true, value_name = "ID", allow_negative_numbers = true)]
     ids: Vec<String>,
     /// Do not ask
     #[arg(long, short)]
@@ -39,11 +39,13 @@ struct Deleted {
 /// Deletes the reports, unless somebody who is asked says no.
 pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     let client = Client::new(args.server.as_deref(), config)?;
-    if !args.yes && !confirm(args.ids.len(), client.server())? {
+    let ids = args.ids.iter().map(|word| client.id(word));
+    let ids = ids.collect::<anyhow::Result<Vec<String>>>()?;
+    if !args.yes && !confirm(&ids, client.server())? {
         bail!("nothing was deleted");
     }
     let mut done = Deleted::default();
-    for id in &args.ids {
+    for id in &ids {
         let list = if client.delete_report(id)? {
             &mut done.deleted
         } else {
@@ -56,14 +58,13 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
 }
 
 /// Asks on the terminal.
-fn confirm(count: usize, server: &str) -> anyhow::Result<bool> {
+fn confirm(ids: &[String], server: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!("deleting is for good, and there is no terminal to ask on: say --yes");
     }
-    let what = if count == 1 {
-        "the report".to_owned()
-    } else {
-        format!("{count} reports")
+    let what = match ids {
+        [id] => format!("the report {id}"),
+        ids => format!("{} reports", ids.len()),
     };
     output::tell(&format!("delete {what} from {server} for good? [y/N]").into());
     let mut answer = String::new();

@@ -12,7 +12,8 @@ use crate::render;
 /// Show what changed between two diagnoses of a report that is on a server
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The report's id
+    /// The report: its id, the first digits of it, or -1 for the last one
+    #[arg(allow_negative_numbers = true)]
     id: String,
     /// The earlier version [default: the one before the later]
     #[arg(long, value_name = "VERSION")]
@@ -40,7 +41,7 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         .iter()
         .map(|(name, version)| (*name, version.as_str()))
         .collect();
-    let changes: Value = client.get_of_report(&args.id, "diff", &versions)?;
+    let changes: Value = client.get_of_report(&client.id(&args.id)?, "diff", &versions)?;
     output::answer(args.format, &changes, |changes| render::diff(changes, output::width()))?;
     Ok(ExitCode::SUCCESS)
 }

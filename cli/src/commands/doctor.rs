@@ -5,7 +5,9 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use serde::Serialize;
+use whycrash_evidence::did_you_mean;
 
+use crate::cli::Cli;
 use crate::client::{Access, Client};
 use crate::collect::{self, AskedDriver, Destination, Gpus, Handler, OwnHandler, host};
 use crate::commands::core_handler;
@@ -113,6 +115,7 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         server(args.server.as_deref(), config),
     ];
     checks.extend(cuda_driver());
+    checks.extend(variables());
     output::answer(args.format, &checks, |checks| render::checks(checks, output::width()))?;
     let broken = checks.iter().any(|check| check.state == State::Broken);
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -146,6 +149,42 @@ fn plugins(knowledge: &Knowledge, config: &Config) -> Check {
         }
         Err(error) => Check::broken(NAME, format!("{error:#}"), "remove the plugin that does not load"),
     }
+}
+
+/// Variables of ours that stand for no flag: those that are read where they are needed, that `run` sets for jobs, and that
+/// the server reads.
+const OTHER_VARIABLES: [&str; 13] = [
+    "WHYCRASH_DATA",
+    "WHYCRASH_DEBUGINFOD",
+    "WHYCRASH_KNOWLEDGE",
+    "WHYCRASH_LISTEN",
+    "WHYCRASH_LOG",
+    "WHYCRASH_LOG_FORMAT",
+    "WHYCRASH_PLUGINS",
+    "WHYCRASH_PUBLIC_URL",
+    "WHYCRASH_SCRUB",
+    "WHYCRASH_SNAPSHOTS",
+    "WHYCRASH_SYMBOLS",
+    "WHYCRASH_TOKEN",
+    "WHYCRASH_WORKERS",
+];
+
+/// Variables that look like ours and that nobody reads; nothing where there are none.
+fn variables() -> Option<Check> {
+    let mut known = Cli::variables();
+    known.extend(OTHER_VARIABLES.map(str::to_owned));
+    let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    let unknown: Vec<String> = names
+        .filter(|name| name.starts_with("WHYCRASH_") && !known.contains(name))
+        .collect();
+    let said = |name: &String| {
+        format!(
+            "{name} is set, and nobody reads it{}",
+            did_you_mean(name, known.iter().map(String::as_str))
+        )
+    };
+    let said: Vec<String> = unknown.iter().map(said).collect();
+    (!said.is_empty()).then(|| Check::limited("variables", said.join("; "), "correct their names, or unset them"))
 }
 
 fn state_folder() -> Check {

@@ -30,13 +30,16 @@ pub struct Args {
 
 /// The evidence, with what it was read from.
 #[derive(Debug, Serialize)]
-struct Inspection {
+struct Inspection<'a> {
     report: ReportHead,
     /// What is different about texts that would be sent, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     scrubbed: Option<Vec<Changed>>,
+    /// As in the document of a report.
+    evidence: &'a Evidence,
+    /// The same beside it, where it was before documents had it as a member.
     #[serde(flatten)]
-    evidence: Evidence,
+    members: &'a Evidence,
 }
 
 /// Reads the artifacts and prints the evidence.
@@ -55,10 +58,11 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     let inspection = Inspection {
         report: read.head,
         scrubbed: changes.context("can not compare what would be sent")?,
-        evidence: read.evidence,
+        evidence: &read.evidence,
+        members: &read.evidence,
     };
     output::answer(args.format, &inspection, |it| {
-        render::evidence(&it.report, it.scrubbed.as_deref(), &it.evidence, output::width())
+        render::evidence(&it.report, it.scrubbed.as_deref(), it.evidence, output::width())
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -23,7 +23,10 @@ mod pages;
 #[cfg(feature = "diagnosis")]
 pub mod plugin;
 #[cfg(feature = "diagnosis")]
+mod published_pages;
+#[cfg(feature = "diagnosis")]
 pub mod reading;
+pub mod rediagnose;
 pub mod run;
 #[cfg(feature = "diagnosis")]
 pub mod search;

@@ -7,16 +7,20 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use whycrash_plugin_host::Document;
 
-use crate::client::Client;
+use crate::client::{Client, is_being_read};
 use crate::config::Config;
-use crate::output::{self, Format};
+use crate::output::{self, Clean, Format};
 use crate::render;
 
 /// Show a report that is on a server
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The report's id
+    /// The report: its id, the first digits of it, or -1 for the last one
+    #[arg(allow_negative_numbers = true)]
     id: String,
+    /// Wait until the server has read it
+    #[arg(long)]
+    wait: bool,
     /// The server's address [default: http://127.0.0.1:7311]
     #[arg(long, value_name = "URL", env = "WHYCRASH_SERVER", hide_env = true)]
     server: Option<String>,
@@ -28,13 +32,34 @@ pub struct Args {
 /// Gets the report's document and prints it; as JSON exactly as the server gave it.
 pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     let client = Client::new(args.server.as_deref(), config)?;
-    let report = client.report(&args.id)?;
+    let id = client.id(&args.id)?;
+    if args.wait {
+        client.wait_for(&id)?;
+    }
+    let report = client.report(&id)?;
     let document =
         Document::deserialize(&report).with_context(|| format!("{} gave no report document", client.server()))?;
+    if document.plugins.is_empty() && is_being_read(&report) {
+        return being_read(args.format, &report, &id);
+    }
     let seen = seen(&client, &document);
     output::answer(args.format, &report, |report| {
         let notes = [state(report), seen].into_iter().flatten().collect::<Vec<_>>();
         render::document_with(&document, &render::Files::default(), &notes, output::width())
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says of a report that was just sent that nothing is known of it yet.
+fn being_read(format: Format, report: &Value, id: &str) -> anyhow::Result<ExitCode> {
+    output::answer(format, report, |report| {
+        let received = report["received"].as_str().unwrap_or_default();
+        let short = id.get(..8).unwrap_or(id);
+        let mut text = Clean::from(format!(
+            "{id} came at {received} and is being read: `whycrash show --wait {short}` shows it as soon as it was"
+        ));
+        text.end_line();
+        text
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -53,7 +78,7 @@ fn state(report: &Value) -> Option<String> {
             reason.unwrap_or("no reason given")
         )),
         ("uploading", _) => Some("not all of its artifacts have arrived: upload it again to go on".to_owned()),
-        (state, _) => Some(format!("{state}: ask again in a moment")),
+        _ => Some("it is being read again; this is what was known before".to_owned()),
     }
 }
 

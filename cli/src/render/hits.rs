@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::page::{Page, count, cut, style};
 use crate::output::Clean;
+use crate::when;
 
 /// A table of hits, and what they have in common.
 pub fn hits(found: &Value, width: usize) -> Clean {
@@ -35,6 +36,26 @@ pub fn hits(found: &Value, width: usize) -> Clean {
     }
     facets(&mut page, found);
     page.finish()
+}
+
+/// The hits, a line for each: short id, when, title, cause.
+pub fn hit_lines(found: &Value, width: usize) -> Clean {
+    let mut lines = Clean::default();
+    for hit in found.get("hits").and_then(Value::as_array).into_iter().flatten() {
+        let text = |member: &str| hit.get(member).and_then(Value::as_str).unwrap_or_default();
+        let time = text("time").parse().map(when::short);
+        let cause = hit.get("cause").and_then(Value::as_str);
+        let cause = cause.map(|cause| format!("  ({cause})")).unwrap_or_default();
+        let head = format!(
+            "{}  {}  ",
+            text("id").get(..8).unwrap_or_default(),
+            time.unwrap_or_default()
+        );
+        let room = width.saturating_sub(head.chars().count() + cause.chars().count());
+        lines.push(format!("{head}{}{cause}", cut(text("title"), room.max(20))));
+        lines.end_line();
+    }
+    lines
 }
 
 fn facets(page: &mut Page, found: &Value) {

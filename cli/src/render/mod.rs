@@ -1,6 +1,7 @@
 //! What a person reads: everything here returns text with colours, which the streams of [`crate::output`] drop
 //! where they are no terminal. Nothing is told by colour alone.
 
+mod anew;
 #[cfg(feature = "diagnosis")]
 mod cause;
 mod checks;
@@ -25,6 +26,7 @@ mod paths;
 mod proof;
 
 use crate::output::Clean;
+pub use anew::diagnosed_anew;
 #[cfg(feature = "diagnosis")]
 pub use cause::{cause, causes};
 pub use checks::checks;
@@ -37,7 +39,7 @@ pub use evidence::evidence;
 #[cfg(feature = "diagnosis")]
 pub use files::Files;
 #[cfg(feature = "diagnosis")]
-pub use hits::hits;
+pub use hits::{hit_lines, hits};
 use page::{Page, style};
 
 /// An error with what led to it, for the last line of a failed command.

@@ -10,6 +10,7 @@ mod finish;
 mod folder;
 mod handover;
 mod hang;
+mod kept;
 mod said;
 
 pub use end::end;
@@ -17,3 +18,4 @@ pub use finish::finish;
 pub use folder::{temporary, unique_name};
 pub use handover::{Handover, Options, in_memory, path_of};
 pub use hang::{handover as of_running, hang};
+pub use kept::named as kept;

@@ -51,9 +51,18 @@ pub struct Waiting {
     /// Its file.
     #[serde(skip)]
     path: PathBuf,
+    /// What it is called, unlike all others.
+    pub id: String,
     /// What is in it.
     #[serde(flatten)]
     pub entry: Entry,
+}
+
+impl Waiting {
+    fn of(path: PathBuf, entry: Entry) -> Self {
+        let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Self { path, id, entry }
+    }
 }
 
 /// What is done with the address of a report, as soon as the server has given it one.
@@ -76,7 +85,7 @@ pub fn send(
     let end = Instant::now() + PATIENCE;
     let mut pause = PAUSES.0;
     loop {
-        match attempt(&waiting, config, &Silent, announce) {
+        match attempt(&waiting, None, config, &Silent, announce) {
             Ok(_) => return Ok(()),
             Err(error) if Instant::now() + pause > end || error.is::<Refused>() => return Err(error),
             Err(error) => {
@@ -98,9 +107,21 @@ pub fn list() -> Vec<Waiting> {
     all
 }
 
-/// Tries to send one of them, and takes it out of the spool when it is sent. None when somebody else is at it.
+/// Takes one of them out of the spool without sending it; its folder stays. False when somebody else is at it.
+pub fn drop_one(waiting: &Waiting) -> anyhow::Result<bool> {
+    let Some((lock, _)) = claim(&waiting.path) else {
+        return Ok(false);
+    };
+    std::fs::remove_file(&waiting.path).context("can not take the report out of the spool")?;
+    drop(lock);
+    Ok(true)
+}
+
+/// Tries to send one of them, to another server if one is named, and takes it out of the spool when it is sent. None when
+/// somebody else is at it.
 pub fn attempt(
     waiting: &Waiting,
+    server: Option<&str>,
     config: &Config,
     progress: &impl Progress,
     announce: Announce<'_>,
@@ -109,7 +130,7 @@ pub fn attempt(
         return Ok(None);
     };
     let sent = inputs::to_upload(std::slice::from_ref(&entry.folder)).and_then(|artifacts| {
-        let client = Client::new(Some(&entry.server), config)?;
+        let client = Client::new(Some(server.unwrap_or(&entry.server)), config)?;
         client.upload(&artifacts, &Map::new(), progress, announce)
     });
     match sent {
@@ -144,7 +165,7 @@ fn add(folder: PathBuf, server: String) -> anyhow::Result<Waiting> {
     for place in places() {
         let path = place.join(&name);
         match std::fs::create_dir_all(&place).and_then(|()| write(&path, &entry)) {
-            Ok(()) => return Ok(Waiting { path, entry }),
+            Ok(()) => return Ok(Waiting::of(path, entry)),
             Err(error) => last = error.into(),
         }
     }
@@ -180,7 +201,7 @@ fn entries(place: &Path) -> Vec<Waiting> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
         .filter_map(|path| {
             let entry = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
-            Some(Waiting { path, entry })
+            Some(Waiting::of(path, entry))
         })
         .collect()
 }

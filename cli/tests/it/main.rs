@@ -6,6 +6,7 @@ mod core_handlers;
 mod cores;
 mod crash;
 mod gpus;
+mod habits;
 mod hangs;
 mod hostile;
 mod installed;

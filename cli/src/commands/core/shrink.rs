@@ -49,11 +49,10 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         local_files: true,
         ..Sources::default()
     });
-    let path = args.output.clone().unwrap_or_else(|| {
-        let mut name = args.core.clone().into_os_string();
-        name.push(".minicore");
-        name.into()
-    });
+    let path = args
+        .output
+        .clone()
+        .unwrap_or_else(|| inputs::minicore_beside(&args.core));
     let made = minicore::make(&args.core, &path, &symbols)?;
     let shrunk = Shrunk {
         path,

@@ -12,6 +12,7 @@ use super::publish::{self, ServerArgs};
 use crate::client::{Client, Progress as _};
 use crate::config::Config;
 use crate::output::{self, Bar, Clean};
+use crate::render;
 
 /// The pause between two looks at how far the server has come.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -71,6 +72,10 @@ pub fn act(action: &str, args: &ActArgs, config: &Config) -> anyhow::Result<Exit
             text.push(format!("; another diagnosis stands in {reports} reports"));
         }
         text.end_line();
+        if let Some(follows) = render::diagnosed_anew(&done["diagnosed_anew"]) {
+            text.push(follows);
+            text.end_line();
+        }
         text
     })?;
     Ok(ExitCode::SUCCESS)
@@ -131,6 +136,15 @@ fn changes(shown: &Value, server: &str) -> Clean {
     if word(shown, "state") == "ready" {
         text.push(format!("make it true: whycrash plugin apply {number}"));
         text.end_line();
+        if let Some(follow) = shown["diagnosed_anew"]["reports"]
+            .as_u64()
+            .filter(|reports| *reports > 0)
+        {
+            text.push(format!(
+                "the other {follow} reports are diagnosed anew after that, behind new ones"
+            ));
+            text.end_line();
+        }
     }
     text
 }

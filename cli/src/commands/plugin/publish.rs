@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use whycrash_plugin_host::PluginInfo;
 
 use super::key;
@@ -13,6 +14,7 @@ use super::project::Project;
 use crate::client::Client;
 use crate::config::Config;
 use crate::output::{self, Clean, Format};
+use crate::render;
 
 /// Give a server the plugin in this folder, or a package or component; needs a token with the scope `admin`
 #[derive(Debug, clap::Args)]
@@ -96,8 +98,9 @@ pub fn publish(args: &PublishArgs, config: &Config) -> anyhow::Result<ExitCode> 
         None => bytes(&args.path)?,
     };
     let client = Client::new(args.server.server.as_deref(), config)?;
-    let plugin: PluginInfo = client.publish_plugin(&bytes)?;
-    output::answer(args.server.format, &plugin, |plugin| {
+    let answer = client.publish_plugin(&bytes)?;
+    let plugin = PluginInfo::deserialize(&answer).context("the server's answer is no plugin")?;
+    output::answer(args.server.format, &answer, |answer| {
         let mut text = Clean::from(format!(
             "published {} {} to {}",
             plugin.name,
@@ -107,6 +110,10 @@ pub fn publish(args: &PublishArgs, config: &Config) -> anyhow::Result<ExitCode> 
         text.end_line();
         for page in &plugin.pages {
             text.push(format!("its cause: {}/causes/{page}", client.server()));
+            text.end_line();
+        }
+        if let Some(follows) = render::diagnosed_anew(&answer["diagnosed_anew"]) {
+            text.push(follows);
             text.end_line();
         }
         text
@@ -158,17 +165,23 @@ fn lines(Listed { plugin, versions }: &Listed) -> Vec<String> {
 /// Removes a plugin from a server.
 pub fn remove(args: &NamedArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let client = Client::new(args.server.server.as_deref(), config)?;
-    client.remove_plugin(&args.name)?;
-    output::tell(&Clean::from(format!("removed {} from {}", args.name, client.server())));
-    Ok(ExitCode::SUCCESS)
+    let removed = client.remove_plugin(&args.name)?;
+    answer(
+        args,
+        &removed,
+        format!("removed {} from {}", args.name, client.server()),
+    )
 }
 
 /// Disables or enables a plugin of a server.
 pub fn switch(action: &str, args: &NamedArgs, config: &Config) -> anyhow::Result<ExitCode> {
     let client = Client::new(args.server.server.as_deref(), config)?;
-    client.switch_plugin(&args.name, action)?;
-    output::tell(&Clean::from(format!("{action}d {} on {}", args.name, client.server())));
-    Ok(ExitCode::SUCCESS)
+    let switched = client.switch_plugin(&args.name, action)?;
+    answer(
+        args,
+        &switched,
+        format!("{action}d {} on {}", args.name, client.server()),
+    )
 }
 
 /// Puts the version before in the place of the present one.
@@ -176,10 +189,23 @@ pub fn roll_back(args: &NamedArgs, config: &Config) -> anyhow::Result<ExitCode> 
     let client = Client::new(args.server.server.as_deref(), config)?;
     let plugin = client.switch_plugin(&args.name, "rollback")?;
     let version = plugin["version"].as_str().unwrap_or_default();
-    output::tell(&Clean::from(format!(
-        "{} is {version} again on {}",
-        args.name,
-        client.server()
-    )));
+    answer(
+        args,
+        &plugin,
+        format!("{} is {version} again on {}", args.name, client.server()),
+    )
+}
+
+/// Says what was done, and what follows for the reports that are stored: on standard error, as what was done always was,
+/// or as the server answered.
+fn answer(args: &NamedArgs, answer: &Value, done: String) -> anyhow::Result<ExitCode> {
+    if args.server.format == Format::Json {
+        output::answer(Format::Json, answer, |_| Clean::default())?;
+    } else {
+        let follows = render::diagnosed_anew(&answer["diagnosed_anew"]);
+        std::iter::once(done)
+            .chain(follows)
+            .for_each(|line| output::tell(&Clean::from(line)));
+    }
     Ok(ExitCode::SUCCESS)
 }
