@@ -92,17 +92,23 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     } else {
         fitting(&words, &known, &catalog)
     };
+    let near = did_you_mean(&words, known.iter().map(|known| known.cause.id.as_str()));
+    if found.len() > 1 && is_like_an_id(&words) && !near.is_empty() {
+        output::tell(&Clean::from(format!("no cause is called {words:?}{near}")));
+    }
     match found.as_slice() {
-        [] => {
-            let near = did_you_mean(&words, known.iter().map(|known| known.cause.id.as_str()));
-            bail!("no cause fits {words:?}{near}: `whycrash cause` lists all of them")
-        }
+        [] => bail!("no cause fits {words:?}{near}: `whycrash cause` lists all of them"),
         [one] => match server.cause(&one.cause.id, &catalog) {
             Some(known) => page(args, &server, &known),
             None => page(args, &server, one),
         },
         causes => list(args, causes),
     }
+}
+
+/// Whether somebody has typed an id rather than words.
+fn is_like_an_id(words: &str) -> bool {
+    words.contains('-') && !words.contains(char::is_whitespace)
 }
 
 /// The causes that words fit: first those of this program, best first, then those that the server has beside them.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Home, ID, Server, accept, errors, sh};
+use crate::support::{Answer, Home, ID, Server, accept, errors, names, sh};
 
 /// Another report, of which the first digits are not those of [`ID`].
 const OTHER: &str = "0123ffffffffffffffffffffffffffff";
@@ -16,11 +16,11 @@ fn said(output: &std::process::Output) -> String {
 
 /// What a server says of a report that was read.
 fn document() -> Value {
-    json!({"state": "done", "received": "2026-11-29T12:00:00Z", "time": "2026-11-29T12:00:00Z",
+    json!({"schema": 1, "state": "done", "received": "2026-11-29T12:00:00Z", "time": "2026-11-29T12:00:00Z",
         "report": {"id": ID}, "evidence": {},
         "findings": [{"cause": "oom-fragmentation", "title": "The GPU's memory is in pieces", "confidence": 0.9,
             "plugin": {"name": "cuda-oom", "version": "1.0.0"}}],
-        "plugins": [{"name": "cuda-oom", "version": "1.0.0", "outcome": "ok"}]})
+        "plugins": [{"name": "cuda-oom", "version": "1.0.0", "outcome": "ok", "fuel": 1}]})
 }
 
 /// A server with two reports.
@@ -38,7 +38,7 @@ fn with_reports() -> Server {
             }
             "GET /api/v1/search" => json!({"total": 0, "hits": [], "facets": {}}),
             "POST /api/v1/reports" => return accept(request),
-            path if path.ends_with("/state") => json!({"state": "done"}),
+            path if path.contains("/state") => json!({"state": "done"}),
             path if path.ends_with("/diff") => json!({"from": 1, "to": 2}),
             _ => document(),
         };
@@ -133,11 +133,11 @@ fn a_report_that_was_just_sent_is_being_read() {
     let asked = Arc::new(AtomicU32::new(0));
     let times = Arc::clone(&asked);
     let server = Server::start(move |request| {
-        let unread = json!({"state": "processing", "received": "2026-11-29T12:00:00Z", "report": {"id": ID},
+        let unread = json!({"schema": 1, "state": "processing", "received": "2026-11-29T12:00:00Z", "report": {"id": ID},
             "evidence": {}, "findings": [], "plugins": []});
         let body = match request.line.split('?').next().unwrap_or_default() {
             "POST /api/v1/reports" => return accept(request),
-            path if path.ends_with("/state") => match times.fetch_add(1, Ordering::Relaxed) {
+            path if path.contains("/state") => match times.fetch_add(1, Ordering::Relaxed) {
                 0..2 => json!({"state": "processing"}),
                 _ => json!({"state": "done"}),
             },
@@ -202,7 +202,7 @@ fn a_report_that_was_just_sent_is_being_read() {
 fn what_the_server_could_not_read_fails_who_waited_for_it() {
     let home = Home::new();
     home.file("train.log", "it failed\n");
-    let server = Server::start(|request| match request.line.ends_with("/state") {
+    let server = Server::start(|request| match request.line.contains("/state") {
         true => Answer(
             200,
             "",
@@ -548,6 +548,14 @@ fn the_last_report_that_was_kept_here_is_diagnosed() {
     };
     let (last, before) = (inspect("-1"), inspect("-2"));
     assert!(last.to_string().contains("the second time") && before.to_string().contains("the first time"));
-    let id = last["report"]["id"].as_str().expect("an id");
-    assert_eq!(inspect(&id[..8])["report"]["id"], *id);
+    for name in names(&home.work().join("../.local/state/whycrash"))
+        .iter()
+        .filter(|name| name.len() == 32)
+    {
+        let document = inspect(&name[..8]).to_string();
+        assert!(
+            document.contains("the first time") || document.contains("the second time"),
+            "{name}"
+        );
+    }
 }

@@ -187,7 +187,7 @@ async fn what_was_asked_for_is_done_after_a_restart() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn short_ids_are_looked_up() {
-    let (server, ids) = with_reports().await;
+    let (server, ids) = with_reports(LICENCE).await;
     for id in &ids {
         let found = server
             .json(&format!("/api/v1/reports?prefix={}", &id[..8].to_uppercase()))
