@@ -12,6 +12,9 @@ mod check;
 #[allow(dead_code)]
 #[path = "src/parse.rs"]
 mod parse;
+#[allow(dead_code)]
+#[path = "src/suggestion.rs"]
+mod suggestion;
 
 /// How well they are packed: that is done once.
 const LEVEL: i32 = 19;

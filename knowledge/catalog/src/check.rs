@@ -6,17 +6,18 @@ use pulldown_cmark::{Event, Parser, Tag};
 
 use crate::cause::Cause;
 use crate::parse::{Fault, line_of};
+use crate::suggestion::nearest;
 
 /// The rules no document can keep alone: no id is claimed twice, be it by name or by `also`, and no link between pages,
 /// no member of a family and no consequence dangles. Each cause comes with the text it was parsed from, which gives the
 /// faults their lines.
 pub fn check(documents: &[(Cause, &str)]) -> Vec<Fault> {
     let documents: Vec<(&Cause, &str)> = documents.iter().map(|(cause, text)| (cause, *text)).collect();
-    check_beside(&documents, &[])
+    check_beside(&documents, &[], &[])
 }
 
-/// The same of documents that stand beside others, which are right already.
-pub(crate) fn check_beside(documents: &[(&Cause, &str)], others: &[Cause]) -> Vec<Fault> {
+/// The same of documents that stand beside others, which are right already, and such that are left out.
+pub(crate) fn check_beside(documents: &[(&Cause, &str)], others: &[Cause], left_out: &[&str]) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
     for cause in others {
@@ -37,19 +38,28 @@ pub(crate) fn check_beside(documents: &[(&Cause, &str)], others: &[Cause]) -> Ve
             .iter()
             .chain(cause.leads_to.iter().map(|consequence| &consequence.cause));
         for id in named {
-            if owners.get(id.as_str()).is_none_or(|owner| *owner == cause.id) {
-                let message = format!("`{id}`, among its members or what it leads to, is no other page");
+            let is_another = owners.get(id.as_str()).is_some_and(|owner| *owner != cause.id);
+            if !is_another && !left_out.contains(&id.as_str()) {
+                let others = owners.keys().copied().filter(|other| *other != cause.id);
+                let meant = meant(id, others);
+                let message = format!("`{id}`, among its members or what it leads to, is no other page{meant}");
                 faults.push(fault(cause, text, &format!("\"{id}\""), message));
             }
         }
         for target in page_links(&cause.body) {
-            if !owners.contains_key(target.as_str()) {
-                let message = format!("no page answers for the link to {target}.md");
+            if !owners.contains_key(target.as_str()) && !left_out.contains(&target.as_str()) {
+                let meant = meant(&target, owners.keys().copied());
+                let message = format!("no page answers for the link to {target}.md{meant}");
                 faults.push(fault(cause, text, &format!("({target}.md)"), message));
             }
         }
     }
     faults
+}
+
+/// The id that a mistyped one may stand for, as the end of a sentence.
+fn meant<'w>(id: &str, ids: impl Iterator<Item = &'w str>) -> String {
+    nearest(id, ids).map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"))
 }
 
 /// A fault of this document, on the line where `needle` first stands.

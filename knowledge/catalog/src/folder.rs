@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::{Catalog, Cause, Fault, parse};
+use crate::{Catalog, Cause, Fault, read_page};
 
 /// Bytes of one page.
 const PAGE_BYTES: u64 = 1 << 20;
@@ -31,7 +31,8 @@ pub struct Folder {
 
 impl Folder {
     /// Reads all pages (`*.md`, but `README.md`) of a folder, and holds them against each other and a catalogue. A page
-    /// whose id is that of one there stands in its place.
+    /// whose id is that of one there stands in its place. What is wrong with a page harms itself alone: others may refer
+    /// to it all the same.
     ///
     /// # Errors
     /// When the folder can not be read.
@@ -40,7 +41,7 @@ impl Folder {
         for path in paths(folder)? {
             match page(&path, folder, catalog) {
                 Ok(page) => read.pages.push(page),
-                Err(fault) => read.faults.push(fault),
+                Err(faults) => read.faults.extend(faults),
             }
         }
         let replaced: Vec<&str> = read.pages.iter().map(|page| page.cause.id.as_str()).collect();
@@ -55,7 +56,12 @@ impl Folder {
             .iter()
             .map(|page| (&page.cause, page.text.as_str()))
             .collect();
-        let faults = others.check_more(&documents);
+        let left_out: Vec<&str> = read
+            .faults
+            .iter()
+            .filter_map(|fault| fault.file.strip_suffix(".md"))
+            .collect();
+        let faults = others.check_more(&documents, &left_out);
         read.pages
             .retain(|page| !faults.iter().any(|fault| fault.file == format!("{}.md", page.cause.id)));
         read.faults.extend(faults);
@@ -72,12 +78,12 @@ fn paths(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn page(path: &Path, folder: &Path, catalog: &Catalog) -> Result<Page, Fault> {
+fn page(path: &Path, folder: &Path, catalog: &Catalog) -> Result<Page, Vec<Fault>> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let text = text(path).map_err(|error| Fault::new(&name, 1, format!("the page can not be read: {error}")))?;
+    let text = text(path).map_err(|error| vec![Fault::new(&name, 1, format!("the page can not be read: {error}"))])?;
     let cause = Cause {
         origin: format!("folder {}", folder.file_name().unwrap_or_default().to_string_lossy()),
-        ..parse(&name, &text)?
+        ..read_page(&name, &text)?
     };
     let overrides = catalog.causes().iter().any(|other| other.id == cause.id);
     Ok(Page { cause, text, overrides })

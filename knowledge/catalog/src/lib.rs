@@ -11,12 +11,30 @@ mod folder;
 mod html;
 mod parse;
 mod search;
+pub mod suggestion;
+pub mod vocabulary;
 
 pub use cause::{Cause, CauseFix, Consequence, Retry, Verified};
 pub use check::check;
 pub use folder::{Folder, Page};
 pub use parse::{Fault, parse};
+pub use vocabulary::Vocabulary;
 pub use whycrash_recognise as recognise;
+
+/// Reads a page and holds its tables against the evidence model: kinds of events, particulars and paths that there are.
+///
+/// # Errors
+/// Everything that is wrong with it, with file and line.
+pub fn read_page(file: &str, text: &str) -> Result<Cause, Vec<Fault>> {
+    let cause = parse(file, text).map_err(|fault| vec![fault])?;
+    let words = Vocabulary::of_model();
+    let flaws = cause.recognise.iter().enumerate();
+    let flaws = flaws.flat_map(|(number, table)| words.flaws(table).into_iter().map(move |flaw| (number, flaw)));
+    let faults: Vec<Fault> = flaws
+        .map(|(number, flaw)| parse::fault_of_table(file, text, number, &flaw))
+        .collect();
+    if faults.is_empty() { Ok(cause) } else { Err(faults) }
+}
 
 /// The causes of this binary as the build script read them: JSON, packed.
 const CAUSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/causes.zst"));
@@ -54,9 +72,9 @@ impl Catalog {
     }
 
     /// What is wrong with these pages, each with its text, beside those of the catalogue: ids that are taken, links
-    /// that lead nowhere.
-    pub fn check_more(&self, pages: &[(&Cause, &str)]) -> Vec<Fault> {
-        check::check_beside(pages, &self.causes)
+    /// that lead nowhere. Pages that are left out, by their ids, may be referred to.
+    pub fn check_more(&self, pages: &[(&Cause, &str)], left_out: &[&str]) -> Vec<Fault> {
+        check::check_beside(pages, &self.causes, left_out)
     }
 
     /// The catalogue with these pages too. One that answers for the id of another takes its place.

@@ -1,9 +1,11 @@
 //! From a document's text to a [`Cause`]. The build script compiles this module too.
 
 use serde::Deserialize;
-use whycrash_recognise::{Rule, Table, Wording};
+use toml::de::{DeTable, DeValue};
+use whycrash_recognise::{Flaw, Rule, Table, Wording};
 
 use crate::cause::{Cause, CauseFix, Consequence, Retry, Verified};
+use crate::suggestion::explained;
 
 const FENCE: &str = "+++";
 
@@ -178,7 +180,7 @@ fn read(file: &str, text: &str) -> Result<Cause, Fault> {
     let matter: FrontMatter = toml::from_str(front).map_err(|error| {
         let offset = error.span().map_or(0, |span| span.start);
         // The front matter begins on the line after the fence.
-        Fault::new(file, 1 + line_of(front, offset), error.message())
+        Fault::new(file, 1 + line_of(front, offset), explained(error.message()))
     })?;
     Ok(Cause {
         id: matter.id,
@@ -236,10 +238,10 @@ fn read(file: &str, text: &str) -> Result<Cause, Fault> {
 fn check(cause: &Cause, file: &str, text: &str) -> Result<(), Fault> {
     complete(cause).map_err(|(key, message)| Fault::new(file, line_of_key(text, key), message))?;
     for (number, table) in cause.recognise.iter().enumerate() {
-        Rule::checked(table).map_err(|flaw| Fault::new(file, line_of_table(text, number), flaw.to_string()))?;
+        Rule::checked(table).map_err(|flaw| fault_of_table(file, text, number, &flaw))?;
     }
     for consequence in &cause.leads_to {
-        Wording::new("leads_to.says", &consequence.says)
+        Wording::new(&["leads_to", "says"], &consequence.says)
             .map_err(|flaw| Fault::new(file, line_of_key(text, "leads_to"), flaw.to_string()))?;
     }
     if file.strip_suffix(".md") != Some(cause.id.as_str()) {
@@ -379,10 +381,39 @@ pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|b| *b == b'\n').count()
 }
 
-/// The line on which the recognise table of this number begins.
-fn line_of_table(text: &str, number: usize) -> usize {
-    let head = text.match_indices("[[recognise]]").nth(number);
-    line_of(text, head.map_or(0, |(offset, _)| offset))
+/// What is wrong with the recognise table of this number, on the line of the member that it is about.
+pub(crate) fn fault_of_table(file: &str, text: &str, number: usize, flaw: &Flaw) -> Fault {
+    let number = number.to_string();
+    let path = ["recognise", &number].into_iter();
+    let path: Vec<&str> = path.chain(flaw.path.iter().map(String::as_str)).collect();
+    let line = split(file, text).ok().and_then(|(front, _)| {
+        // The front matter begins on the line after the fence.
+        place(front, &path).map(|offset| 1 + line_of(front, offset))
+    });
+    Fault::new(file, line.unwrap_or(1), flaw.to_string())
+}
+
+/// Where in a TOML text the member stands that a path leads to, or the last one on the way that is there.
+fn place(toml: &str, path: &[&str]) -> Option<usize> {
+    place_in_table(DeTable::parse(toml).ok()?.get_ref(), path)
+}
+
+fn place_in_table(table: &DeTable, path: &[&str]) -> Option<usize> {
+    let (name, rest) = path.split_first()?;
+    let (key, value) = table.iter().find(|(key, _)| key.get_ref() == name)?;
+    Some(place_in_value(value.get_ref(), rest).unwrap_or(key.span().start))
+}
+
+fn place_in_value(value: &DeValue, path: &[&str]) -> Option<usize> {
+    match value {
+        DeValue::Table(table) => place_in_table(table, path),
+        DeValue::Array(entries) => {
+            let (number, rest) = path.split_first()?;
+            let entry = entries.get(number.parse::<usize>().ok()?)?;
+            Some(place_in_value(entry.get_ref(), rest).unwrap_or(entry.span().start))
+        }
+        _ => None,
+    }
 }
 
 /// The line of the front matter that sets `key`, whether as a value or as a table; the first line if none does.

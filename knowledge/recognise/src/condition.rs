@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::Flaw;
 use crate::expression::Expression;
-use crate::table::{Members, Scalar, Test};
+use crate::test::{Members, Scalar, Test};
 
 /// What a named group caught.
 pub(crate) type Caught = BTreeMap<String, String>;
@@ -24,8 +24,8 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// A test; `key` names it in what is said of its flaws.
-    pub fn new(key: &str, test: &Test) -> Result<Self, Flaw> {
+    /// A test.
+    pub fn new(test: &Test) -> Result<Self, Flaw> {
         let members = match test {
             Test::Is(value) => {
                 return Ok(Self {
@@ -37,9 +37,12 @@ impl Condition {
         };
         if *members == Members::default() {
             return Err(Flaw::new(
-                key,
+                &[],
                 "the test is empty: give a value, `one_of`, `none_of`, `matches`, `lacks`, `from`, `to` or `present`",
             ));
+        }
+        if members.from.zip(members.to).is_some_and(|(from, to)| from > to) {
+            return Err(Flaw::new(&[], "no number is in the range: `from` is larger than `to`"));
         }
         let pattern = |pattern: &Option<String>| pattern.as_deref().map(Expression::new);
         Ok(Self {
@@ -79,6 +82,31 @@ impl Condition {
                 .is_none_or(|pattern| pattern.catch(&text(value), caught))
     }
 
+    /// What it asks for, in words.
+    pub(crate) fn in_words(&self) -> String {
+        let list = |scalars: &[Scalar]| {
+            let scalars: Vec<String> = scalars.iter().map(written).collect();
+            scalars.join(" or ")
+        };
+        let quoted = |pattern: &Expression| format!("'{}'", pattern.pattern());
+        let said = [
+            (!self.one_of.is_empty()).then(|| list(&self.one_of)),
+            (!self.none_of.is_empty()).then(|| format!("not {}", list(&self.none_of))),
+            self.matches
+                .as_ref()
+                .map(|pattern| format!("what matches {}", quoted(pattern))),
+            self.lacks
+                .as_ref()
+                .map(|pattern| format!("what does not match {}", quoted(pattern))),
+            self.from.map(|from| format!("at least {from}")),
+            self.to.map(|to| format!("at most {to}")),
+            self.present
+                .map(|present| if present { "a value" } else { "no value" }.to_owned()),
+        ];
+        let said: Vec<String> = said.into_iter().flatten().collect();
+        said.join(", ")
+    }
+
     /// Names of its pattern's groups.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &str> {
         self.matches.iter().flat_map(Expression::groups)
@@ -93,6 +121,14 @@ impl Condition {
 /// A value as people write it: a text without quotes.
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn written(scalar: &Scalar) -> String {
+    match scalar {
+        Scalar::Flag(flag) => flag.to_string(),
+        Scalar::Number(number) => number.to_string(),
+        Scalar::Text(text) => format!("{text:?}"),
+    }
 }
 
 fn is(scalar: &Scalar, value: &Value) -> bool {

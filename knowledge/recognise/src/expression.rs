@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use regex_lite::{Captures, Regex};
+use regex_lite::{Captures, Regex, RegexBuilder};
 
 use crate::Flaw;
 use crate::condition::Caught;
@@ -16,6 +16,8 @@ use crate::words;
 const LOOKED_AT: usize = 2 << 10;
 /// Bytes of a pattern.
 const PATTERN: usize = 2 << 10;
+/// Bytes that a pattern may compile to: what it costs to hold a text against it grows with that.
+const COMPILED: usize = 1 << 20;
 
 /// A regular expression. One that is not understood, which [`check`] tells, matches nothing.
 #[derive(Clone, Debug)]
@@ -55,6 +57,11 @@ impl Expression {
             .iter()
             .filter(may_match)
             .filter_map(Alternative::regex)
+    }
+
+    /// The pattern, as it is written.
+    pub(crate) fn pattern(&self) -> &str {
+        &self.pattern
     }
 
     /// Names of its groups.
@@ -102,14 +109,14 @@ fn start(found: &Captures) -> Option<usize> {
 }
 
 /// Says what is wrong with a pattern: it must take linear time and little space.
-pub(crate) fn check(key: &str, pattern: &str) -> Result<(), Flaw> {
+pub(crate) fn check(pattern: &str) -> Result<(), Flaw> {
     if pattern.len() > PATTERN {
-        return Err(Flaw::new(key, format!("the pattern has more than {PATTERN} bytes")));
+        return Err(Flaw::new(&[], format!("the pattern has more than {PATTERN} bytes")));
     }
-    match Regex::new(pattern) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Flaw::new(key, format!("the pattern is not understood: {error}"))),
-    }
+    let compiled = RegexBuilder::new(pattern).size_limit(COMPILED).build();
+    compiled
+        .map(drop)
+        .map_err(|error| Flaw::new(&[], format!("the pattern is not understood: {error}")))
 }
 
 /// The part of a text that patterns look at.

@@ -40,16 +40,16 @@ pub(crate) struct Sought {
 }
 
 impl Sought {
-    pub(crate) fn new(key: &str, pattern: &FramePattern) -> Result<Self, Flaw> {
+    pub(crate) fn new(pattern: &FramePattern) -> Result<Self, Flaw> {
         if *pattern == FramePattern::default() {
             return Err(Flaw::new(
-                key,
+                &[],
                 "the frame is empty: give `world`, `whose`, `function`, `file`, `module` or `within`",
             ));
         }
         let known = |member: &str, value: &Option<String>, values: &[&str]| match value {
             Some(value) if !values.contains(&value.as_str()) => Err(Flaw::new(
-                format!("{key}.{member}"),
+                &[member],
                 format!("`{value}` is none of {}", values.join(", ")),
             )),
             _ => Ok(value.clone()),
@@ -85,6 +85,25 @@ impl Sought {
             && matches(&self.function, &frame.function)
             && matches(&self.file, &frame.file)
             && matches(&self.module, &frame.module)
+    }
+
+    /// What it asks for, in words.
+    pub(crate) fn in_words(&self) -> String {
+        let is = [("world", &self.world), ("whose", &self.whose)];
+        let is = is
+            .into_iter()
+            .filter_map(|(member, value)| Some(format!("{member} {}", value.as_ref()?)));
+        let matches = [
+            ("function", &self.function),
+            ("file", &self.file),
+            ("module", &self.module),
+        ];
+        let matches = matches
+            .into_iter()
+            .filter_map(|(member, pattern)| Some(format!("{member} '{}'", pattern.as_ref()?.pattern())));
+        let within = (self.within < usize::MAX).then(|| format!("among the {} innermost", self.within));
+        let said: Vec<String> = is.chain(matches).chain(within).collect();
+        format!("a frame: {}", said.join(", "))
     }
 
     /// Names of its patterns' groups.

@@ -22,30 +22,36 @@ mod condition;
 mod expression;
 mod frame;
 mod glance;
+mod line;
 mod rule;
 mod said;
 mod shown;
 mod sign;
 mod table;
 mod template;
+mod test;
+mod trial;
 mod wanted;
 mod wording;
 mod words;
 
 pub use condition::Condition;
 pub use frame::Framed;
+pub use line::{LINE, LineSearch};
 pub use rule::{Happened, Match, Rule, Surroundings};
 pub use said::{SAYING, as_exception};
 pub use shown::Shown;
 pub use sign::Sign;
-pub use table::{FramePattern, Members, Pattern, Scalar, Table, Test};
+pub use table::{FramePattern, Pattern, Table};
+pub use test::{Members, Scalar, Test};
+pub use trial::Trial;
 pub use wording::Wording;
 
 /// What is wrong with a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
-    /// The member it is about, such as `where.message`.
-    pub key: String,
+    /// The way to the member it is about, such as `with`, `0`, `where`, `message`: of lists the position of an entry.
+    pub path: Vec<String>,
     /// What is wrong, and what to write instead.
     pub message: String,
 }
@@ -54,17 +60,30 @@ pub struct Flaw {
 /// they do not have in an author's project, and so a second time where both are built.
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`: {}", self.key, self.message)
+        let is_name = |step: &&String| step.parse::<usize>().is_err();
+        let names: Vec<&str> = self.path.iter().filter(is_name).map(String::as_str).collect();
+        write!(f, "`{}`: {}", names.join("."), self.message)
     }
 }
 
 impl std::error::Error for Flaw {}
 
 impl Flaw {
-    fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
+    /// A flaw of the member that this way leads to.
+    pub fn new(path: &[&str], message: impl Into<String>) -> Self {
         Self {
-            key: key.into(),
+            path: path.iter().map(|step| (*step).to_owned()).collect(),
             message: message.into(),
+        }
+    }
+
+    /// The same flaw, of a member of this one.
+    #[must_use]
+    pub fn within(self, path: &[&str]) -> Self {
+        let outer = path.iter().map(|step| (*step).to_owned());
+        Self {
+            path: outer.chain(self.path).collect(),
+            ..self
         }
     }
 }

@@ -9,8 +9,14 @@ use crate::condition::{self, Caught, Condition};
 use crate::expression::{self, Expression};
 use crate::frame::{self, Framed, Sought};
 use crate::glance::Glance;
-use crate::table::{FramePattern, Pattern, Table, Test};
+use crate::line::{self, LINE};
+use crate::table::{FramePattern, Pattern, Table};
+use crate::test::Test;
 use crate::{Flaw, template};
+
+/// Bytes of an explanation, and of a title.
+const EXPLANATION: usize = 4 << 10;
+const TITLE: usize = 400;
 
 /// An event, as a report tells it.
 #[derive(Clone, Debug, Default)]
@@ -75,47 +81,42 @@ pub struct Match {
 
 /// What must hold of one event.
 #[derive(Clone, Debug)]
-struct Shape {
-    kind: String,
-    text: Option<Expression>,
-    particulars: BTreeMap<String, Condition>,
+pub(crate) struct Shape {
+    pub(crate) kind: String,
+    pub(crate) text: Option<Expression>,
+    pub(crate) particulars: BTreeMap<String, Condition>,
 }
 
 /// A table, ready to be held against events.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    shape: Shape,
-    primary: bool,
-    context: BTreeMap<String, Condition>,
-    facts: BTreeMap<String, Condition>,
-    with: Vec<Shape>,
-    without: Vec<Shape>,
-    frames: Vec<Sought>,
-    without_frames: Vec<Sought>,
+    pub(crate) shape: Shape,
+    pub(crate) primary: bool,
+    pub(crate) context: BTreeMap<String, Condition>,
+    pub(crate) facts: BTreeMap<String, Condition>,
+    pub(crate) with: Vec<Shape>,
+    pub(crate) without: Vec<Shape>,
+    pub(crate) frames: Vec<Sought>,
+    pub(crate) without_frames: Vec<Sought>,
     confidence: f64,
     title: Option<String>,
     explanation: String,
 }
 
 impl Shape {
-    fn new(key: &str, kind: &str, text: Option<&str>, particulars: &BTreeMap<String, Test>) -> Result<Self, Flaw> {
+    fn new(kind: &str, text: Option<&str>, particulars: &BTreeMap<String, Test>) -> Result<Self, Flaw> {
         Ok(Self {
             kind: kind.to_owned(),
             text: text.map(Expression::new),
-            particulars: conditions(&format!("{key}where"), particulars)?,
+            particulars: conditions("where", particulars)?,
         })
     }
 
-    fn of(key: &str, pattern: &Pattern) -> Result<Self, Flaw> {
-        Self::new(
-            &format!("{key}."),
-            &pattern.kind,
-            pattern.text.as_deref(),
-            &pattern.particulars,
-        )
+    fn of(pattern: &Pattern) -> Result<Self, Flaw> {
+        Self::new(&pattern.kind, pattern.text.as_deref(), &pattern.particulars)
     }
 
-    fn fits(&self, event: &Happened, caught: &mut Caught) -> bool {
+    pub(crate) fn fits(&self, event: &Happened, caught: &mut Caught) -> bool {
         event.kind == self.kind
             && self.particulars.iter().all(|(path, condition)| {
                 let value = at(&event.detail, path);
@@ -155,23 +156,15 @@ impl Rule {
 
     /// A table that was checked when its page was read. A pattern that is not understood matches nothing.
     pub fn new(table: &Table) -> Result<Self, Flaw> {
-        let shapes = |key: &str, patterns: &[Pattern]| {
-            let shapes = patterns.iter().map(|pattern| Shape::of(key, pattern));
-            shapes.collect::<Result<Vec<_>, _>>()
-        };
-        let frames = |key: &str, patterns: &[FramePattern]| {
-            let frames = patterns.iter().map(|pattern| Sought::new(key, pattern));
-            frames.collect::<Result<Vec<_>, _>>()
-        };
         Ok(Self {
-            shape: Shape::new("", &table.kind, table.text.as_deref(), &table.particulars)?,
+            shape: Shape::new(&table.kind, table.text.as_deref(), &table.particulars)?,
             primary: table.primary,
             context: conditions("context", &table.context)?,
             facts: conditions("facts", &table.facts)?,
-            with: shapes("with", &table.with)?,
-            without: shapes("without", &table.without)?,
-            frames: frames("frames", &table.frames)?,
-            without_frames: frames("without_frames", &table.without_frames)?,
+            with: each("with", &table.with, Shape::of)?,
+            without: each("without", &table.without, Shape::of)?,
+            frames: each("frames", &table.frames, Sought::new)?,
+            without_frames: each("without_frames", &table.without_frames, Sought::new)?,
             confidence: table.confidence,
             title: table.title.clone(),
             explanation: table.explanation.clone(),
@@ -180,16 +173,27 @@ impl Rule {
 
     fn check(&self) -> Result<(), Flaw> {
         if !(0.0..=1.0).contains(&self.confidence) {
-            return Err(Flaw::new("confidence", "it must be from 0 to 1"));
+            return Err(Flaw::new(&["confidence"], "it must be from 0 to 1"));
         }
         if self.explanation.trim().is_empty() {
             return Err(Flaw::new(
-                "explanation",
+                &["explanation"],
                 "it is empty; say why this very crash has the cause",
             ));
         }
+        for (key, text, most) in [
+            ("explanation", Some(&self.explanation), EXPLANATION),
+            ("title", self.title.as_ref(), TITLE),
+        ] {
+            if text.is_some_and(|text| text.len() > most) {
+                return Err(Flaw::new(&[key], format!("it has more than {most} bytes")));
+            }
+        }
         if self.shape.text.is_none() && self.shape.particulars.is_empty() {
-            return Err(Flaw::new("kind", "a kind alone proves no cause: add `where` or `text`"));
+            return Err(Flaw::new(
+                &["kind"],
+                "a kind alone proves no cause: add `where` or `text`",
+            ));
         }
         let known: BTreeSet<&str> = self
             .shape
@@ -200,14 +204,12 @@ impl Rule {
             .collect();
         for (key, template) in [("explanation", Some(&self.explanation)), ("title", self.title.as_ref())] {
             let Some(template) = template else { continue };
-            if let Some(name) = template::names(key, template)?
-                .into_iter()
-                .find(|name| !known.contains(name))
-            {
+            let names = template::names(template).map_err(|flaw| flaw.within(&[key]))?;
+            if let Some(name) = names.into_iter().find(|name| !known.contains(name)) {
                 let message = format!(
                     "nothing in the table gives `{{{name}}}` a value: name a group of a pattern, or a tested particular"
                 );
-                return Err(Flaw::new(key, message));
+                return Err(Flaw::new(&[key], message));
             }
         }
         Ok(())
@@ -292,55 +294,67 @@ impl Rule {
 
 /// Compiles every pattern of a table once, to tell which is wrong.
 fn check_patterns(table: &Table) -> Result<(), Flaw> {
-    check_shape("", table.text.as_deref(), &table.particulars)?;
+    check_shape(&table.kind, table.text.as_deref(), &table.particulars)?;
     check_tests("context", &table.context)?;
     check_tests("facts", &table.facts)?;
-    for (key, patterns) in [("with", &table.with), ("without", &table.without)] {
-        for pattern in patterns {
-            check_shape(&format!("{key}."), pattern.text.as_deref(), &pattern.particulars)?;
-        }
-    }
-    for (key, frames) in [("frames", &table.frames), ("without_frames", &table.without_frames)] {
-        for frame in frames {
-            let members = [
-                ("function", &frame.function),
-                ("file", &frame.file),
-                ("module", &frame.module),
-            ];
-            for (member, pattern) in members {
-                check_pattern(&format!("{key}.{member}"), pattern.as_deref())?;
-            }
-        }
-    }
+    let check_event = |pattern: &Pattern| check_shape(&pattern.kind, pattern.text.as_deref(), &pattern.particulars);
+    each("with", &table.with, check_event)?;
+    each("without", &table.without, check_event)?;
+    each("frames", &table.frames, check_frame)?;
+    each("without_frames", &table.without_frames, check_frame)?;
     Ok(())
 }
 
-fn check_shape(key: &str, text: Option<&str>, particulars: &BTreeMap<String, Test>) -> Result<(), Flaw> {
-    check_pattern(&format!("{key}text"), text)?;
-    check_tests(&format!("{key}where"), particulars)
+fn check_shape(kind: &str, text: Option<&str>, particulars: &BTreeMap<String, Test>) -> Result<(), Flaw> {
+    check_pattern("text", text)?;
+    check_tests("where", particulars)?;
+    if kind == LINE { line::check(text) } else { Ok(()) }
 }
 
-fn check_tests(key: &str, tests: &BTreeMap<String, Test>) -> Result<(), Flaw> {
+fn check_frame(frame: &FramePattern) -> Result<(), Flaw> {
+    let members = [
+        ("function", &frame.function),
+        ("file", &frame.file),
+        ("module", &frame.module),
+    ];
+    members
+        .into_iter()
+        .try_for_each(|(member, pattern)| check_pattern(member, pattern.as_deref()))
+}
+
+fn check_tests(member: &str, tests: &BTreeMap<String, Test>) -> Result<(), Flaw> {
     for (path, test) in tests {
         let Test::All(members) = test else { continue };
-        for pattern in [&members.matches, &members.lacks] {
-            check_pattern(&format!("{key}.{path}"), pattern.as_deref())?;
+        for pattern in [&members.matches, &members.lacks].into_iter().flatten() {
+            expression::check(pattern).map_err(|flaw| flaw.within(&[member, path]))?;
         }
     }
     Ok(())
 }
 
-fn check_pattern(key: &str, pattern: Option<&str>) -> Result<(), Flaw> {
-    pattern.map_or(Ok(()), |pattern| expression::check(key, pattern))
+fn check_pattern(member: &str, pattern: Option<&str>) -> Result<(), Flaw> {
+    let checked = pattern.map_or(Ok(()), expression::check);
+    checked.map_err(|flaw| flaw.within(&[member]))
 }
 
-fn conditions(key: &str, tests: &BTreeMap<String, Test>) -> Result<BTreeMap<String, Condition>, Flaw> {
-    let compile = |(path, test): (&String, &Test)| Ok((path.clone(), Condition::new(&format!("{key}.{path}"), test)?));
+/// What is made of each entry of a list; a flaw says which entry it is of.
+fn each<T, M>(member: &str, list: &[T], make: impl Fn(&T) -> Result<M, Flaw>) -> Result<Vec<M>, Flaw> {
+    let entries = list.iter().enumerate();
+    entries
+        .map(|(number, entry)| make(entry).map_err(|flaw| flaw.within(&[member, &number.to_string()])))
+        .collect()
+}
+
+fn conditions(member: &str, tests: &BTreeMap<String, Test>) -> Result<BTreeMap<String, Condition>, Flaw> {
+    let compile = |(path, test): (&String, &Test)| {
+        let condition = Condition::new(test).map_err(|flaw| flaw.within(&[member, path]))?;
+        Ok((path.clone(), condition))
+    };
     tests.iter().map(compile).collect()
 }
 
 /// The value at a dotted path.
-fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+pub(crate) fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     path.split('.').try_fold(value, |value, key| match value {
         Value::Array(items) => items.get(key.parse::<usize>().ok()?),
         _ => value.get(key),

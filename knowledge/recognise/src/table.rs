@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::test::Test;
+
 /// The signs of a cause, as they are written in its page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -82,58 +84,6 @@ pub struct FramePattern {
     /// It is among so many innermost frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<usize>,
-}
-
-/// What must hold of a value: that it is this one, or what the members say, all of them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "a test is a value, or a table of `one_of`, `none_of`, `matches`, `lacks`, `from`, `to` and `present`"
-)]
-pub enum Test {
-    /// It is this value.
-    Is(Scalar),
-    /// All of this holds.
-    All(Members),
-}
-
-/// The members of a test that is no plain value.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Members {
-    /// It is one of these.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub one_of: Vec<Scalar>,
-    /// It is none of these.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub none_of: Vec<Scalar>,
-    /// As text, it matches this pattern.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub matches: Option<String>,
-    /// As text, it does not match this pattern.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lacks: Option<String>,
-    /// It is no smaller.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<f64>,
-    /// It is no larger.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub to: Option<f64>,
-    /// It is there, or it is not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub present: Option<bool>,
-}
-
-/// A plain value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Scalar {
-    /// Yes or no.
-    Flag(bool),
-    /// A number.
-    Number(f64),
-    /// A text.
-    Text(String),
 }
 
 fn yes() -> bool {

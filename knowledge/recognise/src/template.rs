@@ -7,13 +7,13 @@ use crate::condition::Caught;
 const VALUE: usize = 200;
 
 /// Names that a template asks for.
-pub(crate) fn names<'t>(key: &str, template: &'t str) -> Result<Vec<&'t str>, Flaw> {
+pub(crate) fn names(template: &str) -> Result<Vec<&str>, Flaw> {
     let mut names = Vec::new();
     let mut rest = template;
     while let Some((_, after)) = rest.split_once('{') {
         let (name, after) = after
             .split_once('}')
-            .ok_or_else(|| Flaw::new(key, "a `{` is not closed"))?;
+            .ok_or_else(|| Flaw::new(&[], "a `{` is not closed"))?;
         names.push(name);
         rest = after;
     }

@@ -1,7 +1,8 @@
 //! What a table can not do without.
 
 use crate::glance::Glance;
-use crate::table::{Scalar, Table, Test};
+use crate::table::Table;
+use crate::test::{Scalar, Test};
 use crate::words::{Alternative, Words, alternatives};
 
 /// What an event that a table asks for has, whatever else it says.

@@ -8,9 +8,9 @@ use crate::expression::{self, Expression};
 pub struct Wording(Expression);
 
 impl Wording {
-    /// Checks a pattern; `key` names the member that holds it in what is said of its flaws.
-    pub fn new(key: &str, pattern: &str) -> Result<Self, Flaw> {
-        expression::check(key, pattern)?;
+    /// Checks a pattern; `path` leads to the member that holds it, for what is said of its flaws.
+    pub fn new(path: &[&str], pattern: &str) -> Result<Self, Flaw> {
+        expression::check(pattern).map_err(|flaw| flaw.within(path))?;
         Ok(Self(Expression::new(pattern)))
     }
 

@@ -35,7 +35,7 @@ impl Words {
 }
 
 /// Words of which every match has at least one.
-type Set = Vec<String>;
+pub(crate) type Set = Vec<String>;
 
 /// One of the alternatives of which a pattern is made.
 #[derive(Clone, Debug)]
@@ -47,6 +47,11 @@ pub(crate) struct Alternative {
 }
 
 impl Alternative {
+    /// Of each of these, in this order, every match has a word; case does not count.
+    pub(crate) fn needs(&self) -> &[Set] {
+        &self.needs
+    }
+
     /// Whether it may match a text that is part of what was glanced at.
     pub(crate) fn may_match(&self, glance: &Glance) -> bool {
         self.has_what_it_needs(|word| glance.may_have(word))

@@ -68,6 +68,9 @@ impl Case {
     pub(crate) fn shown(&self) -> &Shown {
         self.shown.get_or_init(|| {
             let mut shown = Shown::default();
+            if !self.report.texts.is_empty() {
+                shown.add_lines();
+            }
             for (kind, event) in self.events(None) {
                 shown.add(&Happened {
                     kind: kind.to_owned(),
@@ -163,26 +166,6 @@ impl Case {
         let (member, rest) = split(&path);
         descend(context.get(member)?, rest)
     }
-}
-
-/// Whether there is such a kind of evidence at all.
-pub(crate) fn is_kind_of_evidence(kind: &str) -> bool {
-    const KINDS: [&str; 8] = [
-        "crash",
-        "threads",
-        "memory-snapshots",
-        "collectives",
-        "gpu-cores",
-        "events",
-        "context",
-        "text",
-    ];
-    let is_event = |kind: &str| {
-        // Every particular of every kind of event may be absent, so that an empty object stands for any of them.
-        let event = serde_json::json!({"kind": kind, "detail": {}});
-        serde_json::from_value::<whycrash_evidence::model::EventPayload>(event).is_ok()
-    };
-    KINDS.contains(&kind) || kind.strip_prefix("event:").is_some_and(is_event)
 }
 
 fn kind(event: &Event) -> String {

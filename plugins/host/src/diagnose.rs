@@ -9,8 +9,10 @@ use whycrash_evidence::Limits;
 use whycrash_reading::{History, Input, Reader, Report, ReportLimits};
 use whycrash_symbols::Sources;
 
+use crate::case::Case;
 use crate::diagnosis::Diagnosis;
-use crate::documented::Documented;
+use crate::documented::{Documented, LeftOut};
+use crate::explain::{self, Explanation};
 use crate::health::Runs;
 use crate::panel::{Panel, Trial};
 use crate::registry::{Installed, Known, Loader, Offered, Registry};
@@ -171,6 +173,11 @@ impl Diagnoser {
         self.registry.now().catalog
     }
 
+    /// What is wrong with pages of the knowledge folders, which are left out.
+    pub fn left_out(&self) -> Vec<LeftOut> {
+        self.registry.now().documented.left_out.clone()
+    }
+
     /// Digest of the pages of all those causes.
     pub fn pages(&self) -> String {
         self.registry.now().pages()
@@ -221,6 +228,13 @@ impl Diagnoser {
         self.panel_of(known).conclude(report)
     }
 
+    /// Why the tables of a page say nothing about a report, or what they match; none where there is no such page.
+    pub fn explain(&self, report: &Arc<Report>, cause: &str) -> Option<Explanation> {
+        let catalog = self.catalog();
+        let page = catalog.get(cause)?;
+        Some(explain::explain(&Case::new(Arc::clone(report)), &page.recognise))
+    }
+
     /// The document of a report by the other plugins alone, where this is known of other reports; for whoever writes
     /// one.
     pub fn diagnose_from_outside(&self, input: &Input, history: Option<History>) -> Document {
@@ -244,7 +258,10 @@ impl Diagnoser {
             Ok(report) => (report.head, report.evidence),
             Err(report) => (report.head.clone(), report.evidence.clone()),
         };
-        Document::render(head, evidence, diagnosis, panel.catalog())
+        Document {
+            left_out: panel.left_out().to_vec(),
+            ..Document::render(head, evidence, diagnosis, panel.catalog())
+        }
     }
 
     fn panel_of(&self, known: Known) -> Panel {

@@ -12,6 +12,7 @@ use whycrash_reading::stored::ListPart;
 use whycrash_reading::{History, ReportHead};
 
 use crate::diagnosis::{Citation, Claim, CollectNext, Coverage, Diagnosis, Echo, PluginName, PluginRun, unavailable};
+use crate::documented::LeftOut;
 
 /// Version of the document's form.
 pub const SCHEMA: u32 = 1;
@@ -44,6 +45,9 @@ pub struct Document {
     pub history: Option<History>,
     /// What the readers found.
     pub evidence: Evidence,
+    /// What is wrong with pages of causes that are left out: what they would say is missing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// Lists of the evidence of which only the first entries are in it, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<String, ListPart>,
@@ -68,6 +72,7 @@ impl Document {
             judged_with: incident.reports,
             history: diagnosis.history,
             evidence,
+            left_out: Vec::new(),
             parts: BTreeMap::new(),
         }
     }

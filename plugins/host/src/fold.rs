@@ -63,7 +63,7 @@ fn follow(case: &Case, catalog: &Catalog, finding: &Claim, findings: &[Claim]) -
     };
     for consequence in consequences.unwrap_or_default() {
         // The catalogue was checked when it was built.
-        let Ok(wording) = Wording::new("leads_to.says", &consequence.says) else {
+        let Ok(wording) = Wording::new(&[], &consequence.says) else {
             continue;
         };
         let is_echo = |event: &&Event| event.event > origin && !event.survived && wording.is_in(&event.text);

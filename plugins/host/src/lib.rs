@@ -16,6 +16,7 @@ mod diagnosis;
 mod diff;
 mod document;
 mod documented;
+mod explain;
 mod files;
 mod first;
 mod fold;
@@ -38,6 +39,8 @@ pub use diagnosis::{
 };
 pub use diff::{Changed, Diff, PluginChange, Ranked};
 pub use document::{Document, Finding, Fix, SCHEMA, title};
+pub use documented::LeftOut;
+pub use explain::{Explanation, FailedTest, Nearest, TableTrial};
 pub use health::Runs;
 pub use panel::{Panel, Trial};
 pub use pins::PINS;

@@ -140,7 +140,7 @@ fn pages(contents: Contents, plugin: &str, catalog: &Catalog) -> Result<Vec<Caus
         read.push((page, text));
     }
     let documents: Vec<(&Cause, &str)> = read.iter().map(|(page, text)| (page, text.as_str())).collect();
-    if let Some(fault) = catalog.check_more(&documents).first() {
+    if let Some(fault) = catalog.check_more(&documents, &[]).first() {
         return Err(refused(format!(
             "its page {}, line {}: {}",
             fault.file, fault.line, fault.message

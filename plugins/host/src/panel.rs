@@ -1,5 +1,6 @@
 //! The plugins that look at a report together.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use whycrash_catalog::Catalog;
@@ -7,12 +8,16 @@ use whycrash_evidence::Evidence;
 use whycrash_reading::Report;
 
 use crate::case::Case;
-use crate::diagnosis::{self, Diagnosis, Echo, Incident, Outcome, PluginRun};
+use crate::diagnosis::{self, Claim, Diagnosis, Echo, Incident, Outcome, PluginRun};
+use crate::documented::{Documented, LeftOut};
 use crate::judge::{Judge, Verdict};
-use crate::registry::{Installed, Known, Offered};
-use crate::sandbox::{Plugin, PluginError, PluginLimits, Said};
+use crate::registry::{Installed, Known, Offered, RECOGNISE_PAGES};
+use crate::sandbox::{Knowledge, KnownTable, Plugin, PluginError, PluginLimits, Said, Usage};
 use crate::version::{self, Version};
 use crate::{calibration, coverage, first, fold, rank};
+
+/// Pages that may fail by themselves before the others are not evaluated any more: each may take as long as a plugin.
+const PAGES_FAILED: usize = 3;
 
 /// The interface that a plugin imports which asks for other reports.
 const HISTORY: &str = "whycrash:plugin/history@";
@@ -53,18 +58,28 @@ impl Panel {
         &self.known.catalog
     }
 
+    /// What is wrong with pages that are left out.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.known.documented.left_out
+    }
+
     /// Runs the plugins on what was read. It opens no artifact, and depends on nothing but the report, with
     /// its history, and [`Self::version`].
     pub fn conclude(&self, report: &Arc<Report>) -> Diagnosis {
         let case = Arc::new(Case::new(Arc::clone(report)));
         let (mut findings, mut plugins, mut next) = (Vec::new(), Vec::new(), Vec::new());
+        let mut foreign = Foreign::default();
         for installed in &self.known.plugins {
-            let (row, verdict) = self.run(installed, &case);
+            let (row, mut verdict) = self.run(installed, &case);
             plugins.push(row);
+            if installed.is_of_pages() {
+                foreign.weigh(&mut verdict.findings);
+            }
             findings.extend(verdict.findings);
             next.extend(verdict.next);
         }
         let (mut findings, folded) = fold::fold(&case, &self.known.catalog, rank::rank(&case, findings));
+        foreign.tell(&mut findings);
         first::name(&case, &mut findings);
         Diagnosis {
             schema: diagnosis::SCHEMA,
@@ -105,12 +120,17 @@ impl Panel {
         if let Some(notice) = installed.set_aside(&self.limits) {
             return (row(Outcome::Skipped, Some(notice)), Verdict::default());
         }
-        if let Some(absent) = absent(plugin, case) {
+        if let Some(absent) = absent(installed, plugin, case, &self.known.documented) {
             return (row(Outcome::Skipped, Some(absent)), Verdict::default());
         }
-        let answer = plugin.run(case, &self.known.documented.told);
+        let told = installed.told_of(&self.known.documented);
+        let mut answer = plugin.run(case, told);
         let (outcome, verdict) = match answer.diagnosis {
             Ok(said) => self.judge(installed, case, said),
+            Err(PluginError::Stopped(_) | PluginError::Reported(_)) if installed.is_of_pages() => {
+                let verdict = self.page_by_page(installed, plugin, case, &mut answer.usage);
+                (Outcome::Failed, verdict)
+            }
             Err(error) => (failure(&error), Verdict::failed(error.to_string())),
         };
         let (usage, why) = (answer.usage, verdict.unreadable.as_ref().or(verdict.failure.as_ref()));
@@ -124,6 +144,41 @@ impl Panel {
         (row, verdict)
     }
 
+    /// Evaluates the tables of each page by themselves, because those of all pages together could not be: what can not
+    /// be evaluated is named, and the others stand.
+    fn page_by_page(&self, installed: &Installed, plugin: &Plugin, case: &Arc<Case>, usage: &mut Usage) -> Verdict {
+        let told = installed.told_of(&self.known.documented);
+        let mut tables: BTreeMap<&str, Vec<Arc<KnownTable>>> = BTreeMap::new();
+        for table in told.tables.iter().filter(|table| case.shown().may_have(&table.sign)) {
+            tables.entry(&table.sign.cause).or_default().push(Arc::clone(table));
+        }
+        let (mut whole, mut failed) = (Verdict::default(), Vec::new());
+        for (cause, tables) in tables {
+            if failed.len() >= PAGES_FAILED {
+                failed.push("others were not evaluated any more".to_owned());
+                break;
+            }
+            let page = Arc::new(Knowledge {
+                tables,
+                catalog: Arc::clone(&told.catalog),
+            });
+            let answer = plugin.run(case, &page);
+            usage.add(&answer.usage);
+            let verdict = match answer.diagnosis {
+                Ok(said) => self.judge(installed, case, said).1,
+                Err(error) => Verdict::failed(error.to_string()),
+            };
+            let why = verdict.failure.or(verdict.unreadable);
+            failed.extend(why.map(|why| format!("the page {cause} was passed over: {why}")));
+            whole.findings.extend(verdict.findings);
+        }
+        whole.failure = Some(match failed.as_slice() {
+            [] => "the tables of all pages together are too much to evaluate; each was evaluated by itself".to_owned(),
+            failed => failed.join("; "),
+        });
+        whole
+    }
+
     /// Holds a plugin's claims against the report.
     fn judge(&self, installed: &Installed, case: &Case, said: Said) -> (Outcome, Verdict) {
         let judge = Judge {
@@ -133,7 +188,7 @@ impl Panel {
             limits: &self.limits,
         };
         let mut verdict = judge.judge(&installed.info, said);
-        if installed.is_built_in() {
+        if installed.is_built_in() && !installed.is_of_pages() {
             for finding in &mut verdict.findings {
                 finding.confidence = calibration::calibrated(finding.confidence);
             }
@@ -162,8 +217,38 @@ fn costly(run: &PluginRun, limits: &PluginLimits) -> Option<String> {
     is_costly.then(|| format!("it took {millis:.0} of the {} ms that are allowed", limits.millis))
 }
 
+/// How sure pages that others wrote say that they are. That is shown as it is; what it stands beside is what our pages
+/// mean by the same number.
+#[derive(Debug, Default)]
+struct Foreign(BTreeMap<String, f64>);
+
+impl Foreign {
+    /// Has these findings stand where ours would that are as sure.
+    fn weigh(&mut self, findings: &mut [Claim]) {
+        for finding in findings {
+            self.0.insert(finding.cause.clone(), finding.confidence);
+            finding.confidence = calibration::calibrated(finding.confidence);
+        }
+    }
+
+    /// Gives them their own numbers back, once all stand in their order.
+    fn tell(&self, findings: &mut [Claim]) {
+        for finding in findings
+            .iter_mut()
+            .filter(|finding| finding.plugin.name == RECOGNISE_PAGES)
+        {
+            finding.confidence = self.0.get(&finding.cause).copied().unwrap_or(finding.confidence);
+        }
+    }
+}
+
 /// Which evidence that the plugin needs is not there, in words.
-fn absent(plugin: &Plugin, case: &Case) -> Option<String> {
+fn absent(installed: &Installed, plugin: &Plugin, case: &Case, documented: &Documented) -> Option<String> {
+    if installed.is_of_pages() {
+        let tables = &installed.told_of(documented).tables;
+        let may_have = tables.iter().any(|table| case.shown().may_have(&table.sign));
+        return (!may_have).then(|| "the report has nothing that the tables of these pages look for".to_owned());
+    }
     let needs = &plugin.info.needs;
     if let Some(kind) = needs.all_of.iter().find(|kind| !case.has(kind)) {
         return Some(format!("the report has no {kind}"));

@@ -1,6 +1,6 @@
 //! The installed plugins: those built in, and those of the plugin folders.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -18,12 +18,16 @@ use crate::files;
 use crate::health::{Health, Runs};
 use crate::package::Package;
 use crate::pins::Pins;
-use crate::sandbox::{Plugin, PluginError, PluginLimits, Sandbox, check_size, clean, cut, imports};
+use crate::sandbox::{Knowledge, Plugin, PluginError, PluginLimits, Sandbox, check_size, clean, cut, imports};
 use crate::signing::Trust;
 use crate::version;
 
 /// Where built-in plugins come from.
 const BUILT_IN: &str = "built-in";
+/// The built-in plugin that evaluates the recognise tables of our pages.
+const RECOGNISE: &str = "recognise";
+/// The same for those of all other pages, in runs of its own: what others write can not keep ours from being evaluated.
+pub(crate) const RECOGNISE_PAGES: &str = "recognise-pages";
 /// How often a plugin is tried that could not be loaded for no reason of its own, and the pause between.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
@@ -94,12 +98,43 @@ impl Installed {
         self.info.source == BUILT_IN
     }
 
+    /// Whether it evaluates the tables of pages that are not ours.
+    pub(crate) fn is_of_pages(&self) -> bool {
+        self.is_built_in() && self.info.name == RECOGNISE_PAGES
+    }
+
+    /// What it is told of what is documented.
+    pub(crate) fn told_of<'d>(&self, documented: &'d Documented) -> &'d Arc<Knowledge> {
+        match self.info.name.as_str() {
+            RECOGNISE if self.is_built_in() => &documented.ours,
+            RECOGNISE_PAGES if self.is_built_in() => &documented.others,
+            _ => &documented.told,
+        }
+    }
+
+    /// What evaluates the tables of other pages, where there are any.
+    fn of_pages(recognise: &Self, documented: &Documented) -> Option<Self> {
+        let tables = &documented.others.tables;
+        let causes: BTreeSet<&String> = tables.iter().map(|table| &table.sign.cause).collect();
+        (!tables.is_empty()).then(|| Self {
+            info: PluginInfo {
+                name: RECOGNISE_PAGES.to_owned(),
+                causes: causes.into_iter().cloned().collect(),
+                needs_any_of: Vec::new(),
+                ..recognise.info.clone()
+            },
+            plugin: recognise.plugin.clone(),
+            pages: Vec::new(),
+            health: Arc::default(),
+        })
+    }
+
     /// The same plugin where this is documented. One that can not be asked now says what it said before.
     pub(crate) fn knowing(&self, documented: &Documented) -> Self {
         let asked = self
             .plugin
             .as_ref()
-            .map(|plugin| plugin.asked_again(&documented.told, &self.pages));
+            .map(|plugin| plugin.asked_again(self.told_of(documented), &self.pages));
         let causes = match asked {
             Some(Ok(info)) => info.causes,
             _ => self.info.causes.clone(),
@@ -171,6 +206,12 @@ pub(crate) struct Known {
 
 impl Known {
     pub(crate) fn new(mut plugins: Vec<Arc<Installed>>, documented: Arc<Documented>) -> Self {
+        plugins.retain(|plugin| !plugin.is_of_pages());
+        let recognise = plugins
+            .iter()
+            .find(|plugin| plugin.is_built_in() && plugin.info.name == RECOGNISE);
+        let of_pages = recognise.and_then(|recognise| Installed::of_pages(recognise, &documented));
+        plugins.extend(of_pages.map(Arc::new));
         plugins.sort_by(|a, b| a.info.name.cmp(&b.info.name));
         let pages: Vec<Cause> = plugins.iter().flat_map(|plugin| plugin.pages.clone()).collect();
         let catalog = documented.catalog.as_ref().clone().with(pages);
@@ -272,7 +313,7 @@ fn load_built_in(sandbox: &Sandbox, documented: &Documented) -> std::io::Result<
     let load = |builtin: &Builtin| {
         let (wasm, code) = (builtin.component()?, builtin.code()?);
         let (sha256, package) = (hex::encode(Sha256::digest(&wasm)), Package::default());
-        let loaded = match sandbox.load_compiled(&wasm, &code, &documented.told) {
+        let loaded = match sandbox.load_compiled(&wasm, &code, &documented.ours) {
             Ok(plugin) => usable(BUILT_IN, sha256, (plugin, package, None), Arc::default()),
             Err(error) => unusable(BUILT_IN, BUILT_IN, sha256, &error),
         };
@@ -315,7 +356,10 @@ impl Loader {
                 let taken = built_in.iter().chain(&plugins).find(|other| {
                     other.plugin.is_some() && plugin.plugin.is_some() && other.info.name == plugin.info.name
                 });
-                if let Some(other) = taken {
+                if plugin.plugin.is_some() && plugin.info.name == RECOGNISE_PAGES {
+                    let reason = reserved_name(&plugin);
+                    plugin = refused(&file_name(file), plugin, reason);
+                } else if let Some(other) = taken {
                     plugin = refused_name(&file_name(file), plugin, other);
                 } else if let Some((other, id)) = plugins.iter().find_map(|other| shared_page(other, &plugin)) {
                     let reason = format!("it brings a page for {id}, and so does {other}, which came first");
@@ -382,6 +426,9 @@ impl Loader {
             .map_err(|error| clean::line(&error.to_string()))?;
         let extension = if loaded.1.name.is_some() { "zip" } else { "wasm" };
         let offered = usable("offered", sha256, loaded, Arc::default());
+        if offered.info.name == RECOGNISE_PAGES {
+            return Err(reserved_name(&offered));
+        }
         if let Some(other) = built_in.iter().find(|other| other.info.name == offered.info.name) {
             let refused = refused_name("offered", offered, other);
             return Err(refused.info.problem.unwrap_or_default());
@@ -483,7 +530,7 @@ fn shared_page(earlier: &Installed, plugin: &Installed) -> Option<(String, Strin
 /// A plugin that calls itself like another. It is listed by its file's name, so that no row seems to be the other's.
 fn refused_name(file: &str, plugin: Installed, other: &Installed) -> Installed {
     let problem = if other.is_built_in() {
-        format!("it calls itself `{}`, the name of a built-in plugin", plugin.info.name)
+        reserved_name(&plugin)
     } else {
         format!(
             "it calls itself `{}`, and so does another that came first",
@@ -491,6 +538,10 @@ fn refused_name(file: &str, plugin: Installed, other: &Installed) -> Installed {
         )
     };
     refused(file, plugin, problem)
+}
+
+fn reserved_name(plugin: &Installed) -> String {
+    format!("it calls itself `{}`, the name of a built-in plugin", plugin.info.name)
 }
 
 /// A plugin that can not take part beside the others, listed by its file's name.

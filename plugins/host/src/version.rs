@@ -1,5 +1,7 @@
 //! What a diagnosis depends on beside the evidence.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use whycrash_catalog::Catalog;
@@ -33,7 +35,7 @@ pub(crate) fn of_plugins<'a>(plugins: impl IntoIterator<Item = &'a Installed>) -
 }
 
 /// The version of this catalogue with these tables, as plugins get them.
-pub(crate) fn of_knowledge(catalog: &Catalog, tables: &[KnownTable]) -> String {
+pub(crate) fn of_knowledge(catalog: &Catalog, tables: &[Arc<KnownTable>]) -> String {
     let mut hash = Sha256::new();
     hash.update(diagnosis::SCHEMA.to_le_bytes());
     hash.update(serde_json::to_vec(&calibration::POINTS).unwrap_or_default());

@@ -16,7 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("whycrash-recognise", &[]),
     ("whycrash-engine", &[]),
     ("whycrash-words", &[]),
-    ("whycrash-catalog", &["whycrash-evidence", "whycrash-recognise"]),
+    ("whycrash-catalog", &["whycrash-model", "whycrash-recognise"]),
     ("whycrash-attack", &["whycrash-hostile-plugins"]),
     (
         "whycrash-hostile-plugins",
@@ -34,6 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "whycrash-plugin-host",
         &[
+            "whycrash-frames",
             "whycrash-evidence",
             "whycrash-symbols",
             "whycrash-reading",

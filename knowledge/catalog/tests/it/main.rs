@@ -3,6 +3,7 @@
 mod documents;
 mod html;
 mod search;
+mod words;
 
 use whycrash_catalog::Cause;
 

@@ -1,12 +1,13 @@
 //! Names the causes whose pages say how to recognise them: the tables of `knowledge/causes/`, held against a report.
 
+mod lines;
 mod surroundings;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
 use whycrash_plugin::{Citation, Diagnosis, Finding, Info, Needs, Plugin, Report};
-use whycrash_recognise::{Match, Rule, SAYING, Sign};
+use whycrash_recognise::{LINE, Match, Rule, SAYING, Sign, Table};
 
 use crate::surroundings::Read;
 
@@ -14,6 +15,9 @@ struct Recognise;
 
 /// Places that a finding cites at most: the event, others that the table asks for, and facts.
 const CITATIONS: usize = 6;
+
+/// Findings that a diagnosis may have.
+const FINDINGS: usize = 32;
 
 /// Events that each table is held against at most: the first ones are those that the others follow from.
 const CONSIDERED: usize = 48;
@@ -26,7 +30,7 @@ impl Plugin for Recognise {
         let tables = whycrash_plugin::recognise_tables();
         let signs = signs(&tables);
         let causes: BTreeSet<&str> = signs.iter().map(|sign| sign.cause.as_str()).collect();
-        let kinds: BTreeSet<String> = signs.iter().map(|sign| format!("event:{}", sign.kind)).collect();
+        let kinds: BTreeSet<String> = signs.iter().map(|sign| need(&sign.kind)).collect();
         Info::new("recognise", env!("CARGO_PKG_VERSION"))
             .names(causes)
             .needs(Needs::any_of(kinds.iter().map(String::as_str)))
@@ -37,25 +41,50 @@ impl Plugin for Recognise {
         let signs = signs(&tables);
         let kinds = signs.iter().map(|sign| sign.kind.as_str());
         let read = Read::new(report, kinds.chain(SAYING));
-        let rules = rules(&signs, &read)?;
-        let mentioned = rules.iter().flat_map(|(_, rule)| rule.mentions()).map(|(kind, _)| kind);
-        let read = read.with(mentioned);
+        let rules = rules(&signs, &read);
+        let mentioned = rules.iter().flat_map(|asked| asked.rule.mentions()).map(|(kind, _)| kind);
+        let read = read.with(mentioned).with_lines(rules.iter().map(|asked| &asked.table));
         let mut best: BTreeMap<&str, (usize, Match)> = BTreeMap::new();
-        for (sign, rule) in &rules {
-            let Some(found) = first(sign, rule, &read) else {
+        for asked in &rules {
+            let Some(found) = first(asked, &read) else {
                 continue;
             };
-            let (cause, found) = (sign.cause.as_str(), weighed(found, &read));
+            let (cause, found) = (asked.sign.cause.as_str(), weighed(found, &read));
             let known = best.get(cause);
             if known.is_none_or(|(_, known)| known.confidence < found.1.confidence) {
                 best.insert(cause, found);
             }
         }
-        Ok(best
+        Ok(surest(best)
             .into_iter()
             .fold(Diagnosis::nothing(), |diagnosis, (cause, (event, found))| {
                 diagnosis.with(finding(cause, event, found, &read))
             }))
+    }
+}
+
+/// Of more causes than a diagnosis may have, those that are surest.
+fn surest(best: BTreeMap<&str, (usize, Match)>) -> Vec<(&str, (usize, Match))> {
+    let mut best: Vec<_> = best.into_iter().collect();
+    if best.len() > FINDINGS {
+        best.sort_by(|(_, (_, a)), (_, (_, b))| b.confidence.total_cmp(&a.confidence));
+        best.truncate(FINDINGS);
+    }
+    best
+}
+
+/// A table that may look for something that happened.
+struct Asked<'s, 't> {
+    sign: &'s Unread<'t>,
+    table: Table,
+    rule: Rule,
+}
+
+/// The evidence without which no event is of a kind.
+fn need(kind: &str) -> String {
+    match kind {
+        LINE => "text".to_owned(),
+        kind => format!("event:{kind}"),
     }
 }
 
@@ -66,22 +95,36 @@ fn signs(tables: &[String]) -> Vec<Unread<'_>> {
         .collect()
 }
 
-/// The tables that may look for something that happened, ready to be used.
-fn rules<'s, 't>(signs: &'s [Unread<'t>], read: &Read) -> Result<Vec<(&'s Unread<'t>, Rule)>, String> {
+/// The tables that may look for something that happened, ready to be used. One that can not be used is passed over: what
+/// it would say is missing, and nothing else.
+fn rules<'s, 't>(signs: &'s [Unread<'t>], read: &Read) -> Vec<Asked<'s, 't>> {
+    let may_be = |sign: &&Unread<'t>| sign.kind == LINE || read.signs().any(|(_, event)| sign.may_be(event));
     let ready = |sign: &'s Unread<'t>| {
-        let flaw = |flaw: String| format!("a recognise table of {}: {flaw}", sign.cause);
-        let table = serde_json::from_str(sign.table.get()).map_err(|error| flaw(error.to_string()))?;
-        let rule = Rule::new(&table).map_err(|error| flaw(error.to_string()))?;
-        Ok((sign, rule))
+        let table: Table = serde_json::from_str(sign.table.get()).map_err(|error| error.to_string())?;
+        let rule = Rule::new(&table).map_err(|flaw| flaw.to_string())?;
+        Ok::<_, String>(Asked { sign, table, rule })
     };
-    let may_be = |sign: &&Unread<'t>| read.signs().any(|(_, event)| sign.may_be(event));
-    signs.iter().filter(may_be).map(ready).collect()
+    let usable = |sign: &'s Unread<'t>| match ready(sign) {
+        Ok(asked) => Some(asked),
+        Err(flaw) => {
+            whycrash_plugin::log!("a recognise table of {} is passed over: {flaw}", sign.cause);
+            None
+        }
+    };
+    signs.iter().filter(may_be).filter_map(usable).collect()
 }
 
 /// The first event that a table is a sign in: what comes later is more often a consequence.
-fn first(sign: &Unread, rule: &Rule, read: &Read) -> Option<(usize, Match)> {
-    read.signs()
-        .filter(|(_, event)| rule.considers(event))
+fn first(asked: &Asked, read: &Read) -> Option<(usize, Match)> {
+    let Asked { sign, rule, .. } = asked;
+    let considered = read.signs().filter(|(_, event)| rule.considers(event));
+    if sign.kind == LINE {
+        // Lines are there because some table asks for them, which need not be this one.
+        let lines = considered.filter(|(_, line)| sign.may_be(line)).take(CONSIDERED);
+        let mut matching = lines.filter_map(|(position, line)| Some((position, rule.matches(line, read)?)));
+        return matching.find(|(position, _)| !read.is_line_passed(*position));
+    }
+    considered
         .take(CONSIDERED)
         .filter(|(_, event)| sign.may_be(event))
         .find_map(|(position, event)| Some((position, rule.matches(event, read)?)))

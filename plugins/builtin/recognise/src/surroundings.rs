@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use whycrash_plugin::{Citation, Event, Frame, Owner, Report, Walk};
-use whycrash_recognise::{Framed, Happened, Surroundings, as_exception};
+use whycrash_plugin::{Citation, Event, Frame, Line, Owner, Report, Walk, cite};
+use whycrash_recognise::{Framed, Happened, LINE, Surroundings, Table, as_exception};
+
+use crate::lines;
 
 /// Events asked for at a time.
 const PAGE: u32 = 256;
@@ -19,11 +21,12 @@ const FRAMES: usize = 512;
 pub struct Read<'r> {
     /// The report.
     pub report: &'r Report,
-    /// Its events, for tables.
+    /// Its events, for tables, and behind them lines that tables ask for.
     pub happened: Vec<Happened>,
     /// Those that say what an exception says, as exceptions; with their places among the events.
     pub said: Vec<(usize, Happened)>,
     events: Vec<Event>,
+    lines: Vec<Line>,
     kinds: BTreeSet<String>,
     /// Exceptions whose handler failed by a slip of its own.
     mishandled: BTreeSet<usize>,
@@ -37,6 +40,7 @@ impl<'r> Read<'r> {
             happened: Vec::new(),
             said: Vec::new(),
             events: Vec::new(),
+            lines: Vec::new(),
             kinds: BTreeSet::new(),
             mishandled: BTreeSet::new(),
         };
@@ -46,7 +50,7 @@ impl<'r> Read<'r> {
     /// Reads the events of these kinds too. Positions of events change.
     pub fn with<'k>(mut self, kinds: impl IntoIterator<Item = &'k str>) -> Self {
         let known = self.events.len();
-        for kind in kinds {
+        for kind in kinds.into_iter().filter(|kind| *kind != LINE) {
             if self.kinds.insert(kind.to_owned()) {
                 self.events.extend(of_kind(self.report, kind));
             }
@@ -77,6 +81,23 @@ impl<'r> Read<'r> {
         self
     }
 
+    /// Looks for the lines that tables ask for, once all events are read.
+    pub fn with_lines<'t>(mut self, tables: impl Iterator<Item = &'t Table>) -> Self {
+        self.lines = lines::lines(self.report, tables);
+        if !self.lines.is_empty() {
+            let events = lines::events(self.report);
+            let happened = self.lines.iter().map(|line| lines::happened(line, &events));
+            self.happened.extend(happened);
+        }
+        self
+    }
+
+    /// Whether what happened at this position is a line behind which the program went on.
+    pub fn is_line_passed(&self, position: usize) -> bool {
+        let line = position.checked_sub(self.events.len()).and_then(|place| self.lines.get(place));
+        line.is_some_and(|line| lines::went_on(self.report, line))
+    }
+
     /// The events that may be signs, with their places: what is said like an exception comes after the exceptions.
     pub fn signs(&self) -> impl Iterator<Item = (usize, &Happened)> {
         let said = self.said.iter().map(|(place, event)| (*place, event));
@@ -88,9 +109,12 @@ impl<'r> Read<'r> {
         self.mishandled.contains(&position)
     }
 
-    /// A citation of an event, by its position among those that were read.
+    /// A citation of an event or a line, by its position among those that were read.
     pub fn cite(&self, position: usize) -> Citation {
-        self.report.cite(&self.events[position])
+        match self.events.get(position) {
+            Some(event) => self.report.cite(event),
+            None => cite::line(&self.lines[position - self.events.len()]),
+        }
     }
 
     /// Citations of frames of an event's stack, by their positions in it.

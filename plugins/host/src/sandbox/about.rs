@@ -3,15 +3,15 @@
 //! Names and ids end up in documents, pages and addresses, so they are held to their form; a need or a cause that does
 //! not exist would be silence for ever, so it is an error now.
 
-use whycrash_catalog::Cause;
+use whycrash_catalog::suggestion::nearest;
+use whycrash_catalog::{Cause, Vocabulary};
 
 use super::bindings::types::PluginInfo;
 use super::{Knowledge, PluginError, cut};
-use crate::case::is_kind_of_evidence;
 
 /// Bytes of a name or an id.
 const NAME_BYTES: usize = 64;
-/// Causes that one plugin can name.
+/// Causes that one plugin can name, or as many as are documented if these are more.
 const CAUSES: usize = 1024;
 /// Kinds of evidence that one plugin can need.
 const NEEDS: usize = 512;
@@ -34,7 +34,8 @@ pub(super) fn check(info: &PluginInfo, knowledge: &Knowledge, own: &[Cause]) -> 
         ));
     }
     let needs = || info.needs.any_of.iter().chain(&info.needs.all_of);
-    for (what, count, most) in [("causes", info.causes.len(), CAUSES), ("needs", needs().count(), NEEDS)] {
+    let causes = CAUSES.max(knowledge.catalog.causes().len());
+    for (what, count, most) in [("causes", info.causes.len(), causes), ("needs", needs().count(), NEEDS)] {
         if count > most {
             return refuse(format!(
                 "it lists {count} {what}, more than the {most} that are allowed"
@@ -43,16 +44,22 @@ pub(super) fn check(info: &PluginInfo, knowledge: &Knowledge, own: &[Cause]) -> 
     }
     let is_known = |id: &str| knowledge.catalog.get(id).is_some() || own.iter().any(|page| page.answers_for(id));
     if let Some(cause) = info.causes.iter().find(|cause| !is_known(cause)) {
+        let documented = knowledge
+            .catalog
+            .causes()
+            .iter()
+            .chain(own)
+            .map(|page| page.id.as_str());
+        let meant = nearest(&cut(cause, TOLD), documented);
+        let meant = meant.map_or_else(String::new, |id| format!("; did you mean `{id}`?"));
         return refuse(format!(
-            "it says that it can name the cause {:?}, which is not documented",
+            "it says that it can name the cause {:?}, which is not documented{meant}",
             cut(cause, TOLD)
         ));
     }
-    match needs().find(|need| !is_kind_of_evidence(need)) {
-        Some(need) => refuse(format!(
-            "it needs {:?}, and there is no such kind of evidence",
-            cut(need, TOLD)
-        )),
+    let words = Vocabulary::of_model();
+    match needs().find_map(|need| Some((need, words.of_need(need)?))) {
+        Some((need, flaw)) => refuse(format!("it needs {:?}: {flaw}", cut(need, TOLD))),
         None => Ok(()),
     }
 }

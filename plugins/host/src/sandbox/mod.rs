@@ -40,7 +40,7 @@ pub use self::limits::PluginLimits;
 pub(crate) use self::pattern::Patterns;
 pub use self::room::compiled_side_by_side;
 use self::run::Run;
-pub(crate) use self::run::{Plugin, Said};
+pub(crate) use self::run::{Plugin, Said, Usage};
 use self::slots::Slots;
 
 /// Why a plugin can not be used, or why its run does not count.
@@ -76,8 +76,8 @@ pub(crate) struct Sandbox {
 /// What plugins are told about the documented causes, and held against.
 #[derive(Debug, Default)]
 pub(crate) struct Knowledge {
-    /// The recognise tables of all pages.
-    pub(crate) tables: Vec<KnownTable>,
+    /// Recognise tables of the pages.
+    pub(crate) tables: Vec<Arc<KnownTable>>,
     /// The pages.
     pub(crate) catalog: Arc<Catalog>,
 }

@@ -47,6 +47,16 @@ pub(crate) struct Usage {
     pub(crate) log: Vec<String>,
 }
 
+impl Usage {
+    /// Adds what another run cost, whose log goes on behind.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.fuel += other.fuel;
+        self.millis += other.millis;
+        self.memory = self.memory.max(other.memory);
+        self.log.extend(other.log.iter().cloned());
+    }
+}
+
 /// How a run ended, and what it cost.
 #[derive(Debug)]
 pub(crate) struct Answer {

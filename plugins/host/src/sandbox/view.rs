@@ -463,8 +463,12 @@ impl Run {
     }
 
     /// Those of the recognise tables that are wanted.
-    fn tables(&mut self, all: &[KnownTable], wanted: impl Fn(&KnownTable) -> bool) -> wasmtime::Result<Vec<String>> {
-        let tables: Vec<&KnownTable> = all.iter().filter(|table| wanted(table)).collect();
+    fn tables(
+        &mut self,
+        all: &[Arc<KnownTable>],
+        wanted: impl Fn(&KnownTable) -> bool,
+    ) -> wasmtime::Result<Vec<String>> {
+        let tables: Vec<&Arc<KnownTable>> = all.iter().filter(|table| wanted(table)).collect();
         self.pay(tables.iter().map(|table| table.json.len()).sum())?;
         Ok(tables.into_iter().map(|table| table.json.clone()).collect())
     }

@@ -66,7 +66,7 @@ fn choose() -> Vec<PathBuf> {
 }
 
 /// The artifacts that a case names.
-fn input(folder: &Path) -> Input {
+pub fn input(folder: &Path) -> Input {
     let case: Case = toml::from_str(&fs::read_to_string(folder.join("case.toml")).unwrap()).unwrap();
     let artifacts = case.artifacts.iter().map(|name| Artifact::new(name, folder.join(name)));
     Input {

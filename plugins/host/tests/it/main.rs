@@ -11,7 +11,7 @@ mod hardware;
 mod hostile;
 mod interface;
 mod packed;
+mod pages;
 mod refused;
 mod support;
-mod tables;
 mod unavailable;
