@@ -65,6 +65,7 @@ impl Documents {
         let diagnosis = diagnosis.as_ref().map(conclusion).transpose()?.unwrap_or_default();
         Ok(Document {
             parts,
+            left_out: self.diagnoser.left_out(),
             ..Document::render(head, evidence, diagnosis, &self.diagnoser.catalog())
         })
     }

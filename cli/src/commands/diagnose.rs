@@ -6,7 +6,7 @@ use anyhow::bail;
 
 use crate::config::Config;
 use crate::inputs::{self, Knowledge, Paths};
-use crate::output::{self, Format};
+use crate::output::{self, Clean, Format};
 use crate::{diagnoser, render};
 
 /// Say why something crashed, from the files it left
@@ -29,6 +29,9 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     output::answer(args.format, &document, |document| {
         render::document(document, &files, output::width())
     })?;
+    for left_out in &document.left_out {
+        output::tell(&Clean::from(format!("warning: {left_out}")));
+    }
     match document.unavailable() {
         None => Ok(ExitCode::SUCCESS),
         Some(run) => bail!(

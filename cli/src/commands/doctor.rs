@@ -103,6 +103,8 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     let mut checks = vec![
         #[cfg(feature = "diagnosis")]
         plugins(&args.knowledge, config),
+        #[cfg(feature = "diagnosis")]
+        pages(&args.knowledge, config),
         state_folder(),
         core_limit(),
         core_pattern(),
@@ -185,6 +187,33 @@ fn variables() -> Option<Check> {
     };
     let said: Vec<String> = unknown.iter().map(said).collect();
     (!said.is_empty()).then(|| Check::limited("variables", said.join("; "), "correct their names, or unset them"))
+}
+
+/// Pages of causes beside ours: what is wrong with those that are left out.
+#[cfg(feature = "diagnosis")]
+fn pages(knowledge: &Knowledge, config: &Config) -> Check {
+    const NAME: &str = "pages of causes";
+    let folders = inputs::knowledge_folders(&knowledge.knowledge, config);
+    if folders.is_empty() {
+        return Check::ok(NAME, "the built-in ones");
+    }
+    let left_out = match crate::diagnoser::with(knowledge, config) {
+        Ok(diagnoser) => diagnoser.left_out(),
+        Err(error) => return Check::broken(NAME, format!("{error:#}"), "name a folder that can be read, or none"),
+    };
+    let named: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    if left_out.is_empty() {
+        return Check::ok(NAME, format!("the built-in ones, and those of {}", named.join(", ")));
+    }
+    let found: Vec<String> = left_out.iter().map(ToString::to_string).collect();
+    Check::limited(
+        NAME,
+        found.join("; "),
+        format!(
+            "mend them: `whycrash cause check {}` says what is wrong",
+            named.join(" ")
+        ),
+    )
 }
 
 fn state_folder() -> Check {

@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use serde::Serialize;
+use whycrash_catalog::recognise::LINE;
 use whycrash_catalog::{Catalog, Folder};
-use whycrash_plugin_host::{Diagnoser, Finding, Settings};
+use whycrash_plugin_host::{Diagnoser, Explanation, Finding, Settings, TableTrial};
 
 use crate::config::Config;
 use crate::inputs;
@@ -65,6 +67,9 @@ struct Tried {
     place: Option<usize>,
     /// The cause that stands first.
     first: Option<String>,
+    /// Why it says nothing, where it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Explanation>,
 }
 
 /// Our pages, with those of the folders that environment and settings name.
@@ -127,8 +132,12 @@ pub fn try_page(args: &TryArgs) -> anyhow::Result<ExitCode> {
     let name = args.page.file_name().context("the page has no name")?;
     fs::copy(&args.page, folder.path().join(name)).with_context(|| format!("can not read {}", args.page.display()))?;
     let read = Folder::read(folder.path(), &Catalog::embedded())?;
-    if let Some(fault) = read.faults.first() {
-        bail!("{}:{}: {}", args.page.display(), fault.line, fault.message);
+    if !read.faults.is_empty() {
+        let faults = read.faults.iter();
+        let faults: Vec<String> = faults
+            .map(|fault| format!("{}:{}: {}", args.page.display(), fault.line, fault.message))
+            .collect();
+        bail!("{}", faults.join("\n"));
     }
     let page = read.pages.first().context("the page's name must end in .md")?;
     if page.cause.recognise.is_empty() {
@@ -142,17 +151,19 @@ pub fn try_page(args: &TryArgs) -> anyhow::Result<ExitCode> {
         ..Settings::default()
     })?;
     let try_case = |case: &PathBuf| -> anyhow::Result<Tried> {
-        let document = diagnoser.diagnose(&crate::diagnoser::input(inputs::from_paths(std::slice::from_ref(
-            case,
-        ))?));
+        let artifacts = inputs::from_paths(std::slice::from_ref(case))?;
+        let input = crate::diagnoser::input(artifacts);
+        let document = diagnoser.diagnose(&input);
         let place = document
             .findings
             .iter()
             .position(|finding| finding.cause == page.cause.id);
+        let why = || diagnoser.explain(&Arc::new(diagnoser.read(&input)), &page.cause.id);
         Ok(Tried {
             case: case.clone(),
             first: document.findings.first().map(|finding| finding.cause.clone()),
             finding: place.and_then(|place| document.findings.get(place)).cloned(),
+            why: if place.is_none() { why() } else { None },
             place: place.map(|place| place + 1),
         })
     };
@@ -163,31 +174,72 @@ pub fn try_page(args: &TryArgs) -> anyhow::Result<ExitCode> {
 
 fn text(tried: &[Tried]) -> Clean {
     let mut text = Clean::default();
-    for Tried {
-        case,
-        finding,
-        place,
-        first,
-    } in tried
-    {
-        let case = case.display();
-        match (finding, place) {
-            (Some(finding), Some(place)) => {
-                text.push(format!(
-                    "{case}: place {place}, {:.2}: {}",
-                    finding.confidence, finding.explanation
-                ));
-                for citation in &finding.citations {
-                    text.end_line();
-                    text.push(format!("    {}: {}", citation.artifact, citation.quote));
-                }
-            }
-            _ => text.push(format!(
-                "{case}: says nothing; first is {}",
-                first.as_deref().unwrap_or("nothing")
-            )),
+    for tried in tried {
+        for line in lines(tried) {
+            text.push(line);
+            text.end_line();
         }
-        text.end_line();
     }
     text
+}
+
+/// What is told of a page and a crash.
+fn lines(tried: &Tried) -> Vec<String> {
+    let case = tried.case.display();
+    if let (Some(finding), Some(place)) = (&tried.finding, tried.place) {
+        let cited = finding.citations.iter();
+        let cited = cited.map(|citation| format!("    {}: {}", citation.artifact, citation.quote));
+        let said = format!(
+            "{case}: place {place}, {:.2}: {}",
+            finding.confidence, finding.explanation
+        );
+        return std::iter::once(said).chain(cited).collect();
+    }
+    let first = tried.first.as_deref().unwrap_or("nothing");
+    let mut lines = vec![format!("{case}: says nothing; first is {first}")];
+    if let Some(why) = &tried.why {
+        let events: Vec<String> = why
+            .events
+            .iter()
+            .map(|(kind, count)| format!("{count} {kind}"))
+            .collect();
+        lines.push(match events.is_empty() {
+            true => "    there are no events".to_owned(),
+            false => format!("    there are these events: {}", events.join(", ")),
+        });
+        lines.extend(why.tables.iter().flat_map(of_table));
+    }
+    lines
+}
+
+/// Why a table says nothing.
+fn of_table(table: &TableTrial) -> Vec<String> {
+    let (number, kind) = (table.table, &table.kind);
+    let what = match kind.as_str() {
+        LINE => "line matches its `text`".to_owned(),
+        kind => format!("event is of kind `{kind}`"),
+    };
+    let Some(nearest) = &table.nearest else {
+        return vec![format!("    table {number}: no {what}")];
+    };
+    let there = format!("{}: {}", nearest.artifact, nearest.text);
+    if table.matches {
+        return vec![
+            format!("    table {number} matches: {there}"),
+            "        what it finds gives way to another finding, or the program went on behind that line".to_owned(),
+        ];
+    }
+    let of_kind = match kind.as_str() {
+        LINE => format!("{} lines match its `text`", table.of_kind),
+        kind => format!("{} events of kind `{kind}`", table.of_kind),
+    };
+    let mut lines = vec![format!("    table {number}: {of_kind}; the nearest is {there}")];
+    lines.extend(nearest.failed.iter().map(|test| {
+        let found = match &test.found {
+            Some(found) => format!("there is {found:?}"),
+            None => "there is no value".to_owned(),
+        };
+        format!("        `{}` asks for {}; {found}", test.member, test.wanted)
+    }));
+    lines
 }

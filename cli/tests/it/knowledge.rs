@@ -96,6 +96,79 @@ fn a_page_is_tried_on_crashes() {
     assert!(status == Some(1) && said.contains("team-bad.md:"), "{said}");
 }
 
+#[test]
+fn a_mistyped_word_is_named_with_file_line_and_the_right_one() {
+    let home = Home::new();
+    home.file("pages/team-stale.md", page("team-stale", TABLE));
+    let typo = TABLE.replace("python-exception", "pythn-exception").replace("where.exception", "where.exeption");
+    home.file("pages/team-bad.md", page("team-bad", &typo));
+    home.file("train.log", LOG);
+    let run = |arguments: &[&str]| {
+        let output = home.whycrash(arguments).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), said, errors(&output))
+    };
+    let (status, said, _) = run(&["cause", "check", "pages"]);
+    assert_eq!(status, Some(1), "{said}");
+    let named = "pages/team-bad.md:16: `kind`: there is no kind of event `pythn-exception`; did you mean `python-exception`?";
+    assert!(said.contains(named), "{said}");
+    let (status, json, told) = run(&["diagnose", "--knowledge", "pages", "--format", "json", "train.log"]);
+    assert_eq!(status, Some(0), "{told}");
+    assert!(
+        told.contains("warning: the page pages/team-bad.md is left out: line 16: ") && told.contains("`python-exception`"),
+        "{told}"
+    );
+    let document: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(document["left_out"][0]["page"], "pages/team-bad.md");
+    assert_eq!(
+        (&document["findings"][0]["cause"], &document["findings"][0]["confidence"]),
+        (&"team-stale".into(), &0.93.into()),
+        "the other page stands, and says how sure it is"
+    );
+    let (_, json, _) = run(&["doctor", "--knowledge", "pages", "--format", "json"]);
+    let checks: Value = serde_json::from_str(&json).expect("JSON");
+    let pages = checks.as_array().expect("a list").iter().find(|check| check["name"] == "pages of causes");
+    let pages = pages.expect("it looks at the pages");
+    assert_eq!(pages["state"], "limited");
+    assert!(pages["found"].as_str().is_some_and(|found| found.contains("pages/team-bad.md")), "{pages}");
+}
+
+#[test]
+fn why_a_page_says_nothing_is_told() {
+    let home = Home::new();
+    home.file("train.log", LOG);
+    let why = |from: &str, to: &str| {
+        home.file("team-stale.md", page("team-stale", &TABLE.replacen(from, to, 1)));
+        let output = home.whycrash(&["cause", "try", "team-stale.md", "train.log"]).output().expect("it runs");
+        assert!(output.status.success(), "{}", errors(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    for (from, to, told) in [
+        ("python-exception", "cuda-oom\"\nwhere.backend = \"CUDA", "table 1: no event is of kind `cuda-oom`"),
+        (
+            "StaleIndexError$",
+            "StalledIndexError$",
+            "`where.exception` asks for what matches 'StalledIndexError$'; there is \"shards.StaleIndexError\"",
+        ),
+        (
+            "confidence",
+            "facts.\"crash.signal\" = \"SIGABRT\"\nconfidence",
+            "`facts.crash.signal` asks for \"SIGABRT\"; there is no value",
+        ),
+        (
+            "confidence",
+            "with = [{ kind = \"xid\", where.code = 79 }]\nconfidence",
+            "`with` asks for xid event: code 79; there is \"0 of this kind",
+        ),
+        ("kind = \"python-exception\"\nwhere.exception = { matches = 'StaleIndexError$' }", "kind = \"line\"\ntext = 'no such words'", "table 1: no line matches its `text`"),
+    ] {
+        let said = why(from, to);
+        assert!(said.contains("train.log: says nothing"), "{said}");
+        assert!(said.contains("there are these events: 1 python-exception"), "{said}");
+        assert!(said.contains(told), "{said}");
+    }
+}
+
 /// What a launcher prints when one of its workers was told to end: nothing but its own words says so.
 #[test]
 fn a_worker_that_was_told_to_end_is_named_by_the_launchers_words_alone() {

@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use serde::Serialize;
 use utoipa::ToSchema;
+use whycrash_plugin_host::LeftOut;
 
 use super::prelude::*;
 use crate::pipeline::indexer::{IndexState, IndexStatus};
@@ -23,6 +24,10 @@ pub struct Ready {
     pub index: IndexStatus,
     /// Stored reports that are diagnosed anew, because plugins or pages changed or somebody asked for it.
     pub diagnosing_anew: RenewalStatus,
+    /// What is wrong with pages of causes that are left out. Requests are served all the same; what these pages would say
+    /// is missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
 }
 
 /// Whether reports can be taken in and read. While the index is not whole it is `degraded`: reports come in and are
@@ -42,6 +47,7 @@ pub async fn readyz(services: Data<Services>) -> ApiResult<Json<Ready>> {
         status,
         index,
         diagnosing_anew,
+        left_out: services.diagnoser.left_out(),
     }))
 }
 

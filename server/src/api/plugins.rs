@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix_web::HttpRequest;
 use serde::Serialize;
 use utoipa::ToSchema;
-use whycrash_plugin_host::PluginInfo;
+use whycrash_plugin_host::{LeftOut, PluginInfo};
 
 use super::access::Admin;
 use super::prelude::*;
@@ -19,6 +19,9 @@ use crate::public_text::without_paths;
 pub struct Plugins {
     /// By name.
     pub plugins: Vec<ListedPlugin>,
+    /// What is wrong with pages of causes that are left out: what they would say is missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
 }
 
 /// A plugin, and what was published under its name.
@@ -75,6 +78,7 @@ pub async fn list(_: Allowed<Read>, services: Data<Services>) -> ApiResult<Json<
     });
     Ok(Json(Plugins {
         plugins: listed.collect::<std::io::Result<_>>()?,
+        left_out: services.diagnoser.left_out(),
     }))
 }
 

@@ -29,7 +29,7 @@ use tokio::sync::Notify;
 use whycrash_catalog::Catalog;
 use whycrash_evidence::ArtifactKind;
 use whycrash_plugin_host::{
-    ArtifactHead, Diagnoser, Diagnosis, Offered, PluginInfo, Report, ReportHead, Trial, Version,
+    ArtifactHead, Diagnoser, Diagnosis, LeftOut, Offered, PluginInfo, Report, ReportHead, Trial, Version,
 };
 
 use crate::config;
@@ -70,6 +70,11 @@ pub trait Diagnose: Send + Sync + std::fmt::Debug {
 
     /// The documented causes, with those that plugins bring.
     fn catalog(&self) -> Arc<Catalog>;
+
+    /// What is wrong with pages that are left out.
+    fn left_out(&self) -> Vec<LeftOut> {
+        Vec::new()
+    }
 
     /// Digest of their pages: documents that were rendered with others may say something else.
     fn pages(&self) -> String;
@@ -126,6 +131,10 @@ impl Diagnose for Diagnoser {
 
     fn catalog(&self) -> Arc<Catalog> {
         self.catalog()
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        self.left_out()
     }
 
     fn pages(&self) -> String {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
+use whycrash_catalog::suggestion::explained;
 use whycrash_plugin_host::{Diagnoser, Document, Finding, Outcome, PluginInfo, PluginLimits, PluginRun};
 
 use super::project::Project;
@@ -39,6 +40,10 @@ struct Case {
     #[serde(default)]
     #[expect(dead_code, reason = "it is for people")]
     origin: String,
+    /// Names of the files that the crash left; all others of the folder where it is absent.
+    #[serde(default)]
+    #[expect(dead_code, reason = "whoever reads the folder takes them")]
+    artifacts: Vec<String>,
 }
 
 /// How one case ended.
@@ -119,7 +124,7 @@ fn install(project: &Project) -> anyhow::Result<(Diagnoser, PluginInfo)> {
 fn try_case(diagnoser: &Diagnoser, plugin: &PluginInfo, folder: &Path, accept: bool) -> anyhow::Result<Tried> {
     let path = folder.join("case.toml");
     let text = fs::read_to_string(&path).with_context(|| format!("can not read {}", path.display()))?;
-    let case: Case = toml::from_str(&text).with_context(|| format!("{} does not parse", path.display()))?;
+    let case: Case = toml::from_str(&text).map_err(|error| wrong_case(&path, &text, &error))?;
     let document = diagnoser.diagnose_from_outside(&case::input(folder)?, case::history(folder)?);
     let run = document.plugins.iter().find(|run| run.name == plugin.name).cloned();
     let problem = match wrong(&case, run.as_ref(), &document) {
@@ -132,6 +137,13 @@ fn try_case(diagnoser: &Diagnoser, plugin: &PluginInfo, folder: &Path, accept: b
         findings: document.findings,
         run,
     })
+}
+
+/// What is wrong with a `case.toml`, with file, line and the right word.
+fn wrong_case(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    anyhow::anyhow!("{}:{line}: {}", path.display(), explained(error.message()))
 }
 
 /// What speaks against what the plugin said.
