@@ -1,7 +1,7 @@
 /** Made from the server's own description of its API by `make contract`: mend the Rust type, and not this file. */
 
 import type { Evidence } from './evidence';
-import type { Place, Retry } from './shared';
+import type { LeftOut, Place, Retry } from './shared';
 
 /** One artifact of a report. */
 export interface ArtifactHead {
@@ -104,6 +104,8 @@ export interface Document {
   history?: History | null;
   /** What the readers found. */
   evidence: Evidence;
+  /** What is wrong with pages of causes that are left out: what they would say is missing. */
+  left_out?: LeftOut[];
   /** Lists of the evidence of which only the first entries are in it, by name. */
   parts?: { [key: string]: ListPart };
 }

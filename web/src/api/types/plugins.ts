@@ -1,5 +1,7 @@
 /** Made from the server's own description of its API by `make contract`: mend the Rust type, and not this file. */
 
+import type { LeftOut } from './shared';
+
 /** What would become of a cause among the findings of a report. */
 export type Change = 'gained' | 'lost' | 'changed' | (string & {});
 
@@ -85,6 +87,8 @@ export interface PluginRuns {
 export interface Plugins {
   /** By name. */
   plugins: ListedPlugin[];
+  /** What is wrong with pages of causes that are left out: what they would say is missing. */
+  left_out?: LeftOut[];
 }
 
 /** A plugin or page that is tried on stored reports. */

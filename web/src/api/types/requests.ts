@@ -4,6 +4,7 @@ import type { DiagnosisVersion, Document, Finding, Outcome } from './diagnosis';
 import type { Json } from './json';
 import type { PluginInfo, Preview, RenewalStatus, Renewed } from './plugins';
 import type { Summary } from './search';
+import type { LeftOut } from './shared';
 
 /** The answer to a report that was sent. */
 export interface Accepted {
@@ -259,6 +260,11 @@ export interface Ready {
   index: IndexStatus;
   /** Stored reports that are diagnosed anew, because plugins or pages changed or somebody asked for it. */
   diagnosing_anew: RenewalStatus;
+  /**
+   * What is wrong with pages of causes that are left out. Requests are served all the same; what these pages would say
+   * is missing.
+   */
+  left_out?: LeftOut[];
 }
 
 /** A plugin or a page that is gone. */

@@ -11,6 +11,16 @@ export interface FramePlace {
 /** An address, offset or 64-bit identifier. In JSON: `"0x7f0aab1c1740"`. */
 export type Hex = string;
 
+/** What is wrong with a page that is therefore left out; all other pages stand. */
+export interface LeftOut {
+  /** The page's file, with the name of its folder: `pages/team-licence.md`. */
+  page?: string;
+  /** Line in it, counted from 1. */
+  line?: number;
+  /** What is wrong, and what to write instead. */
+  message?: string;
+}
+
 /**
  * A place in an artifact. In JSON one of `{"line":[a,b]}`, `{"frame":{"thread":…,"index":…}}`, `{"event":n}`,
  * `{"bytes":[a,b]}`, `{"fact":"json.pointer"}`.
