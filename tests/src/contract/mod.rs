@@ -8,6 +8,7 @@
 mod check;
 mod definition;
 mod facts;
+mod reference;
 mod rooms;
 mod typescript;
 
@@ -17,6 +18,7 @@ use serde_json::{Map, Value};
 
 pub use definition::{Definition, Field, Shape, Type, Variant};
 pub use facts::facts;
+pub use reference::reference;
 pub use typescript::typescript;
 
 /// The files that are made, by name.

@@ -5,7 +5,7 @@ use std::{env, fs};
 
 use serde_json::Value;
 use whycrash_server::api::openapi;
-use whycrash_tests::contract::{Contract, Definition, Files, facts, typescript};
+use whycrash_tests::contract::{Contract, Definition, Files, facts, reference, typescript};
 
 use crate::house::House;
 
@@ -64,6 +64,24 @@ fn the_types_of_the_web_ui_are_those_of_the_model() {
 fn the_facts_of_the_sdk_are_those_of_the_model() {
     let facts = facts(&definitions()).expect("all that plugins read is in the contract");
     is_up_to_date("plugins/sdk/src/facts", &facts, &["mod.rs"]);
+}
+
+#[test]
+fn the_words_of_pages_and_cases_are_those_of_the_model() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let case = fs::read_to_string(root.join("cli/src/commands/plugin/test.rs")).expect("the source is there");
+    let made = reference(&definitions(), &case).expect("all that pages ask for is in the contract");
+    let path = root.join("docs/reference.md");
+    if env::var_os(MAKE).is_some() {
+        fs::write(&path, made).expect("the file can be written");
+        return;
+    }
+    let there = fs::read_to_string(&path).unwrap_or_default();
+    let first = there.lines().zip(made.lines()).find(|(there, made)| there != made);
+    assert!(
+        there == made,
+        "docs/reference.md is not what the model says now ({first:?}): run `make contract`"
+    );
 }
 
 #[test]
