@@ -52,6 +52,7 @@ impl Documents {
             None => None,
         };
         let read = blocking(move || Ok(loaded.map(|loaded| read(&loaded.parts, extent)))).await?;
+        let is_read = matches!(read, Some(Ok(_)));
         let (mut head, evidence, parts) = match read {
             None => (unread(report), Evidence::default(), BTreeMap::new()),
             Some(Ok(read)) => read,
@@ -63,10 +64,12 @@ impl Documents {
         };
         digest::complete_head(&mut head, report);
         let diagnosis = diagnosis.as_ref().map(conclusion).transpose()?.unwrap_or_default();
+        let document = Document::render(head, evidence, diagnosis, &self.diagnoser.catalog());
         Ok(Document {
             parts,
             left_out: self.diagnoser.left_out(),
-            ..Document::render(head, evidence, diagnosis, &self.diagnoser.catalog())
+            verdict: document.verdict.filter(|_| is_read),
+            ..document
         })
     }
 

@@ -67,7 +67,7 @@ const PAGES = [
   ['report with a core', () => `/reports/${id('core')}?tab=threads&v=1`, '[data-place*=":frame:"]'],
   ['report with a traceback', () => `/reports/${id('traceback')}?tab=threads&v=1`, '[data-place*=":frame:"]'],
   ['report with a snapshot', () => `/reports/${id('snapshot')}?tab=memory&v=1`, 'role=tabpanel >> text=/^GPU \\d+: .* reserved$/'],
-  ['report without findings', () => `/reports/${id('nothing')}`, 'text=Nothing known explains'],
+  ['report without findings', () => `/reports/${id('nothing')}`, 'text=There is nothing to explain'],
   ['timeline', () => `/reports/${id('log')}?tab=timeline&v=1`, '[data-place^="event:"]'],
   ['context', () => `/reports/${id('log')}?tab=context&v=1`, 'dl'],
   ['artifacts', () => `/reports/${id('core')}?tab=artifacts&v=1`, 'text=Download'],

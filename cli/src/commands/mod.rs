@@ -1,5 +1,7 @@
 //! One module per command: its arguments, and what it does.
 
+#[cfg(feature = "diagnosis")]
+mod answering;
 pub mod ask_driver;
 #[cfg(feature = "diagnosis")]
 pub mod cause;

@@ -7,6 +7,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use whycrash_plugin_host::Document;
 
+use super::answering::Form;
 use crate::client::{Client, is_being_read};
 use crate::config::Config;
 use crate::output::{self, Clean, Format};
@@ -24,9 +25,8 @@ pub struct Args {
     /// The server's address [default: http://127.0.0.1:7311]
     #[arg(long, value_name = "URL", env = "WHYCRASH_SERVER", hide_env = true)]
     server: Option<String>,
-    /// How to answer
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    form: Form,
 }
 
 /// Gets the report's document and prints it; as JSON exactly as the server gave it.
@@ -40,14 +40,17 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     let document =
         Document::deserialize(&report).with_context(|| format!("{} gave no report document", client.server()))?;
     if document.plugins.is_empty() && is_being_read(&report) {
-        return being_read(args.format, &report, &id);
+        return being_read(args.form.of_a_word(), &report, &id);
     }
     let seen = seen(&client, &document);
-    output::answer(args.format, &report, |report| {
-        let notes = [state(report), seen].into_iter().flatten().collect::<Vec<_>>();
-        render::document_with(&document, &render::Files::default(), &notes, output::width())
-    })?;
-    Ok(ExitCode::SUCCESS)
+    let (files, id) = (render::Files::default(), document.report.id.clone());
+    let whole = format!("whycrash show --full {id}");
+    let answer = render::Answer {
+        notes: [state(&report), seen].into_iter().flatten().collect(),
+        ..render::Answer::new(&document, &files, id, whole)
+    };
+    args.form.print(&report, &answer)?;
+    Ok(args.form.status(&answer).unwrap_or(ExitCode::SUCCESS))
 }
 
 /// Says of a report that was just sent that nothing is known of it yet.

@@ -51,6 +51,11 @@ impl Clean {
         self.0.is_empty()
     }
 
+    /// How many lines there are.
+    pub fn line_count(&self) -> usize {
+        self.0.lines().count()
+    }
+
     /// What is written.
     pub(super) fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()

@@ -1,34 +1,39 @@
-//! The diagnosis, for the person whose job just died.
+//! The diagnosis with all that is known of it.
 
 use serde_json::Value;
 use whycrash_evidence::Evidence;
 use whycrash_evidence::model::{Crash, EventPayload};
 use whycrash_plugin_host::{ArtifactHead, Document, Finding, Fix, Outcome, PluginRun, ReportHead};
 
+use super::answer::{Answer, percent};
 use super::cause::whose;
 use super::page::{Page, columns, count, style};
-use super::{Files, frames, proof};
+use super::{Files, frames, inventory, proof};
 use crate::output::Clean;
 
 /// Frames shown of the crashed thread when no cause was found.
 const FRAMES: usize = 8;
 
-/// The whole document on a page of `width` columns; `files` are the artifacts that are on this machine.
-pub fn document(document: &Document, files: &Files, width: usize) -> Clean {
-    document_with(document, files, &[], width)
-}
+/// Files listed by name; of more, those with problems come first.
+const FILES: usize = 24;
 
-/// [`document`], with what else is known of the report beside its id.
-pub fn document_with(document: &Document, files: &Files, notes: &[String], width: usize) -> Clean {
+/// The whole document on a page of `width` columns.
+pub fn document(answer: &Answer<'_>, width: usize) -> Clean {
+    let (document, files) = (answer.document, answer.files);
     let mut page = Page::new(width);
-    head(&mut page, &document.report, &document.evidence);
-    notes.iter().for_each(|note| page.title_note(note));
+    page.title(&answer.headline());
+    if !document.report.id.is_empty() {
+        page.title_note(&format!("report {}", document.report.id));
+    }
+    answer.notes.iter().for_each(|note| page.title_note(note));
     match document.findings.split_first() {
         Some((best, others)) => {
+            page.section("Failed");
+            page.paragraph(0, &document.report.title);
             finding(&mut page, best, &document.evidence, files);
             alternatives(&mut page, others);
         }
-        None => no_finding(&mut page, document),
+        None => no_finding(&mut page, answer),
     }
     next(&mut page, document);
     artifacts(&mut page, &document.report.artifacts);
@@ -124,16 +129,11 @@ fn alternatives(page: &mut Page, others: &[Finding]) {
     }
 }
 
-fn no_finding(page: &mut Page, document: &Document) {
-    let evidence = &document.evidence;
-    page.section("Cause");
-    if document.plugins.is_empty() {
-        page.paragraph(
-            0,
-            "not looked for: no diagnosis plugin is installed (see whycrash doctor)",
-        );
-    } else {
-        page.paragraph(0, "none that is known here explains this crash");
+fn no_finding(page: &mut Page, answer: &Answer<'_>) {
+    let evidence = &answer.document.evidence;
+    if !answer.why().is_empty() {
+        page.section("Why");
+        page.paragraph(0, answer.why());
     }
     if let Some(crash) = &evidence.crash {
         page.section("Signal");
@@ -206,12 +206,14 @@ pub fn artifacts(page: &mut Page, artifacts: &[ArtifactHead]) {
         return;
     }
     page.section("Files");
-    let names = artifacts
-        .iter()
-        .map(|artifact| columns(&artifact.name))
-        .max()
-        .unwrap_or(0);
-    for artifact in artifacts {
+    let mut shown: Vec<&ArtifactHead> = artifacts.iter().collect();
+    if artifacts.len() > FILES {
+        page.line(0, inventory::files(artifacts, page.room()));
+        shown.sort_by_key(|artifact| artifact.problems.is_empty());
+        shown.truncate(FILES);
+    }
+    let names = shown.iter().map(|artifact| columns(&artifact.name)).max().unwrap_or(0);
+    for artifact in shown {
         let kind = serde_json::to_value(artifact.kind).ok();
         let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or("unknown");
         let size = indicatif::HumanBytes(artifact.bytes).to_string();
@@ -220,6 +222,12 @@ pub fn artifacts(page: &mut Page, artifacts: &[ArtifactHead]) {
         for problem in &artifact.problems {
             page.styled_item(2, "!", style::WARN, &format!("{}: {}", problem.code, problem.message));
         }
+    }
+    if let Some(left) = artifacts.len().checked_sub(FILES).filter(|left| *left > 0) {
+        page.line(
+            0,
+            style::faint(&format!("… {} more: see --format json", count(left, "file"))),
+        );
     }
 }
 
@@ -273,23 +281,5 @@ fn failed_plugins(page: &mut Page, plugins: &[PluginRun]) {
             style::WARN,
             &format!("{} {}: {reason}", plugin.name, plugin.version),
         );
-    }
-}
-
-/// What is not certain is never 100%, and what is possible never 0%.
-fn percent(confidence: f64) -> String {
-    let least = if confidence > 0.0 { 1.0 } else { 0.0 };
-    let most = if confidence < 1.0 { 99.0 } else { 100.0 };
-    format!("{:.0}%", (confidence * 100.0).round().clamp(least, most))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::percent;
-
-    #[test]
-    fn only_what_is_certain_is_a_hundred_per_cent() {
-        let shown: Vec<String> = [0.0, 0.001, 0.5, 0.994, 0.997, 1.0].map(percent).into();
-        assert_eq!(shown, ["0%", "1%", "50%", "99%", "99%", "100%"]);
     }
 }

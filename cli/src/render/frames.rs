@@ -56,6 +56,11 @@ pub fn from_signal(thread: &Thread) -> &[Frame] {
     thread.frames.get(interrupted(thread)..).unwrap_or_default()
 }
 
+/// The frame of a thread that people should look at first.
+pub fn lead(thread: &Thread) -> Option<&Frame> {
+    whycrash_evidence::signature::lead(&thread.frames)
+}
+
 /// The innermost `limit` frames of a thread, numbered; a signal handler's are left out.
 pub fn stack(page: &mut Page, indent: usize, thread: &Thread, limit: usize) {
     let first = interrupted(thread);

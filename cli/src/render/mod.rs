@@ -3,6 +3,10 @@
 
 mod anew;
 #[cfg(feature = "diagnosis")]
+mod annotations;
+#[cfg(feature = "diagnosis")]
+mod answer;
+#[cfg(feature = "diagnosis")]
 mod cause;
 mod checks;
 #[cfg(feature = "diagnosis")]
@@ -18,29 +22,51 @@ mod frames;
 #[cfg(feature = "diagnosis")]
 mod hits;
 #[cfg(feature = "diagnosis")]
+mod inventory;
+#[cfg(feature = "diagnosis")]
+mod junit;
+#[cfg(feature = "diagnosis")]
 mod markdown;
 mod page;
 #[cfg(feature = "diagnosis")]
 mod paths;
 #[cfg(feature = "diagnosis")]
 mod proof;
+#[cfg(feature = "diagnosis")]
+mod screen;
+#[cfg(feature = "diagnosis")]
+mod short;
+#[cfg(feature = "diagnosis")]
+mod ticket;
 
 use crate::output::Clean;
 pub use anew::diagnosed_anew;
+#[cfg(feature = "diagnosis")]
+pub use annotations::annotations;
+#[cfg(feature = "diagnosis")]
+pub use answer::Answer;
 #[cfg(feature = "diagnosis")]
 pub use cause::{cause, causes};
 pub use checks::checks;
 #[cfg(feature = "diagnosis")]
 pub use diff::diff;
 #[cfg(feature = "diagnosis")]
-pub use document::{document, document_with};
+pub use document::document;
 #[cfg(feature = "diagnosis")]
 pub use evidence::evidence;
 #[cfg(feature = "diagnosis")]
 pub use files::Files;
 #[cfg(feature = "diagnosis")]
 pub use hits::{hit_lines, hits};
+#[cfg(feature = "diagnosis")]
+pub use junit::junit;
 use page::{Page, style};
+#[cfg(feature = "diagnosis")]
+pub use screen::screen;
+#[cfg(feature = "diagnosis")]
+pub use short::short;
+#[cfg(feature = "diagnosis")]
+pub use ticket::ticket;
 
 /// An error with what led to it, for the last line of a failed command.
 pub fn error(error: &anyhow::Error) -> Clean {

@@ -89,7 +89,7 @@ impl Page {
         let room = self.width.saturating_sub(GUTTER + indent + hang).max(20);
         let mut first = true;
         for line in text.lines().map(printable) {
-            for line in textwrap::wrap(&line, room) {
+            for line in textwrap::wrap(&line, columns_of(room)) {
                 let before = match (first, marker.is_empty()) {
                     (_, true) => String::new(),
                     (true, false) => format!("{marker} "),
@@ -106,6 +106,14 @@ impl Page {
         }
     }
 
+    /// A label with a paragraph of so many lines at most beside it; what does not fit is cut, and marked so.
+    pub fn clipped(&mut self, label: &'static str, text: &str, lines: usize) {
+        self.label(label, style::LABEL);
+        clip(text, self.room(), lines)
+            .iter()
+            .for_each(|line| self.line(0, line));
+    }
+
     /// One line as it is, never wrapped: source, log lines, tables.
     pub fn line(&mut self, indent: usize, text: impl Into<Clean>) {
         let text = text.into();
@@ -120,10 +128,23 @@ impl Page {
 
     /// One line at the very left, across the gutter.
     pub fn title(&mut self, text: &str) {
-        for line in textwrap::wrap(&printable(text), self.width) {
+        for line in textwrap::wrap(&printable(text), columns_of(self.width)) {
             self.text.push(style::strong(&line));
             self.text.end_line();
         }
+    }
+
+    /// [`Self::title`] of so many lines at most.
+    pub fn clipped_title(&mut self, text: &str, lines: usize) {
+        for line in clip(text, self.width, lines) {
+            self.text.push(style::strong(&line));
+            self.text.end_line();
+        }
+    }
+
+    /// An empty line.
+    pub fn gap(&mut self) {
+        self.text.end_line();
     }
 
     /// A faint line under the title.
@@ -170,6 +191,44 @@ pub fn cut(text: &str, room: usize) -> String {
         kept.push(character);
     }
     kept + "…"
+}
+
+/// A text as so many lines of `room` columns at most, with a mark where it was cut. Its own line ends are spaces.
+pub fn clip(text: &str, room: usize, lines: usize) -> Vec<String> {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = printable(&words);
+    let mut wrapped: Vec<String> = textwrap::wrap(&text, columns_of(room))
+        .into_iter()
+        .map(Into::into)
+        .collect();
+    if wrapped.len() > lines {
+        wrapped.truncate(lines);
+        if let Some(last) = wrapped.last_mut() {
+            *last = match columns(last) < room {
+                true => format!("{last}…"),
+                false => cut(last, room.saturating_sub(1)),
+            };
+        }
+    }
+    wrapped
+}
+
+/// So many columns, in which names and options with hyphens stay in one piece.
+fn columns_of(room: usize) -> textwrap::Options<'static> {
+    textwrap::Options::new(room.max(20)).word_splitter(textwrap::WordSplitter::NoHyphenation)
+}
+
+/// A number with its thousands apart: `2,001`.
+pub fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// `n thing` or `n things`.

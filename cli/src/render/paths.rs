@@ -20,6 +20,13 @@ pub fn short(path: &str) -> String {
     elide(&here.or_else(home).unwrap_or_else(|| path.to_owned()))
 }
 
+/// A path as it is named from the current folder where it lies below that; else as it is.
+pub fn from_here(path: &str) -> String {
+    let here = std::env::current_dir().ok();
+    here.and_then(|here| below(path, &here))
+        .unwrap_or_else(|| path.to_owned())
+}
+
 /// The last component of a path.
 pub fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)

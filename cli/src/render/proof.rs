@@ -95,15 +95,30 @@ fn event(page: &mut Page, citation: &Citation, evidence: &Evidence, files: &File
     }
 }
 
-fn fact(page: &mut Page, citation: &Citation, evidence: &Evidence, path: &str) {
+/// A fact in a line: its value where that is a sentence, else `path = value`.
+pub fn fact_text(citation: &Citation, evidence: &Evidence, path: &str) -> String {
+    /// Words of which a sentence has more.
+    const WORDS: usize = 3;
+    let value = fact_value(citation, evidence, path);
+    match value.split_whitespace().count() > WORDS {
+        true => value,
+        false => format!("{path} = {value}"),
+    }
+}
+
+fn fact_value(citation: &Citation, evidence: &Evidence, path: &str) -> String {
     let value = serde_json::to_value(evidence)
         .ok()
         .and_then(|all| look_up(&all, path).cloned());
-    let text = match value {
+    match value {
         Some(Value::String(text)) => text,
         Some(value) => with_unit(path, &value),
         None => citation.quote.clone(),
-    };
+    }
+}
+
+fn fact(page: &mut Page, citation: &Citation, evidence: &Evidence, path: &str) {
+    let text = fact_value(citation, evidence, path);
     let name = if citation.artifact.is_empty() {
         String::new()
     } else {

@@ -86,7 +86,7 @@ pub fn finish(handover: Handover) -> anyhow::Result<()> {
         minicores(&artifacts, &options, &config);
     }
     let (artifacts, kept, _until_the_end) = artifacts.settle(&id);
-    tell(said, &kept, &problems);
+    tell(said.as_ref(), &artifacts, &kept, &problems);
     if let Some(state) = config::state_folder() {
         folder::adopt(&state);
     }
@@ -129,11 +129,11 @@ fn context_text(mut context: Map<String, Value>, unavailable: &[Missing]) -> Vec
     text
 }
 
-fn tell(said: Option<Said>, kept: &std::io::Result<PathBuf>, problems: &[String]) {
+fn tell(said: Option<&Said>, artifacts: &[Artifact], kept: &std::io::Result<PathBuf>, problems: &[String]) {
     let mut text = Clean::default();
     if let Some(said) = said {
         text.end_line();
-        text.push(said.text);
+        text.push(said.text(artifacts, kept.as_deref().ok()));
         text.end_line();
     }
     for problem in problems {

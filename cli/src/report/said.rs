@@ -1,21 +1,46 @@
 //! What is said of a crash where it happened.
 
+use std::path::Path;
+
 use whycrash_evidence::Artifact;
 
 use super::handover::Options;
 use crate::config::Config;
 use crate::output::Clean;
 
-/// A diagnosis as a person reads it.
+/// A diagnosis that is to be said.
 #[derive(Debug)]
 pub struct Said {
     /// The report's id.
     pub id: String,
-    /// Its text.
-    pub text: Clean,
+    #[cfg(feature = "diagnosis")]
+    document: whycrash_plugin_host::Document,
+    #[cfg(feature = "diagnosis")]
+    width: usize,
 }
 
 impl Said {
+    /// A screen of it, with the command that shows the rest of what is kept in a folder.
+    #[cfg(feature = "diagnosis")]
+    pub fn text(&self, artifacts: &[Artifact], kept: Option<&Path>) -> Clean {
+        use std::panic::{AssertUnwindSafe, catch_unwind};
+
+        use crate::render::{Answer, Files, screen};
+
+        let whole = kept.map(|folder| format!("whycrash diagnose --full {}", folder.display()));
+        let files = Files::of(artifacts);
+        let answer = Answer::new(&self.document, &files, self.id.clone(), whole.unwrap_or_default());
+        // Whatever goes wrong with words, what is kept is sent.
+        catch_unwind(AssertUnwindSafe(|| screen(&answer, self.width))).unwrap_or_default()
+    }
+
+    /// Nothing: there is no diagnosis to say.
+    #[cfg(not(feature = "diagnosis"))]
+    #[expect(clippy::unused_self, reason = "the whole program has something to say")]
+    pub fn text(&self, _: &[Artifact], _: Option<&Path>) -> Clean {
+        Clean::default()
+    }
+
     /// Of these artifacts; none where that is not wanted, or not possible.
     #[cfg(feature = "diagnosis")]
     pub fn of(artifacts: &[Artifact], options: &Options, config: &Config) -> Option<Self> {
@@ -30,8 +55,9 @@ impl Said {
         let diagnose = || anyhow::Ok(diagnoser::with(&options.knowledge, config)?.diagnose(&input));
         match catch_unwind(AssertUnwindSafe(diagnose)) {
             Ok(Ok(document)) => Some(Self {
-                text: render::document(&document, &render::Files::of(artifacts), options.width),
-                id: document.report.id,
+                id: document.report.id.clone(),
+                document,
+                width: options.width,
             }),
             Ok(Err(error)) => {
                 output::tell(&render::error(&error.context("whycrash can not say why")));

@@ -20,6 +20,6 @@ pub use model::{Artifact, ArtifactKind, Evidence, Hex, Problem};
 pub use nearest::{did_they_mean, did_you_mean, nearest};
 pub use printable::{PrintableLog, printable, printable_json, printable_lines};
 pub use readers::{Reading, read};
-pub use signature::{NO_FAILURE, Signature, signature, title};
+pub use signature::{CodeLine, NO_FAILURE, Signature, code_line, failure_event, signature, title};
 pub use trim::{Cut, trim};
 pub use whycrash_model as model;

@@ -20,6 +20,7 @@ mod problem;
 mod recorder;
 mod recorder_form;
 mod shorten;
+mod text_end;
 mod thread;
 mod usage;
 
@@ -41,6 +42,7 @@ pub use particulars::*;
 pub use place::*;
 pub use problem::*;
 pub use recorder::*;
+pub use text_end::*;
 pub use thread::*;
 pub use usage::*;
 
@@ -88,6 +90,9 @@ pub struct Evidence {
     /// All events in one order, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Event>,
+    /// How the texts of programs end, the best signs first; of many texts the first ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub text_ends: Vec<TextEnd>,
     /// The processes, where artifacts tell of more than one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Process>,

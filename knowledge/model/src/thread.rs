@@ -49,6 +49,9 @@ pub struct Frame {
     pub file: Option<String>,
     /// Line in `file`, counted from 1.
     pub line: Option<u32>,
+    /// That line's text, shortened, where the artifact quotes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Path of the binary the address is in.
     pub module: Option<String>,
     /// That binary's build id as lower-case hex.

@@ -79,7 +79,8 @@ pub(crate) fn coverage(report: &Report) -> Vec<Coverage> {
         .collect()
 }
 
-fn is_damage(code: &str) -> bool {
+/// Whether a problem with this code means loss.
+pub(crate) fn is_damage(code: &str) -> bool {
     DAMAGE.iter().any(|start| code.starts_with(start))
 }
 

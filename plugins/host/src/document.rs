@@ -13,6 +13,7 @@ use whycrash_reading::{History, ReportHead};
 
 use crate::diagnosis::{Citation, Claim, CollectNext, Coverage, Diagnosis, Echo, PluginName, PluginRun, unavailable};
 use crate::documented::LeftOut;
+use crate::verdict::{self, Verdict};
 
 /// Version of the document's form.
 pub const SCHEMA: u32 = 1;
@@ -24,6 +25,9 @@ pub struct Document {
     pub schema: u32,
     /// What crashed, and what it left.
     pub report: ReportHead,
+    /// What it comes to; absent where the report was not read yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Causes that explain the report, best first. None at all is a good answer when nothing fits.
     pub findings: Vec<Finding>,
     /// Every plugin that was considered, and how its run ended.
@@ -60,9 +64,10 @@ impl Document {
         let incident = diagnosis.incident.unwrap_or_default();
         let findings = diagnosis.findings.into_iter();
         let findings: Vec<Finding> = findings.map(|claim| Finding::render(claim, catalog)).collect();
-        report.title = title(&report, &findings);
+        report.title = title(&report, &evidence, &findings);
         Self {
             schema: SCHEMA,
+            verdict: Some(Verdict::of(&report, &evidence, &findings, &diagnosis.plugins)),
             report,
             findings,
             plugins: diagnosis.plugins,
@@ -79,15 +84,16 @@ impl Document {
 }
 
 /// What people know a report by: what failed, or, where nothing in it says that of itself, what was found. A kernel that
-/// can not reach a GPU any more tells of no failure of the job.
-pub fn title(head: &ReportHead, findings: &[Finding]) -> String {
+/// can not reach a GPU any more tells of no failure of the job. Where there is neither, that nothing failed, or what could
+/// not be read.
+pub fn title(head: &ReportHead, evidence: &Evidence, findings: &[Finding]) -> String {
     /// A guess is no title.
     const SURE: f64 = 0.5;
-    let says_nothing = head.title == NO_FAILURE;
-    let found = findings
-        .first()
-        .filter(|finding| says_nothing && finding.confidence >= SURE);
-    found.map_or(&head.title, |finding| &finding.title).clone()
+    if head.title != NO_FAILURE {
+        return head.title.clone();
+    }
+    let found = findings.first().filter(|finding| finding.confidence >= SURE);
+    found.map_or_else(|| verdict::title(head, evidence), |finding| finding.title.clone())
 }
 
 impl Document {
@@ -107,6 +113,9 @@ pub struct Finding {
     pub title: String,
     /// 0 to 1.
     pub confidence: f64,
+    /// True for what holds of so much that it explains nothing: it is named where no documented cause fits.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub last_resort: bool,
     /// Who owns such a failure: `program`, `data`, `environment`, `framework`, `hardware`, `network`, `operator` or
     /// `unknown`.
     pub domain: String,
@@ -149,6 +158,7 @@ impl Finding {
             // A page that was taken away since has left its name.
             title: title.unwrap_or_else(|| claim.cause.clone()),
             confidence: claim.confidence,
+            last_resort: cause.is_some_and(|cause| cause.last_resort),
             domain: claim
                 .domain
                 .or_else(|| cause.map(|cause| cause.domain.clone()))

@@ -31,6 +31,7 @@ mod sandbox;
 mod signing;
 mod software;
 mod told;
+mod verdict;
 mod version;
 
 pub use diagnose::{Diagnoser, Settings};
@@ -48,6 +49,7 @@ pub use registry::{Offered, PluginInfo};
 pub use sandbox::{PluginLimits, THIS_PROGRAM, compile_if_asked, compiled_side_by_side, precompile};
 pub use signing::{KeyError, PublicKey, SigningKey, Trust};
 pub use told::Told;
+pub use verdict::{Verdict, VerdictKind};
 pub use version::Version;
-pub use whycrash_evidence::Signature;
+pub use whycrash_evidence::{CodeLine, Signature};
 pub use whycrash_reading::{ArtifactHead, Exit, History, Input, Report, ReportHead, ReportLimits};

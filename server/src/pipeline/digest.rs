@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use whycrash_catalog::Catalog;
 use whycrash_evidence::model::{EventPayload, Evidence};
-use whycrash_plugin_host::{Diagnosis, Finding, ReportHead, title};
+use whycrash_plugin_host::{Diagnosis, Finding, ReportHead, VerdictKind, title};
 
 use crate::search::{Field, IndexDocument, cut};
 use crate::store::{ReportRecord, Summary};
@@ -103,7 +103,7 @@ pub fn summary(found: &Found<'_>, report: &ReportRecord) -> Summary {
         .clone()
         .or_else(|| evidence.crash.as_ref().and_then(|crash| crash.signal.clone()));
     let title = [
-        Some(title(head, &found.findings)),
+        Some(title(head, evidence, &found.findings)),
         best.map(|finding| finding.title.clone()),
         signal.clone(),
     ]
@@ -122,6 +122,7 @@ pub fn summary(found: &Found<'_>, report: &ReportRecord) -> Summary {
     Summary {
         id: report.id.to_string(),
         title: shown(title.unwrap_or_else(names)),
+        verdict: Some(VerdictKind::of(head, evidence, &found.findings)),
         cause: best.map(|finding| shown(finding.cause.clone())),
         finding: best.map(|finding| shown(finding.title.clone())),
         signal: signal.map(shown),

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+use whycrash_plugin_host::VerdictKind;
 
 use super::{Digest, ReportId, Result};
 
@@ -102,6 +103,9 @@ pub struct Summary {
     pub id: String,
     /// One line a person recognizes the crash by.
     pub title: String,
+    /// What the report comes to; absent where that was not noted yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictKind>,
     /// Id of the best finding's cause.
     pub cause: Option<String>,
     /// Title of the best finding.

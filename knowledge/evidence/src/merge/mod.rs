@@ -21,6 +21,9 @@ use self::processes::Told;
 use crate::Evidence;
 use crate::model::Crash;
 
+/// Ends of texts that are kept of a report.
+const TEXT_ENDS: usize = 64;
+
 /// Merges what the artifacts of one report say, in the order of the artifacts; `metadata` is what was sent with them.
 ///
 /// Afterwards the crashed threads come first; [`crate::model::Event::event`] numbers the timeline;
@@ -50,7 +53,10 @@ pub fn merge(parts: Vec<Evidence>, metadata: Map<String, Value>) -> Evidence {
         merged.gpu_cores.append(&mut part.gpu_cores);
         merged.recorders.append(&mut part.recorders);
         merged.communicators.append(&mut part.communicators);
+        merged.text_ends.append(&mut part.text_ends);
     }
+    merged.text_ends.sort_by_key(|end| end.sign);
+    merged.text_ends.truncate(TEXT_ENDS);
     let processes = processes::processes(&told);
     // What was written down on the machine stands above what was sent along, and what was written first above the rest.
     let mut written = Map::new();

@@ -7,6 +7,7 @@ pub mod elastic;
 pub mod elf_core;
 mod events;
 pub mod flight_recorder;
+mod foreign;
 pub mod gpu_core;
 pub mod input;
 mod json;
@@ -123,9 +124,11 @@ fn unknown(input: &Input) -> Reading {
     }
     let message = if head.starts_with(b"\x7fELF") {
         "an ELF file that is no core dump; give its folder as a source of symbols instead".to_owned()
+    } else if let Some(name) = foreign::name_of(head) {
+        format!("it is {name}, which tells of no crash: hand over what the job printed, or its core dump")
     } else {
         format!(
-            "no reader knows this format (it starts with {}); it is kept as it is",
+            "no reader knows this format (it starts with {}): hand over what the job printed, or its core dump",
             shown.join(" ")
         )
     };

@@ -31,8 +31,8 @@ pub(super) fn own(stack: &[Frame], count: usize) -> Vec<String> {
     own.map(part).take(count).collect()
 }
 
-/// The frame that people should look at first.
-pub(super) fn lead(stack: &[Frame]) -> Option<&Frame> {
+/// The frame that people should look at first: the program's innermost, else a library's.
+pub fn lead(stack: &[Frame]) -> Option<&Frame> {
     let stack = interrupted(stack);
     stack.get(whycrash_frames::lead(stack.iter().map(names))?)
 }
@@ -45,9 +45,14 @@ pub(super) fn interesting(stack: &[Frame]) -> impl Iterator<Item = &Frame> {
 }
 
 /// A stack without what a signal handler put on top of it.
-fn interrupted(stack: &[Frame]) -> &[Frame] {
+pub(super) fn interrupted(stack: &[Frame]) -> &[Frame] {
     let handler = stack.iter().position(|frame| frame.signal).unwrap_or(0);
     stack.get(handler..).unwrap_or_default()
+}
+
+/// Whose a frame is.
+pub(super) fn owner(frame: &Frame) -> Owner {
+    whycrash_frames::owner(&names(frame))
 }
 
 fn names(frame: &Frame) -> Names<'_> {

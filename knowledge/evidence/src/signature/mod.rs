@@ -5,6 +5,7 @@
 //! counts as machinery is the table of `whycrash-frames`. A report in which nothing failed has no key, and is in no
 //! group.
 
+mod code;
 mod frames;
 mod subject;
 mod title;
@@ -16,7 +17,8 @@ use utoipa::ToSchema;
 use crate::Evidence;
 use subject::Subject;
 
-pub use frames::{normalized_function, plain_function};
+pub use code::{CodeLine, code_line, failure_event};
+pub use frames::{lead, normalized_function, plain_function};
 pub use title::{NO_FAILURE, title};
 
 /// Version of the rules below; a change of what they give is a new version.

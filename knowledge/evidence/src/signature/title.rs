@@ -1,9 +1,11 @@
 //! The one line a person knows a crash by.
 
+use super::code::own_line;
 use super::frames::{interesting, lead, plain_function};
 use super::subject::Subject;
 use crate::Evidence;
 use crate::model::{Event, EventPayload, Frame, FrameKind, Hang};
+use crate::readers::text::regex;
 
 /// Longest title.
 const TITLE_CHARS: usize = 160;
@@ -37,7 +39,7 @@ pub fn title(evidence: &Evidence) -> String {
             }
         }
         Subject::Event { event, carrier, .. } => {
-            let what = of_event(event, *carrier);
+            let what = of_event(event, *carrier, subject.stack());
             if matches!(event.payload, EventPayload::CudaOom(_)) {
                 at_function(&what, subject.stack())
             } else {
@@ -95,14 +97,15 @@ fn name(frame: &Frame) -> Option<String> {
 }
 
 fn base(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-fn of_event(event: &Event, carrier: Option<&Event>) -> String {
-    let exception = carrier.and_then(|carrier| match &carrier.payload {
+fn of_event(event: &Event, carrier: Option<&Event>, stack: &[Frame]) -> String {
+    let teller = carrier.unwrap_or(event);
+    let exception = match &teller.payload {
         EventPayload::PythonException(exception) => Some(exception.exception.as_str()),
         _ => None,
-    });
+    };
     match &event.payload {
         EventPayload::CudaOom(oom) => {
             let who = exception.map_or_else(|| format!("{} out of memory", oom.backend), str::to_owned);
@@ -132,10 +135,43 @@ fn of_event(event: &Event, carrier: Option<&Event>) -> String {
             Some(function) => format!("{}: {} in {}", report.tool, report.error, plain_function(function)),
             None => format!("{}: {}", report.tool, report.error),
         },
-        _ => first_line(&carrier.unwrap_or(event).text)
-            .unwrap_or("a failure without a message")
-            .to_owned(),
+        EventPayload::Divergence(values) => {
+            let at = values.step.map(|step| format!(" at step {step}")).unwrap_or_default();
+            format!("the {} became {}{at}", values.quantity, values.value)
+        }
+        EventPayload::LastWords(_) if event.payload.is_complaint() => {
+            format!("ended with the error: {}", said(&event.text))
+        }
+        _ => {
+            let text = first_line(&teller.text).unwrap_or("a failure without a message");
+            exception.map_or_else(|| said(text).to_owned(), |exception| raised(text, exception, stack))
+        }
     }
+}
+
+/// `ValueError in train.py:88: no such schedule`: an exception with the program's own line, where there is one.
+fn raised(text: &str, exception: &str, stack: &[Frame]) -> String {
+    let line = own_line(stack);
+    let (Some(line), Some(message)) = (line, text.strip_prefix(exception)) else {
+        return text.to_owned();
+    };
+    let file = base(&line.file);
+    // An assertion without a message says what it is about in its source alone.
+    let message = match (message.trim_matches([':', ' ']), line.source) {
+        ("", Some(source)) => format!(": {source}"),
+        _ => message.to_owned(),
+    };
+    format!("{exception} in {file}:{}{message}", line.line)
+}
+
+/// A line without the times, levels and places that loggers put before what they say.
+fn said(text: &str) -> &str {
+    let before = regex!(
+        r"^(?:\[[^\]]{0,80}\] *|\d[\d:.,/T -]{3,40}(?: |$)|(?:ERROR|FATAL|CRITICAL|PANIC|SEVERE|error|fatal)\b(?: *[:|-] *| +)|[-|:] +)+"
+    );
+    let rest = before.find(text).and_then(|found| text.get(found.end()..));
+    rest.filter(|rest| rest.chars().any(char::is_alphanumeric))
+        .unwrap_or(text)
 }
 
 fn of_hang(hang: &Hang) -> String {

@@ -32,6 +32,7 @@ mod recorders;
 mod signatures;
 mod snapshots;
 mod support;
+mod text_ends;
 mod trimming;
 mod unread;
 mod valgrind;

@@ -1,8 +1,8 @@
 //! The document: its id, its rows, what is read and what is skipped.
 
 use serde_json::{Map, json};
-use whycrash_evidence::Artifact;
-use whycrash_plugin_host::{Finding, Input, Outcome, PluginLimits, ReportHead, title};
+use whycrash_evidence::{Artifact, ArtifactKind, Evidence};
+use whycrash_plugin_host::{ArtifactHead, Finding, Input, Outcome, PluginLimits, ReportHead, title};
 
 use crate::support::{LOG, component, diagnose, diagnoser, plugin_folder};
 
@@ -141,13 +141,23 @@ fn a_report_is_known_by_what_was_found_where_nothing_says_that_it_failed() {
         };
         [finding("The GPU fell off the bus", confidence), finding("Another", 0.2)]
     };
-    let silent = head("no failure found");
-    assert_eq!(title(&silent, &findings(0.91)), "The GPU fell off the bus");
+    let known_by = |head: &ReportHead, findings: &[Finding]| title(head, &Evidence::default(), findings);
+    let silent = ReportHead {
+        artifacts: vec![ArtifactHead {
+            name: "kernel.log".to_owned(),
+            kind: ArtifactKind::Log,
+            bytes: 7,
+            sha256: String::new(),
+            problems: Vec::new(),
+        }],
+        ..head("no failure found")
+    };
+    assert_eq!(known_by(&silent, &findings(0.91)), "The GPU fell off the bus");
+    let guessed = known_by(&silent, &findings(0.3));
     assert_eq!(
-        title(&silent, &findings(0.3)),
-        "no failure found",
+        guessed, "could not be judged: kernel.log tells of no run",
         "a guess is no title"
     );
-    assert_eq!(title(&silent, &[]), "no failure found");
-    assert_eq!(title(&head("SIGSEGV in f"), &findings(0.91)), "SIGSEGV in f");
+    assert_eq!(known_by(&silent, &[]), guessed);
+    assert_eq!(known_by(&head("SIGSEGV in f"), &findings(0.91)), "SIGSEGV in f");
 }

@@ -15,3 +15,4 @@ mod pages;
 mod refused;
 mod support;
 mod unavailable;
+mod verdict;

@@ -12,7 +12,7 @@ use super::line::{self, Line};
 use super::severity::{Severity, severity};
 use super::sink::Sink;
 use super::{blocks, progress, regex};
-use crate::model::{Event, EventPayload, LastWords, Place, PythonException};
+use crate::model::{EndSign, Event, EventPayload, LastWords, Place, PythonException};
 
 /// Lines that are kept, blank ones not counted, and bytes of each.
 const LINES: usize = 64;
@@ -57,6 +57,11 @@ impl End {
         self.lines.push_back((number, kept));
     }
 
+    /// The lines that are kept, the last one first.
+    pub fn backwards(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.lines.iter().rev().map(|(number, raw)| (*number, raw.as_slice()))
+    }
+
     /// The line on which torch says that a rank leaves without taking leave of the others. It came to the end of its
     /// program; that the others then lose what it kept for them, or fail to write to it, tells of nothing else.
     pub fn left(&self) -> Option<u64> {
@@ -85,6 +90,11 @@ impl End {
                 },
                 said: *number,
                 tests_passed: if matches!(well, Well::Tests) { *number } else { 0 },
+                sign: match well {
+                    Well::Tests => EndSign::TestsPassed,
+                    Well::Exit => EndSign::ExitZero,
+                    Well::Said => EndSign::Finished,
+                },
             })
         };
         // Ranks that are through lose the one that is through first, and only warn of it.
@@ -361,6 +371,8 @@ pub struct GoodEnd {
     pub said: u64,
     /// The line up to which tests came that passed: whatever failed in them was meant to. 0 where there were none.
     pub tests_passed: u64,
+    /// Who says so.
+    pub sign: EndSign,
 }
 
 /// `[rank0]:[W625 12:40:32.118200915 ProcessGroupNCCL.cpp:1496] …`.

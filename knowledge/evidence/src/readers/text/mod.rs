@@ -11,6 +11,7 @@
 mod allowance;
 mod blocks;
 mod cuts;
+mod ending;
 mod follow;
 mod grammar;
 mod hash;
@@ -49,6 +50,7 @@ use tail::Tail;
 
 use super::lines::next_line;
 use super::{Input, Reading, read_problem};
+use crate::model::TextEnd;
 use crate::{Limits, Problem};
 
 /// A fixed regular expression, compiled on first use.
@@ -155,6 +157,7 @@ pub(super) fn read_str(name: &str, text: &str, limits: &Limits) -> Reading {
     let mut reader = TextReader::new(name, limits);
     let torn = reader.read_all(text.as_bytes(), limits, &mut Every).err();
     let mut reading = reader.finish();
+    reading.evidence.text_ends.clear();
     reading.problems.extend(torn.as_ref().map(read_problem));
     reading
 }
@@ -462,7 +465,9 @@ impl<'a> TextReader<'a> {
             self.line(number, &raw, rules);
         }
         self.close(self.streams.keys().copied().collect());
-        match self.end.all_is_well() {
+        let well = self.end.all_is_well();
+        let text_end = ending::text_end(&self.end, well.as_ref(), self.number);
+        match well {
             Some(end) => {
                 self.sink.settled = self.sink.settled.max(end.line);
                 self.sink.came_to_its_end = end.line;
@@ -478,6 +483,7 @@ impl<'a> TextReader<'a> {
         let mut reading = Reading::default();
         let limits = self.sink.limits();
         let refused = self.allowance.refused;
+        let artifact = self.sink.artifact().to_owned();
         reading.problems.extend(self.cuts.problems(limits.line_bytes, refused));
         reading.problems.append(&mut self.problems);
         reading.evidence.communicators = self.sink.take_communicators();
@@ -486,6 +492,7 @@ impl<'a> TextReader<'a> {
         reading.problems.extend(problems);
         reading.evidence.timeline = events;
         reading.evidence.threads = threads;
+        reading.evidence.text_ends = vec![TextEnd { artifact, ..text_end }];
         reading
             .problems
             .extend(crate::trim::trim(&mut reading.evidence, limits.evidence_bytes).problem());

@@ -24,6 +24,11 @@ pub fn severity(before: &str, text: &str) -> Option<Severity> {
     is_told.then_some(Severity::Words)
 }
 
+/// Whether a line has a level of a logger, in its text or in what was taken off as its prefix.
+pub fn has_level(before: &str, text: &str) -> bool {
+    is_of_level(before, text, Level::Error) || is_of_level(before, text, Level::Lower)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Error,

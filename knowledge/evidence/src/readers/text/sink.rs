@@ -116,6 +116,11 @@ impl<'a> Sink<'a> {
         self.limits
     }
 
+    /// Name of the artifact.
+    pub fn artifact(&self) -> &'a str {
+        self.artifact
+    }
+
     /// Frames a thread may have.
     pub fn frame_limit(&self) -> usize {
         self.limits.frames

@@ -78,6 +78,18 @@ fn python_stack(sink: &mut Sink, origin: &Origin, mut frames: Vec<Frame>, crashe
     Some(sink.stack("traceback", thread))
 }
 
+/// Characters of a line of source code that are kept.
+const SOURCE_CHARS: usize = 200;
+
+/// Takes a line of source code for that of the last frame, unless that has one; the marks under a line are none.
+fn quote_source(frames: &mut [Frame], text: &str) {
+    let text = text.trim();
+    let is_mark = text.chars().all(|one| "^~ ".contains(one));
+    if let Some(frame) = frames.last_mut().filter(|frame| frame.source.is_none() && !is_mark) {
+        frame.source = Some(text.chars().take(SOURCE_CHARS).collect());
+    }
+}
+
 /// The frame that line `number` tells of: its first group is the file, the second the line in it (anything but a number
 /// where that is not known), the third the function.
 fn python_frame(found: &Captures<'_>, number: u64) -> Frame {

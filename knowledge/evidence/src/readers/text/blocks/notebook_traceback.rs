@@ -5,8 +5,8 @@
 //! 2>()`, `File /job/data.py:88, in fetch(self, index)` (since 8.0), `/job/data.py in fetch(self, index)` before, and
 //! then the arrow beside the source code has the line.
 
-use super::python_stack;
 use super::traceback::link;
+use super::{python_stack, quote_source};
 use crate::model::{EventPayload, Frame, FrameKind, Place, PythonException};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
@@ -64,6 +64,8 @@ impl Printed {
         let arrow = regex!(r"^-+> ?(\d+)(?: |$)").captures(text);
         if let (Some(found), Some(frame)) = (&arrow, self.frames.last_mut()) {
             frame.line = frame.line.or(found.get(1).and_then(|line| line.as_str().parse().ok()));
+            let behind = found.get(0).and_then(|mark| text.get(mark.end()..));
+            quote_source(&mut self.frames, behind.unwrap_or_default());
         }
         let is_source =
             arrow.is_some() || text.is_empty() || regex!(r"^\s*(?:\d+|\.{3}|\(\.{3}\))(?: |$)").is_match(text);

@@ -2,7 +2,7 @@
 //! the frames, outermost first, with source code, then the exception below it. Everything is folded at the width of the
 //! box.
 
-use super::{python_frame, python_stack};
+use super::{python_frame, python_stack, quote_source};
 use crate::model::{EventPayload, Frame, PythonException};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
@@ -66,6 +66,9 @@ impl Drawn {
             self.frames.push(frame);
         } else if joined.starts_with(['/', '<']) && joined.len() < 1024 && !content.is_empty() {
             self.folded = Some(joined);
+        } else if let Some(found) = regex!(r"^❱\s*\d+ ([\s│]*)(?P<source>.*)$").captures(content) {
+            let source = found.name("source").map_or("", |source| source.as_str());
+            quote_source(&mut self.frames, source);
         }
     }
 

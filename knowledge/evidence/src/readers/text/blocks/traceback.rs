@@ -1,11 +1,11 @@
 //! Python tracebacks, as the interpreter, `logging`, `multiprocessing` and torch print them (Python 3.6 to 3.14).
 //!
 //! They print the outermost call first; evidence has the innermost first. Source lines and the carets of 3.11 and
-//! later are skipped. A traceback inside an exception group is a stack of its own.
+//! later are skipped, but for the line that a frame stands on. A traceback inside an exception group is a stack of its own.
 
 use regex::Regex;
 
-use super::python_frame;
+use super::{python_frame, quote_source};
 use crate::model::{EventPayload, Frame, PythonException};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
@@ -188,6 +188,7 @@ impl Chain {
             return Next::Quoted;
         }
         if text.starts_with("    ") || text.trim().is_empty() && !self.now.frames.is_empty() {
+            quote_source(&mut self.now.frames, text);
             return Next::Quoted;
         }
         match parse_exception(text) {
