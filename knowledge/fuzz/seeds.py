@@ -3,10 +3,13 @@
 
 usage: seeds.py FOLDER    (one folder a target below it)
 """
+import io
 import json
 import pickle
 import struct
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 PAGE = 4096
@@ -135,6 +138,33 @@ def texts():
     yield "flight_recorder", "rank_0.json", recorder()
 
 
+def archives():
+    """Archives of each form, one of them in another."""
+    files = {"logs/rank-0.log": b"ValueError: x\n" * 20, "logs/empty.log": b"", "../out.log": b"x"}
+    forms = {"gnu": tarfile.GNU_FORMAT, "pax": tarfile.PAX_FORMAT, "ustar": tarfile.USTAR_FORMAT}
+    modes = {"tar": "w", "tgz": "w:gz", "tbz": "w:bz2", "txz": "w:xz"}
+    for form, number in forms.items():
+        for mode, how in modes.items():
+            packed = io.BytesIO()
+            with tarfile.open(fileobj=packed, mode=how, format=number) as archive:
+                for name, content in files.items():
+                    entry = tarfile.TarInfo(name)
+                    entry.size = len(content)
+                    archive.addfile(entry, io.BytesIO(content))
+                link = tarfile.TarInfo("deep/" * 30 + "link")
+                link.type, link.linkname = tarfile.SYMTYPE, "x" * 120
+                archive.addfile(link)
+            yield f"{form}.{mode}", packed.getvalue()
+    inner = packed.getvalue()
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", method) as archive:
+            for name, content in {**files, "inner.txz": inner}.items():
+                archive.writestr(name, content)
+        yield f"{method}.zip", packed.getvalue()
+        yield f"{method}.cut.zip", packed.getvalue()[:-60]
+
+
 def main(folder):
     def write(target, name, data):
         at = folder / target / name
@@ -150,6 +180,9 @@ def main(folder):
         write("flight_recorder", f"nccl_trace_{protocol}", pickle.dumps(recorder(), protocol))
         values = [None, True, 1, 300, -7, 1 << 62, (1 << 64) - 1, 1.5, "x", ("a", 1), {"k": [(), {}]}]
         write("pickle", f"values_{protocol}.pickle", pickle.dumps(values + [values], protocol))
+    for name, data in archives():
+        write("unpack", name, data)
+        write("any", name, data)
     for target, name, value in texts():
         write(target, name, json.dumps(value).encode())
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use serde::Serialize;
-use whycrash_evidence::readers::{Compression, Input, detect};
+use whycrash_evidence::readers::{Input, detect};
 use whycrash_evidence::{Artifact, ArtifactKind, Limits};
 
 use crate::report::{in_memory, path_of};
@@ -86,13 +86,19 @@ impl Outgoing {
 /// A text without its secrets; none of what is no text, or has no secrets.
 fn scrubbed(artifact: &Artifact) -> anyhow::Result<Option<File>> {
     let input = Input::open(artifact, &Limits::default())?;
+    if detect(input.head()) == ArtifactKind::Archive {
+        tracing::warn!(
+            "{} is sent as it is: what is secret in it is not taken out; unpack it and give its folder to have that done",
+            artifact.name
+        );
+    }
     if !is_text(input.head()) {
         return Ok(None);
     }
     let mut copy = scratch(&artifact.path, input.stored_bytes())?;
-    let has_changed = match input.compression() {
-        Compression::None => super::text(File::open(&artifact.path)?, &copy)?,
-        _ => super::text(input.stream()?, &copy).unwrap_or_else(|error| {
+    let has_changed = match input.plain_file() {
+        Some(_) => super::text(File::open(&artifact.path)?, &copy)?,
+        None => super::text(input.stream()?, &copy).unwrap_or_else(|error| {
             tracing::warn!("{} is sent as far as it can be unpacked: {error}", artifact.name);
             true
         }),

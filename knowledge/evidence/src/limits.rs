@@ -36,7 +36,7 @@
 //! | signatures of a torchcomms log | 65 536 | `limit-recorder` |
 //! | groups, ranks and texts of a flight recorder | 4096; [`Limits::recorder_ranks`]; [`Limits::recorder_text_bytes`] | `limit-recorder` |
 //!
-//! What symbols cost has a table of its own, in `costs.rs` of the crate that finds them.
+//! What is in archives is bounded in the crate that unpacks them (`unpack` of the readings). What symbols cost has a table of its own, in `costs.rs` of the crate that finds them.
 //!
 //! Nesting of pickles costs heap, never stack, and counts as what is held. There is no clock: a reader does a bounded
 //! amount of work for each byte it reads, so that the caps on bytes bound its time, and the same artifact always gives

@@ -1,9 +1,14 @@
 //! A file a crash left.
 
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::Problem;
 
 /// A file a crash left, by the name its report knows it by and where its bytes are now.
 #[derive(Clone, Debug)]
@@ -14,6 +19,10 @@ pub struct Artifact {
     pub path: PathBuf,
     /// SHA-256 of the bytes in lower-case hex, where somebody has computed it before.
     pub sha256: Option<String>,
+    /// What was wrong with it before it came here: it was cut, say.
+    pub problems: Vec<Problem>,
+    /// The file that `path` leads to only while it is open.
+    _open: Option<Arc<File>>,
 }
 
 impl Artifact {
@@ -23,6 +32,18 @@ impl Artifact {
             name: name.into(),
             path: path.into(),
             sha256: None,
+            problems: Vec::new(),
+            _open: None,
+        }
+    }
+
+    /// An artifact with its bytes in a file that has no place in a folder, and is there for as long as somebody has the
+    /// artifact.
+    pub fn of_file(name: impl Into<String>, file: File) -> Self {
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        Self {
+            _open: Some(Arc::new(file)),
+            ..Self::new(name, path)
         }
     }
 
@@ -68,6 +89,8 @@ pub enum ArtifactKind {
     Sanitizer,
     /// Lines of text: logs, tracebacks, kernel messages, sanitizer reports.
     Log,
+    /// Files packed into one: a tar or zip file, which is unpacked, and each of its members read.
+    Archive,
     /// Nothing in it at all.
     Empty,
     /// None of the above: kept, and named as unknown.
@@ -83,6 +106,7 @@ impl ArtifactKind {
             Self::Minidump,
             Self::MemorySnapshot,
             Self::FlightRecorder,
+            Self::Archive,
             Self::Empty,
             Self::Unknown,
         ];

@@ -19,7 +19,7 @@ pub struct Problem {
 
 /// Codes of problems after which an artifact, or what may have been its most telling part, was not looked into, in the
 /// order of the alphabet.
-const UNREAD: [&str; 23] = [
+const UNREAD: [&str; 25] = [
     "bad-json",
     "damaged",
     "damaged-compression",
@@ -31,9 +31,11 @@ const UNREAD: [&str; 23] = [
     "limit-expansion-ratio",
     "limit-json-bytes",
     "limit-json-values",
+    "limit-members",
     "limit-report-text-bytes",
     "limit-report-time",
     "limit-text-bytes",
+    "limit-unpacked-bytes",
     "nested-compression",
     "no-memory",
     "not-unpacked",

@@ -19,6 +19,12 @@ pub struct ReportLimits {
     pub text_bytes: u64,
     /// Bytes of compressed texts that are unpacked to disk, to look up their lines.
     pub spilled_bytes: u64,
+    /// Files that archives hold together.
+    pub members: usize,
+    /// Bytes that those take on disk.
+    pub unpacked_bytes: u64,
+    /// Bytes of cores among them, with the zeros that take no room: what costs time, not space.
+    pub core_bytes: u64,
     /// Entries of flight recorders.
     pub recorder_entries: usize,
     /// Ranks that the process groups of flight recorders list, and bytes of the recorders' distinct texts.
@@ -44,6 +50,9 @@ impl Default for ReportLimits {
         Self {
             text_bytes: 64 << 30,
             spilled_bytes: 64 << 30,
+            members: 4096,
+            unpacked_bytes: 64 << 30,
+            core_bytes: 128 << 30,
             recorder_entries: 2_000_000,
             recorder_ranks: 4 << 20,
             recorder_text_bytes: 128 << 20,

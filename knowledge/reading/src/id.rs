@@ -8,10 +8,12 @@ use crate::ArtifactHead;
 /// Bytes of the hash that a report's id is made of.
 const ID_BYTES: usize = 16;
 
-/// The id of a report: the same metadata and the same artifacts give the same id, in whatever order they come.
+/// The id of a report: the same metadata and the same artifacts give the same id, in whatever order they come. Members of
+/// archives are given with those.
 pub(crate) fn report_id(metadata: &Map<String, Value>, artifacts: &[ArtifactHead]) -> String {
     let mut names: Vec<[&str; 2]> = artifacts
         .iter()
+        .filter(|artifact| artifact.archive.is_none())
         .map(|artifact| [artifact.name.as_str(), artifact.sha256.as_str()])
         .collect();
     names.sort_unstable();

@@ -13,6 +13,7 @@ mod report;
 mod sha256;
 pub mod stored;
 mod text;
+mod unpack;
 
 pub use budget::ReportLimits;
 pub use history::{Conclusion, EARLIER, EarlierReport, History, OTHERS, OtherReport};

@@ -87,6 +87,9 @@ pub struct ArtifactHead {
     pub bytes: u64,
     /// SHA-256 of the bytes as stored, lower-case hex.
     pub sha256: String,
+    /// Name of the archive among the artifacts that it is a member of: it was not given by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archive: Option<String>,
     /// What was wrong with it.
     pub problems: Vec<Problem>,
 }

@@ -27,7 +27,7 @@ use crate::{Report, ReportHead, Text};
 
 /// Grows whenever readers find more, or other things, in the same artifacts: evidence of an earlier one is made anew
 /// where the artifacts are still there.
-pub const READER_VERSION: u32 = 4;
+pub const READER_VERSION: u32 = 5;
 /// Version of the form in which evidence is stored.
 const SCHEMA: u32 = 1;
 /// Name of the part that every stored report has.
@@ -246,6 +246,19 @@ impl Parts {
         let mut communicators = self.head()?.evidence.communicators;
         self.fill(self.0.contains_key(COMMUNICATORS), COMMUNICATORS, &mut communicators)?;
         Ok(communicators)
+    }
+
+    /// The text of an artifact, if there is one among these parts. Beside it the head must be here.
+    ///
+    /// # Errors
+    /// When the head is missing or damaged; the text is looked at only when somebody reads it.
+    pub fn text_of(&self, artifact: &str) -> Result<Option<Text>, LoadError> {
+        let head = self.bytes(HEAD)?;
+        let Head { texts, .. } = serde_json::from_slice(&head).map_err(damaged(HEAD))?;
+        let mut texts = texts.into_iter().enumerate();
+        let found = texts.find(|(_, text)| text.artifact == artifact);
+        let dictionary: Arc<[u8]> = dictionary(&head).into();
+        Ok(found.and_then(|(number, text)| self.text(number, text, &dictionary)))
     }
 
     /// A part as the JSON it is.

@@ -228,6 +228,7 @@ mod tests {
             kind: ArtifactKind::Log,
             bytes: TEXT.len() as u64,
             sha256: String::new(),
+            archive: None,
             problems: Vec::new(),
         };
         let lines = Lines::of_text(TEXT.into(), &Limits::default()).unwrap();

@@ -314,6 +314,7 @@ pub fn unread(report: &ReportRecord) -> ReportHead {
         kind: ArtifactKind::Unknown,
         bytes: artifact.bytes,
         sha256: artifact.digest.to_string(),
+        archive: None,
         problems: Vec::new(),
     });
     ReportHead {

@@ -116,10 +116,12 @@ impl Request {
     }
 
     fn input(self) -> Input {
-        let artifacts = self.artifacts.into_iter().map(|given| Artifact {
-            name: given.name,
-            path: given.path.into(),
-            sha256: given.sha256,
+        let artifacts = self.artifacts.into_iter().map(|given| {
+            let artifact = Artifact::new(given.name, given.path);
+            match given.sha256 {
+                Some(sha256) => artifact.with_sha256(sha256),
+                None => artifact,
+            }
         });
         Input {
             artifacts: artifacts.collect(),

@@ -3,33 +3,10 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 
+use super::compression::{BUFFER_BYTES, Compression, MAGIC_BYTES, decoder};
+use super::encoding::Encoding;
 use super::lines::after_hole;
 use crate::{Artifact, Limits, Problem};
-
-/// How the bytes of an artifact are packed, told from its first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// As they are.
-    None,
-    /// Zstandard (RFC 8878).
-    Zstd,
-    /// Gzip (RFC 1952), possibly of several members.
-    Gzip,
-    /// LZ4 frame.
-    Lz4,
-}
-
-impl Compression {
-    /// How what starts with these bytes is packed.
-    pub(crate) fn detect(head: &[u8]) -> Self {
-        match head {
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
-            [0x1f, 0x8b, 0x08, ..] => Self::Gzip,
-            [0x04, 0x22, 0x4d, 0x18, ..] => Self::Lz4,
-            _ => Self::None,
-        }
-    }
-}
 
 /// Bytes of the head that [`Input::head`] keeps, enough to tell every format apart.
 const HEAD_BYTES: u64 = 64 << 10;
@@ -37,13 +14,18 @@ const HEAD_BYTES: u64 = 64 << 10;
 /// Bytes of a hole at the beginning of a log behind which its text is looked for.
 const HOLE_BYTES: u64 = 4 << 30;
 
-/// An artifact opened for reading, with its compression undone on the way.
+/// Compressions, one in the other, that are undone: what is packed more often is packed to hurt.
+const COMPRESSIONS: usize = 2;
+
+/// An artifact opened for reading, with its compression undone on the way, and text as UTF-8.
 #[derive(Debug)]
 pub struct Input {
     name: String,
     file: File,
     stored_bytes: u64,
-    compression: Compression,
+    /// How the bytes are packed, outermost first.
+    compressions: Vec<Compression>,
+    encoding: Encoding,
     head: Vec<u8>,
     decompressed_limit: u64,
     expansion_ratio: u64,
@@ -62,25 +44,40 @@ impl Input {
         if !metadata.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        let mut magic = Vec::with_capacity(MAGIC_BYTES as usize);
-        (&file).take(MAGIC_BYTES).read_to_end(&mut magic)?;
         let mut input = Self {
             name: artifact.name.clone(),
             file,
             stored_bytes: metadata.len(),
-            compression: Compression::detect(&magic),
+            compressions: Vec::new(),
+            encoding: Encoding::AsIs,
             head: Vec::new(),
             decompressed_limit: limits.decompressed_bytes,
             expansion_ratio: limits.expansion_ratio,
             spilled_limit: limits.spilled_bytes,
         };
-        let mut head = Vec::new();
-        let _ = input.stream()?.take(HEAD_BYTES).read_to_end(&mut head);
+        let mut head = input.first_bytes()?;
+        while let Some(compression) = Compression::detect(&head)
+            && input.compressions.len() < COMPRESSIONS
+        {
+            input.compressions.push(compression);
+            head = input.first_bytes()?;
+        }
+        input.encoding = Encoding::detect(&head);
+        if input.encoding != Encoding::AsIs {
+            head = input.first_bytes()?;
+        }
         if head.iter().all(|byte| *byte == 0) && head.len() as u64 == HEAD_BYTES {
             input.head_after_hole(&mut head);
         }
         input.head = head;
         Ok(input)
+    }
+
+    /// As many of the first bytes as can be had.
+    fn first_bytes(&self) -> io::Result<Vec<u8>> {
+        let mut head = Vec::new();
+        let _ = self.stream()?.take(HEAD_BYTES).read_to_end(&mut head);
+        Ok(head)
     }
 
     /// The first bytes behind nothing but NULs; left as it is where there are none.
@@ -112,9 +109,9 @@ impl Input {
         self.stored_bytes
     }
 
-    /// How it is packed.
-    pub fn compression(&self) -> Compression {
-        self.compression
+    /// Whether what the compressions that are undone leave is compressed once more.
+    pub fn is_compressed_deeper(&self) -> bool {
+        Compression::detect(&self.head).is_some()
     }
 
     /// The first decompressed bytes (up to 64 KiB), those of a text behind the hole that it starts with.
@@ -122,10 +119,10 @@ impl Input {
         &self.head
     }
 
-    /// The file itself when it is not compressed: for readers that want `pread`
+    /// The file itself when its bytes are what is read: for readers that want `pread`
     /// ([`std::os::unix::fs::FileExt::read_at`]) and `SEEK_DATA`.
     pub fn plain_file(&self) -> Option<&File> {
-        (self.compression == Compression::None).then_some(&self.file)
+        (self.compressions.is_empty() && self.encoding == Encoding::AsIs).then_some(&self.file)
     }
 
     /// The decompressed bytes from the start. A stream that would give more than [`Limits::decompressed_bytes`], or
@@ -136,10 +133,26 @@ impl Input {
     /// # Errors
     /// When the file can not be rewound, or the decompressor can not be made.
     pub fn stream(&self) -> io::Result<Stream<'_>> {
-        (&self.file).seek(SeekFrom::Start(0))?;
-        let file = BufReader::with_capacity(BUFFER_BYTES, &self.file);
-        let reader = decoder(self.compression, file)?;
         let (left, limit) = self.expansion();
+        self.stream_of(left, limit)
+    }
+
+    /// The decompressed bytes of an archive, of which whoever unpacks it counts what each member takes: it ends at
+    /// [`Limits::decompressed_bytes`] alone.
+    ///
+    /// # Errors
+    /// Those of [`Self::stream`].
+    pub fn archive_stream(&self) -> io::Result<Stream<'_>> {
+        self.stream_of(self.decompressed_limit, ExpansionLimit::Bytes)
+    }
+
+    fn stream_of(&self, left: u64, limit: ExpansionLimit) -> io::Result<Stream<'_>> {
+        (&self.file).seek(SeekFrom::Start(0))?;
+        let mut reader: Box<dyn BufRead + '_> = Box::new(BufReader::with_capacity(BUFFER_BYTES, &self.file));
+        for compression in &self.compressions {
+            reader = decoder(*compression, reader)?;
+        }
+        let reader = self.encoding.decoder(reader);
         Ok(Stream { reader, left, limit })
     }
 
@@ -149,7 +162,7 @@ impl Input {
             .stored_bytes
             .saturating_mul(self.expansion_ratio)
             .max(ALWAYS_ALLOWED_BYTES);
-        let sparse = self.compression == Compression::None || self.head.starts_with(b"\x7fELF");
+        let sparse = self.compressions.is_empty() || self.head.starts_with(b"\x7fELF");
         if sparse || by_ratio >= self.decompressed_limit {
             (self.decompressed_limit, ExpansionLimit::Bytes)
         } else {
@@ -187,98 +200,17 @@ pub(super) fn decompressed<'a>(mut pipe: impl Read + 'a, limits: &Limits) -> io:
     let compression = Compression::detect(&magic);
     let whole = Cursor::new(magic).chain(BufReader::with_capacity(BUFFER_BYTES, pipe));
     Ok(Stream {
-        reader: decoder(compression, whole)?,
+        reader: match compression {
+            Some(compression) => decoder(compression, whole)?,
+            None => Box::new(whole),
+        },
         left: limits.decompressed_bytes,
         limit: ExpansionLimit::Bytes,
     })
 }
 
-/// Undoes a compression on the way.
-fn decoder<'a>(compression: Compression, source: impl BufRead + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
-    Ok(match compression {
-        Compression::None => Box::new(source),
-        Compression::Zstd => {
-            let mut decoder = zstd::Decoder::with_buffer(source)?;
-            decoder.window_log_max(WINDOW_LOG_MAX)?;
-            Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder))
-        }
-        Compression::Gzip => Box::new(BufReader::with_capacity(
-            BUFFER_BYTES,
-            flate2::bufread::MultiGzDecoder::new(source),
-        )),
-        Compression::Lz4 => Box::new(BufReader::with_capacity(BUFFER_BYTES, Lz4Frames::new(source))),
-    })
-}
-
-/// All frames of an LZ4 file, one after the other, as `lz4 -d` reads them.
-///
-/// The decoder by itself ends with the first frame, and takes the end of a file between two blocks for the end of a
-/// frame. A whole frame ends in four zero bytes, and four of checksum where it has one (LZ4 Frame Format, `EndMark`).
-struct Lz4Frames<R: BufRead>(lz4_flex::frame::FrameDecoder<Tail<R>>);
-
-impl<R: BufRead> Lz4Frames<R> {
-    fn new(source: R) -> Self {
-        let source = Tail { source, last: [1; 8] };
-        Self(lz4_flex::frame::FrameDecoder::new(source))
-    }
-}
-
-impl<R: BufRead> Read for Lz4Frames<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let read = self.0.read(buffer)?;
-            if read > 0 || buffer.is_empty() {
-                return Ok(read);
-            }
-            let source = self.0.get_mut();
-            if source.source.fill_buf()?.is_empty() {
-                return if source.ends_a_frame() {
-                    Ok(0)
-                } else {
-                    Err(io::ErrorKind::UnexpectedEof.into())
-                };
-            }
-        }
-    }
-}
-
-/// Remembers the last bytes that were read.
-struct Tail<R> {
-    source: R,
-    last: [u8; 8],
-}
-
-impl<R> Tail<R> {
-    fn ends_a_frame(&self) -> bool {
-        let [with_checksum, without] = [&self.last[..4], &self.last[4..]];
-        with_checksum == [0; 4] || without == [0; 4]
-    }
-}
-
-impl<R: Read> Read for Tail<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.source.read(buffer)?;
-        for byte in buffer
-            .get(read.saturating_sub(self.last.len())..read)
-            .unwrap_or_default()
-        {
-            self.last.rotate_left(1);
-            self.last[7] = *byte;
-        }
-        Ok(read)
-    }
-}
-
-const BUFFER_BYTES: usize = 256 << 10;
-
-/// Bytes that tell how an artifact is packed.
-const MAGIC_BYTES: u64 = 4;
-
 /// What a compressed artifact may become whatever its ratio: a log of one line repeated is no attack.
-const ALWAYS_ALLOWED_BYTES: u64 = 64 << 20;
-
-/// Largest window a Zstandard frame may ask for, as a power of two: what `zstd -d` itself allows (128 MiB).
-const WINDOW_LOG_MAX: u32 = 27;
+pub const ALWAYS_ALLOWED_BYTES: u64 = 64 << 20;
 
 /// The decompressed bytes of an [`Input`].
 pub struct Stream<'a> {

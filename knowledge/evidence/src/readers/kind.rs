@@ -3,7 +3,7 @@
 use memchr::memmem;
 
 use super::page::data_head;
-use super::{bug_report, dcgm, nccl_inspector, nccl_ras, sanitizer_xml, torchcomms_log};
+use super::{archive, bug_report, dcgm, nccl_inspector, nccl_ras, sanitizer_xml, torchcomms_log};
 use crate::ArtifactKind;
 
 /// What the artifact is whose first decompressed bytes are `head`.
@@ -13,6 +13,8 @@ pub fn detect(head: &[u8]) -> ArtifactKind {
         [0x7f, b'E', b'L', b'F', ..] => elf(head),
         [b'M', b'D', b'M', b'P', ..] => ArtifactKind::Minidump,
         [0x80, 2..=5, ..] => pickle(head),
+        _ if archive::form(head).is_some() => ArtifactKind::Archive,
+        _ if archive::foreign_format(head).is_some() => ArtifactKind::Unknown,
         _ => {
             let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
             let known = json(text).or_else(|| page(text));
@@ -137,7 +139,7 @@ const HOLE: usize = 16;
 
 /// Text has hardly any control bytes. A few do occur: colours, bells, the NULs that a crashed file system leaves. Many
 /// NULs in a row are a hole: the log was truncated while its program wrote on.
-fn is_text(head: &[u8]) -> bool {
+pub(super) fn is_text(head: &[u8]) -> bool {
     let (mut bytes, mut control) = (0, 0);
     for run in head.chunk_by(|one, next| (*one == 0) == (*next == 0)) {
         if run.first() == Some(&0) && run.len() >= HOLE {

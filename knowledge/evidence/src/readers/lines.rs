@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use regex::bytes::Regex;
 
@@ -52,7 +53,12 @@ impl Lines {
     /// # Errors
     /// When it can not be read at all.
     pub fn of_file(file: File, limits: &Limits) -> io::Result<Self> {
-        Self::of(Content::File(file), limits)
+        let content = Content::File {
+            file: Arc::new(file),
+            start: 0,
+            end: u64::MAX,
+        };
+        Self::of(content, limits)
     }
 
     /// The lines of a text in memory.
@@ -75,6 +81,22 @@ impl Lines {
         };
         lines.build_index(limits.text_bytes)?;
         Ok(lines)
+    }
+
+    /// The same lines, with their text in another file from this place on, and how many bytes it takes there. Where it
+    /// can not be copied, it stays where it is and takes none.
+    #[must_use]
+    pub fn moved_to(mut self, file: &Arc<File>, start: u64) -> (Self, u64) {
+        let end = start.saturating_add(self.bytes);
+        let mut copy = CopyAt { file, offset: start };
+        let copied = io::copy(&mut self.reader(), &mut copy);
+        if copied.is_ok_and(|bytes| bytes == self.bytes) {
+            let file = Arc::clone(file);
+            self.text = Content::File { file, start, end };
+            (self, end - start)
+        } else {
+            (self, 0)
+        }
     }
 
     /// The whole text as it is, up to where it is looked at.
@@ -228,26 +250,54 @@ impl Lines {
 /// Where a text is.
 #[derive(Debug)]
 enum Content {
-    File(File),
+    /// A part of a file.
+    File {
+        file: Arc<File>,
+        start: u64,
+        end: u64,
+    },
     Memory(Vec<u8>),
 }
 
 impl Content {
     fn length(&self) -> io::Result<u64> {
         match self {
-            Self::File(file) => Ok(file.metadata()?.len()),
+            Self::File { file, start, end } => Ok(file.metadata()?.len().min(*end).saturating_sub(*start)),
             Self::Memory(text) => Ok(text.len() as u64),
         }
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         match self {
-            Self::File(file) => file.read_at(buffer, offset),
+            Self::File { file, start, end } => {
+                let at = start.saturating_add(offset);
+                let left = usize::try_from(end.saturating_sub(at)).unwrap_or(usize::MAX);
+                let most = left.min(buffer.len());
+                file.read_at(buffer.get_mut(..most).unwrap_or_default(), at)
+            }
             Self::Memory(text) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
                 text.get(start..).unwrap_or_default().read(buffer)
             }
         }
+    }
+}
+
+/// Writes to a file from an offset on.
+struct CopyAt<'a> {
+    file: &'a File,
+    offset: u64,
+}
+
+impl io::Write for CopyAt<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.file.write_at(bytes, self.offset)?;
+        self.offset += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

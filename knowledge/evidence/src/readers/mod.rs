@@ -1,14 +1,18 @@
 //! One module per artifact format, and the one place that tells them apart.
 
+pub mod archive;
 pub mod bug_report;
+pub mod compression;
 pub mod context;
 pub mod dcgm;
 pub mod elastic;
 pub mod elf_core;
+mod encoding;
 mod events;
 pub mod flight_recorder;
 mod foreign;
 pub mod gpu_core;
+pub mod holes;
 pub mod input;
 mod json;
 mod kind;
@@ -27,7 +31,8 @@ pub mod torchcomms_log;
 
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};
 
-pub use input::{Compression, Input, NO_MEMORY, read_problem};
+pub use compression::Compression;
+pub use input::{ALWAYS_ALLOWED_BYTES, Input, NO_MEMORY, read_problem};
 pub use kind::detect;
 pub use lines::Lines;
 
@@ -88,6 +93,8 @@ fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Lim
         ArtifactKind::ElasticError => elastic::read(input, limits),
         ArtifactKind::Context => context::read(input, limits),
         ArtifactKind::Empty => empty(input),
+        // Whoever reads reports unpacks it, and reads its members.
+        ArtifactKind::Archive => Reading::default(),
         ArtifactKind::Unknown => unknown(input),
     }
 }
@@ -118,9 +125,13 @@ fn empty(input: &Input) -> Reading {
 fn unknown(input: &Input) -> Reading {
     let head = input.head();
     let shown: Vec<String> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    if input.compression() != Compression::None && Compression::detect(head) != Compression::None {
-        let message = "what was compressed is compressed once more; unpack one layer, and give what is in it";
+    if input.is_compressed_deeper() {
+        let message = "it is compressed more than twice; unpack one layer, and give what is in it";
         return Reading::problem(Problem::new("nested-compression", message));
+    }
+    if let Some(format) = archive::foreign_format(head) {
+        let message = format!("{format}, which is not read here: it is kept as it is");
+        return Reading::problem(Problem::new("unsupported-format", message));
     }
     let message = if head.starts_with(b"\x7fELF") {
         "an ELF file that is no core dump; give its folder as a source of symbols instead".to_owned()

@@ -1,4 +1,6 @@
 //! Evidence as it is read, stored and loaded again.
 
+mod archives;
 mod budget;
+mod heap;
 mod stored;

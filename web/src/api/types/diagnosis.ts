@@ -13,12 +13,14 @@ export interface ArtifactHead {
   bytes: number;
   /** SHA-256 of the bytes as stored, lower-case hex. */
   sha256: string;
+  /** Name of the archive among the artifacts that it is a member of: it was not given by itself. */
+  archive?: string | null;
   /** What was wrong with it. */
   problems: Problem[];
 }
 
 /** What an artifact is, told from its content (never from its name alone). */
-export type ArtifactKind = 'elf-core' | 'gpu-core' | 'minidump' | 'memory-snapshot' | 'flight-recorder' | 'nccl-ras' | 'nccl-inspector' | 'torchcomms-log' | 'bug-report' | 'elastic-error' | 'context' | 'diagnostic' | 'sanitizer' | 'log' | 'empty' | 'unknown' | (string & {});
+export type ArtifactKind = 'elf-core' | 'gpu-core' | 'minidump' | 'memory-snapshot' | 'flight-recorder' | 'nccl-ras' | 'nccl-inspector' | 'torchcomms-log' | 'bug-report' | 'elastic-error' | 'context' | 'diagnostic' | 'sanitizer' | 'log' | 'archive' | 'empty' | 'unknown' | (string & {});
 
 /** An exact place, and what stands there. */
 export interface Citation {
