@@ -2,4 +2,5 @@
 
 pub mod contract;
 pub mod corpus;
+pub mod interface;
 pub mod score;

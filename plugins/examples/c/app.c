@@ -24,8 +24,7 @@ WC_EXPORT("diagnose") wc_result *diagnose(wc_report report) {
   if (lines.count > 0) {
     wc_line *line = &lines.at[0];
     wc_text reason = wc_after(line->text, WC_TEXT("failed: "));
-    citation = (wc_citation){.artifact = line->artifact, .kind = WC_LINES, .quote = line->text};
-    citation.at.lines.first = citation.at.lines.last = line->number;
+    citation = wc_cite(line);
     finding = (wc_finding){
         .cause = WC_TEXT("example-plugin-licence"),
         .confidence = 0.95,

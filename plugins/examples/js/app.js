@@ -1,25 +1,28 @@
 // Says when a job ended because it got no licence.
+import { cite } from './whycrash/index.js';
 
+/** @returns {import('./whycrash/index.js').Info} */
 export function about() {
   return {
     name: 'example-plugin',
     version: '0.1.0',
     causes: ['example-plugin-licence'],
-    needs: { anyOf: ['text'], allOf: [] },
+    needs: { anyOf: ['text'] },
   };
 }
 
+/**
+ * @param {import('./whycrash/index.js').Report} report
+ * @returns {import('./whycrash/index.js').Answer}
+ */
 export function diagnose(report) {
-  const [line] = report.search(undefined, 'ERROR licence checkout failed: ', 1);
-  if (!line) return { findings: [], next: [] };
+  const [line] = report.find('ERROR licence checkout failed: ', 1);
+  if (!line) return;
   const reason = line.text.split('failed: ')[1];
-  const at = { tag: 'line', val: { first: line.number, last: line.number } };
-  const finding = {
+  return {
     cause: 'example-plugin-licence',
     confidence: 0.95,
     explanation: `The program got no licence: ${reason}.`,
-    citations: [{ artifact: line.artifact, at, quote: line.text }],
-    contradictions: [],
+    citations: [cite(line)],
   };
-  return { findings: [finding], next: [] };
 }

@@ -1,9 +1,9 @@
-// Makes a component of app.js; `whycrash plugin build` runs it.
+// Makes a component of the plugin; `whycrash plugin build` runs it.
 import { writeFile } from 'node:fs/promises';
 import { componentize } from '@bytecodealliance/componentize-js';
 
 const { component } = await componentize({
-  sourcePath: 'app.js',
+  sourcePath: 'whycrash/component.js',
   witPath: 'wit',
   worldName: 'plugin',
   // A plugin has no clock, no randomness, no files and no network.

@@ -105,7 +105,7 @@ fn signer(archive: &Archive, contents: &Contents) -> Result<Option<PublicKey>, P
 }
 
 /// The pages of a package: each whole, under a name of the plugin's own, with links that lead somewhere.
-fn pages(contents: Contents, plugin: &str, catalog: &Catalog) -> Result<Vec<Cause>, PluginError> {
+pub(crate) fn pages(contents: Contents, plugin: &str, catalog: &Catalog) -> Result<Vec<Cause>, PluginError> {
     let mut read = Vec::new();
     for (path, bytes) in contents {
         let text = text(&path, bytes)?;

@@ -12,7 +12,7 @@ use crate::diagnosis::{self, Claim, Diagnosis, Echo, Incident, Outcome, PluginRu
 use crate::documented::{Documented, LeftOut};
 use crate::judge::{Judge, Verdict};
 use crate::registry::{Installed, Known, Offered, RECOGNISE_PAGES};
-use crate::sandbox::{Knowledge, KnownTable, Plugin, PluginError, PluginLimits, Said, Usage};
+use crate::sandbox::{Knowledge, KnownTable, Plugin, PluginError, PluginLimits, Said, Usage, types};
 use crate::version::{self, Version};
 use crate::{calibration, coverage, first, fold, rank};
 
@@ -67,20 +67,35 @@ impl Panel {
     /// its history, and [`Self::version`].
     pub fn conclude(&self, report: &Arc<Report>) -> Diagnosis {
         let case = Arc::new(Case::new(Arc::clone(report)));
-        let (mut findings, mut plugins, mut next) = (Vec::new(), Vec::new(), Vec::new());
         let mut foreign = Foreign::default();
-        for installed in &self.known.plugins {
+        let run = |installed: &Arc<Installed>| {
             let (row, mut verdict) = self.run(installed, &case);
-            plugins.push(row);
             if installed.is_of_pages() {
                 foreign.weigh(&mut verdict.findings);
             }
+            (row, verdict)
+        };
+        let rows: Vec<_> = self.known.plugins.iter().map(run).collect();
+        self.concluded(report, &case, rows, &foreign)
+    }
+
+    /// What runs of plugins come to, all of them together.
+    pub(crate) fn concluded(
+        &self,
+        report: &Arc<Report>,
+        case: &Case,
+        rows: impl IntoIterator<Item = (PluginRun, Verdict)>,
+        foreign: &Foreign,
+    ) -> Diagnosis {
+        let (mut findings, mut plugins, mut next) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, verdict) in rows {
+            plugins.push(row);
             findings.extend(verdict.findings);
             next.extend(verdict.next);
         }
-        let (mut findings, folded) = fold::fold(&case, &self.known.catalog, rank::rank(&case, findings));
+        let (mut findings, folded) = fold::fold(case, &self.known.catalog, rank::rank(case, findings));
         foreign.tell(&mut findings);
-        first::name(&case, &mut findings);
+        first::name(case, &mut findings);
         Diagnosis {
             schema: diagnosis::SCHEMA,
             findings,
@@ -120,7 +135,7 @@ impl Panel {
         if let Some(notice) = installed.set_aside(&self.limits) {
             return (row(Outcome::Skipped, Some(notice)), Verdict::default());
         }
-        if let Some(absent) = absent(installed, plugin, case, &self.known.documented) {
+        if let Some(absent) = absent_for(installed, plugin, case, &self.known.documented) {
             return (row(Outcome::Skipped, Some(absent)), Verdict::default());
         }
         let told = installed.told_of(&self.known.documented);
@@ -180,7 +195,7 @@ impl Panel {
     }
 
     /// Holds a plugin's claims against the report.
-    fn judge(&self, installed: &Installed, case: &Case, said: Said) -> (Outcome, Verdict) {
+    pub(crate) fn judge(&self, installed: &Installed, case: &Case, said: Said) -> (Outcome, Verdict) {
         let judge = Judge {
             case,
             catalog: &self.known.documented.catalog,
@@ -220,7 +235,7 @@ fn costly(run: &PluginRun, limits: &PluginLimits) -> Option<String> {
 /// How sure pages that others wrote say that they are. That is shown as it is; what it stands beside is what our pages
 /// mean by the same number.
 #[derive(Debug, Default)]
-struct Foreign(BTreeMap<String, f64>);
+pub(crate) struct Foreign(BTreeMap<String, f64>);
 
 impl Foreign {
     /// Has these findings stand where ours would that are as sure.
@@ -243,13 +258,17 @@ impl Foreign {
 }
 
 /// Which evidence that the plugin needs is not there, in words.
-fn absent(installed: &Installed, plugin: &Plugin, case: &Case, documented: &Documented) -> Option<String> {
+fn absent_for(installed: &Installed, plugin: &Plugin, case: &Case, documented: &Documented) -> Option<String> {
     if installed.is_of_pages() {
         let tables = &installed.told_of(documented).tables;
         let may_have = tables.iter().any(|table| case.shown().may_have(&table.sign));
         return (!may_have).then(|| "the report has nothing that the tables of these pages look for".to_owned());
     }
-    let needs = &plugin.info.needs;
+    absent(&plugin.info.needs, case)
+}
+
+/// Which of these needs are not there, in words.
+pub(crate) fn absent(needs: &types::Needs, case: &Case) -> Option<String> {
     if let Some(kind) = needs.all_of.iter().find(|kind| !case.has(kind)) {
         return Some(format!("the report has no {kind}"));
     }

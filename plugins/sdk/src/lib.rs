@@ -33,7 +33,7 @@
 //! plain `cargo test` can call [`Plugin::diagnose`]; [`Diagnosis::findings`] is what it found.
 //!
 //! Build it as a `cdylib` for `wasm32-unknown-unknown` with `wasm-component-ld` as the linker; the result is a
-//! component. A panic is a failed run, and what it said is in the run's log.
+//! component. A panic is a failed run, of which the row says where and why.
 
 // The generated code names its runtime by a path that must be right here and in a plugin's crate alike.
 extern crate self as whycrash_plugin;
@@ -44,6 +44,7 @@ pub mod facts;
 mod finding;
 pub mod frames;
 mod info;
+mod lines;
 #[cfg(not(target_family = "wasm"))]
 mod mock;
 mod report;
@@ -56,6 +57,7 @@ pub use bindings::whycrash::plugin::types::{Citation, CollectNext, Place};
 pub use bindings::whycrash::plugin::{gpu, history, knowledge, memory, ranks};
 pub use finding::{Diagnosis, Finding};
 pub use info::{Info, Needs};
+pub use lines::{Point, key_values, number, series, time_of};
 #[cfg(not(target_family = "wasm"))]
 pub use mock::Report;
 pub use report::{Told, Walk};
@@ -63,6 +65,11 @@ pub use whycrash_frames::Owner;
 
 #[doc(hidden)]
 pub use wit_bindgen::rt as runtime;
+
+/// A citation of a line; [`mod@cite`] has those of other places.
+pub fn cite(line: &Line) -> Citation {
+    cite::line(line)
+}
 
 /// The front of a text: at most this many bytes, and whole characters.
 pub fn cut(text: &str, bytes: usize) -> &str {
@@ -134,6 +141,7 @@ pub struct Exported<P>(std::marker::PhantomData<P>);
 #[cfg(target_family = "wasm")]
 impl<P: Plugin> bindings::Guest for Exported<P> {
     fn about() -> bindings::PluginInfo {
+        std::panic::set_hook(Box::new(|panic| log!("{panic}")));
         P::about().into()
     }
 

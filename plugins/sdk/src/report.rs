@@ -50,6 +50,13 @@ impl Report {
         self.search(None, pattern, HITS)
     }
 
+    /// The line with the `n` before it and the `n` behind it.
+    pub fn around(&self, line: &Line, n: u32) -> Vec<Line> {
+        let first = line.number.saturating_sub(u64::from(n)).max(1);
+        let count = line.number.saturating_sub(first) + u64::from(n) + 1;
+        self.lines(&line.artifact, first, u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
     /// The lines that an event tells of, the first 1024; none where it is not of a text.
     pub fn lines_of(&self, event: &Event) -> Vec<Line> {
         let Some((first, last)) = event.lines else {

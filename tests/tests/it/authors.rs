@@ -95,6 +95,7 @@ fn test_in_its_language(language: &str, project: &Path) {
     let (program, arguments): (PathBuf, &[&str]) = match language {
         "rust" => (env!("CARGO").into(), &["test", "--quiet"]),
         "js" => ("node".into(), &["--test"]),
+        "ts" => ("npm".into(), &["--silent", "test"]),
         "python" => (project.join(".venv/bin/pytest"), &["--quiet"]),
         "c" => ("make".into(), &["--silent", "test"]),
         _ => panic!("there is no runner for {language}"),
@@ -112,6 +113,7 @@ fn from_nothing_to_a_cause(language: &str) {
     let project = build(home.path(), language);
     println!("{language}: made and built after {:?}", begun.elapsed());
     to_a_cause(language, &project, begun);
+    breaks(language, &project);
 }
 
 /// What follows once a plugin is built.
@@ -119,7 +121,7 @@ fn to_a_cause(language: &str, project: &Path, begun: Instant) {
     // What must be found is brought along, byte by byte the same in every language.
     let expected = project.join("cases/licence-server-down/expected.json");
     let written = fs::read_to_string(&expected).expect("it is part of a new project");
-    let tried = well(&whycrash(project, &["plugin", "test", "--format", "json"]));
+    let tried = well(&whycrash(project, &["plugin", "test", "--sandbox", "--format", "json"]));
     let tried: Value = serde_json::from_str(&tried).expect("JSON");
     let cases = tried["cases"].as_array().expect("cases");
     assert_eq!(cases.len(), 2, "{tried}");
@@ -131,6 +133,7 @@ fn to_a_cause(language: &str, project: &Path, begun: Instant) {
         serde_json::from_str::<Value>(&written).expect("JSON").to_string()
     );
     test_in_its_language(language, project);
+    well(&whycrash(project, &["plugin", "test"]));
     let shown = well(&whycrash(project, &["plugin", "inspect", "build/team-licences.zip"]));
     assert!(
         shown.contains("team-licences 0.1.0") && !shown.contains("wasi:"),
@@ -164,6 +167,67 @@ fn to_a_cause(language: &str, project: &Path, begun: Instant) {
     ));
 }
 
+/// What is put in front of the first line of `diagnose` in each language, and how its place is told.
+const BREAKS: [(&str, &str, &str, &str); 5] = [
+    (
+        "rust",
+        "src/lib.rs",
+        "        panic!(\"deliberate\");",
+        "src/lib.rs:LINE:",
+    ),
+    (
+        "python",
+        "app.py",
+        "    raise ValueError(\"deliberate\")",
+        "File \"app.py\", line LINE, in diagnose",
+    ),
+    (
+        "js",
+        "app.js",
+        "  throw new Error('deliberate');",
+        "at diagnose (app.js:LINE:",
+    ),
+    (
+        "ts",
+        "app.ts",
+        "  throw new Error('deliberate');",
+        "at diagnose (app.ts:LINE:",
+    ),
+    ("c", "app.c", "  WC_FAIL(\"deliberate\");", "app.c:LINE: "),
+];
+
+/// A plugin that fails says at which line of its source, natively and in the sandbox alike.
+fn breaks(language: &str, project: &Path) {
+    let broken = BREAKS.iter().find(|(of, ..)| *of == language);
+    let (_, file, line, place) = broken.expect("it can be broken");
+    let path = project.join(file);
+    let source = fs::read_to_string(&path).expect("it is there");
+    let begins = |line: &str| line.contains("diagnose(") && line.trim_end().ends_with(['{', ':']);
+    let before = source.lines().position(begins).expect("it diagnoses") + 1;
+    let mut lines: Vec<&str> = source.lines().collect();
+    lines.insert(before, line);
+    fs::write(&path, lines.join("\n") + "\n").expect("it is written");
+    let place = place.replace("LINE", &(before + 1).to_string());
+    for way in [&["plugin", "test"][..], &["plugin", "test", "--sandbox"][..]] {
+        let begun = Instant::now();
+        if way.len() > 2 {
+            well(&whycrash(project, &["plugin", "build"]));
+        }
+        let tried = whycrash(project, way);
+        let said = String::from_utf8_lossy(&tried.stdout);
+        println!(
+            "{language}: broken on purpose, `{}` says after {:?}:\n{said}",
+            way.join(" "),
+            begun.elapsed()
+        );
+        assert_eq!(tried.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains(&place) && said.contains("deliberate"),
+            "{place} is not in {said}"
+        );
+    }
+}
+
 /// A change is built and tried by itself while somebody watches.
 fn watch(project: &Path) {
     let mut watching = Command::new(binary("whycrash"))
@@ -195,6 +259,12 @@ fn a_plugin_in_rust_from_nothing_to_a_cause() {
 }
 
 #[test]
+fn a_plugin_in_rust_that_panics_says_where() {
+    let (_home, project) = copied();
+    breaks("rust", &project);
+}
+
+#[test]
 #[ignore = "fetches its tools from PyPI; `make authors` runs it"]
 fn a_plugin_in_python_from_nothing_to_a_cause() {
     from_nothing_to_a_cause("python");
@@ -204,6 +274,12 @@ fn a_plugin_in_python_from_nothing_to_a_cause() {
 #[ignore = "fetches its tools from npm; `make authors` runs it"]
 fn a_plugin_in_javascript_from_nothing_to_a_cause() {
     from_nothing_to_a_cause("js");
+}
+
+#[test]
+#[ignore = "fetches its tools from npm; `make authors` runs it"]
+fn a_plugin_in_typescript_from_nothing_to_a_cause() {
+    from_nothing_to_a_cause("ts");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::{env, fs};
 use serde_json::Value;
 use whycrash_server::api::openapi;
 use whycrash_tests::contract::{Contract, Definition, Files, facts, reference, typescript};
+use whycrash_tests::interface::PluginInterface;
 
 use crate::house::House;
 
@@ -82,6 +83,24 @@ fn the_words_of_pages_and_cases_are_those_of_the_model() {
         there == made,
         "docs/reference.md is not what the model says now ({first:?}): run `make contract`"
     );
+}
+
+#[test]
+fn the_types_for_authors_of_plugins_are_those_of_the_interface() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let interface = PluginInterface::read(&root.join("plugins/wit/v1")).expect("it parses");
+    let library = |language: &str, file: &str| (format!("plugins/examples/{language}/whycrash"), file.to_owned());
+    for ((folder, file), text) in [
+        (library("python", "interface.py"), interface.python()),
+        (library("js", "interface.d.ts"), interface.typescript()),
+    ] {
+        let names = fs::read_dir(root.join(&folder)).expect("the folder is there");
+        let names: Vec<String> = names
+            .map(|file| file.expect("a file").file_name().into_string().expect("text"))
+            .collect();
+        let by_hand: Vec<&str> = names.iter().map(String::as_str).collect();
+        is_up_to_date(&folder, &Files::from([(file, text)]), &by_hand);
+    }
 }
 
 #[test]

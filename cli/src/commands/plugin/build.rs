@@ -38,7 +38,7 @@ pub fn build(folder: &Path) -> anyhow::Result<()> {
     match project.language {
         Language::Rust => rust(&project)?,
         Language::Python => python(&project)?,
-        Language::Js => js(&project)?,
+        Language::Js | Language::Ts => js(&project)?,
         Language::C => c(&project)?,
     }
     let package = project.package();
@@ -120,9 +120,13 @@ fn debian_compiler() -> Option<&'static str> {
 fn python(project: &Project) -> anyhow::Result<()> {
     let tool = environment(project)?.join("bin/componentize-py");
     // What it imports of WASI is replaced by stubs: a plugin has none of it.
-    let arguments = ["-d", "wit", "-w", "plugin", "componentize", "--stub-wasi", "app", "-o"];
+    let arguments = ["-d", "wit", "-w", "plugin", "componentize", "--stub-wasi"];
+    // Projects that were made before there was a library are the component themselves.
+    let has_library = project.folder.join("whycrash/component.py").is_file();
+    let module = if has_library { "whycrash.component" } else { "app" };
     run(Command::new(tool)
         .args(arguments)
+        .args([module, "-o"])
         .arg(project.component())
         .current_dir(&project.folder))
 }
@@ -178,15 +182,23 @@ fn environment(project: &Project) -> anyhow::Result<PathBuf> {
 
 /// With componentize-js, by the project's own script.
 fn js(project: &Project) -> anyhow::Result<()> {
-    if !project.folder.join("node_modules").is_dir() {
-        output::tell(&Clean::from("installing componentize-js into node_modules (once)"));
-        let install = ["install", "--no-fund", "--no-audit", "--loglevel=error"];
-        run(Command::new("npm").args(install).current_dir(&project.folder))?;
-    }
+    install_node_modules(project)?;
     run(Command::new("node")
         .arg("build.mjs")
         .arg(project.component())
         .current_dir(&project.folder))
+}
+
+/// What its package.json names, once.
+pub fn install_node_modules(project: &Project) -> anyhow::Result<()> {
+    if !project.folder.join("node_modules").is_dir() {
+        output::tell(&Clean::from(
+            "installing what package.json names into node_modules (once)",
+        ));
+        let install = ["install", "--no-fund", "--no-audit", "--loglevel=error"];
+        run(Command::new("npm").args(install).current_dir(&project.folder))?;
+    }
+    Ok(())
 }
 
 /// What a program answers on standard output.

@@ -5,6 +5,7 @@ mod case;
 mod inspect;
 mod installed;
 mod key;
+mod native;
 mod new;
 mod preview;
 mod project;

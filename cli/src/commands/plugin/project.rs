@@ -19,7 +19,13 @@ pub enum Language {
     /// Python, with componentize-py from PyPI
     Python,
     /// JavaScript, with componentize-js from npm
+    #[value(alias = "javascript")]
+    #[serde(alias = "javascript")]
     Js,
+    /// TypeScript, with componentize-js from npm
+    #[value(alias = "typescript")]
+    #[serde(alias = "typescript")]
+    Ts,
     /// C, with the compiler of ziglang from PyPI
     C,
 }
@@ -33,7 +39,7 @@ struct Manifest {
 }
 
 /// A folder in which a plugin is written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Project {
     pub folder: PathBuf,
     pub name: String,
@@ -89,7 +95,8 @@ impl Project {
         Ok(zip.finish()?.into_inner())
     }
 
-    fn pages(&self) -> anyhow::Result<Vec<PathBuf>> {
+    /// The pages of its causes, by name.
+    pub fn pages(&self) -> anyhow::Result<Vec<PathBuf>> {
         let folder = self.folder.join("causes");
         if !folder.is_dir() {
             return Ok(Vec::new());

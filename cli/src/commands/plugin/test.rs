@@ -7,10 +7,11 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use whycrash_catalog::suggestion::explained;
-use whycrash_plugin_host::{Diagnoser, Document, Finding, Outcome, PluginInfo, PluginLimits, PluginRun};
+use whycrash_plugin_host::{Document, Finding, Outcome, PluginLimits, PluginRun};
 
+use super::native::{self, Native, Runner};
 use super::project::Project;
-use super::{build, case, installed, watch};
+use super::{build, installed, watch};
 use crate::output::{self, Clean, Format};
 
 /// Run the plugin in this folder on its cases, without the built-in ones, and compare with what it found before
@@ -25,6 +26,10 @@ pub struct Args {
     /// Build and test again whenever a file of the plugin changes, until it is interrupted
     #[arg(long, conflicts_with = "accept")]
     watch: bool,
+    /// Run the component as a server does, also where the plugin's language can be run natively, as plugins in Python,
+    /// JavaScript and TypeScript are
+    #[arg(long)]
+    sandbox: bool,
     /// How to answer
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -60,6 +65,8 @@ struct Tried {
 #[derive(Debug, Serialize)]
 struct Report {
     cases: Vec<Tried>,
+    /// They were not run in the sandbox, but by the interpreter of their language on this machine.
+    native: bool,
     fuel: u64,
     memory: u64,
     millis: u64,
@@ -69,7 +76,9 @@ struct Report {
 pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
     if args.watch {
         watch::run(&args.folder, || {
-            build::build(&args.folder)?;
+            if args.sandbox || !native::is_native(&Project::open(&args.folder)?) {
+                build::build(&args.folder)?;
+            }
             try_cases(args)
         });
     }
@@ -79,12 +88,20 @@ pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
 fn try_cases(args: &Args) -> anyhow::Result<ExitCode> {
     let project = Project::open(&args.folder)?;
     let cases = cases(&project.folder.join("cases"))?;
-    let (diagnoser, plugin) = install(&project)?;
-    let tried = cases
-        .iter()
-        .map(|folder| try_case(&diagnoser, &plugin, folder, args.accept));
-    let limits = PluginLimits::default().of_component(fs::metadata(project.component())?.len() as usize);
+    let native = if args.sandbox { None } else { Native::of(&project)? };
+    let runner = match native {
+        Some(native) => Runner::Native(native),
+        None => install(&project)?,
+    };
+    let tried = cases.iter().map(|folder| try_case(&runner, folder, args.accept));
+    let bytes = if runner.is_native() {
+        0
+    } else {
+        fs::metadata(project.component())?.len()
+    };
+    let limits = PluginLimits::default().of_component(bytes as usize);
     let report = Report {
+        native: runner.is_native(),
         cases: tried.collect::<anyhow::Result<_>>()?,
         fuel: limits.fuel,
         memory: limits.memory as u64,
@@ -111,22 +128,22 @@ fn cases(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// A diagnoser in which the project's package is installed as a server would install it.
-fn install(project: &Project) -> anyhow::Result<(Diagnoser, PluginInfo)> {
+fn install(project: &Project) -> anyhow::Result<Runner> {
     let folder = tempfile::tempdir()?;
     fs::write(folder.path().join(format!("{}.zip", project.name)), project.pack()?)?;
     let (diagnoser, plugin) = installed::from_folder(folder.path())?;
     match &plugin.problem {
         Some(problem) => bail!("the plugin can not be used: {problem}"),
-        None => Ok((diagnoser, plugin)),
+        None => Ok(Runner::Sandbox(diagnoser, plugin)),
     }
 }
 
-fn try_case(diagnoser: &Diagnoser, plugin: &PluginInfo, folder: &Path, accept: bool) -> anyhow::Result<Tried> {
+fn try_case(runner: &Runner, folder: &Path, accept: bool) -> anyhow::Result<Tried> {
     let path = folder.join("case.toml");
     let text = fs::read_to_string(&path).with_context(|| format!("can not read {}", path.display()))?;
     let case: Case = toml::from_str(&text).map_err(|error| wrong_case(&path, &text, &error))?;
-    let document = diagnoser.diagnose_from_outside(&case::input(folder)?, case::history(folder)?);
-    let run = document.plugins.iter().find(|run| run.name == plugin.name).cloned();
+    let document = runner.diagnose(folder)?;
+    let run = document.plugins.iter().find(|run| run.name == runner.name()).cloned();
     let problem = match wrong(&case, run.as_ref(), &document) {
         Some(wrong) => Some(wrong),
         None => compare(&folder.join("expected.json"), &document.findings, accept)?,
@@ -192,7 +209,9 @@ fn text(report: &Report) -> Clean {
     for tried in &report.cases {
         let state = if tried.problem.is_some() { "FAILED" } else { "ok" };
         text.push(format!("{state:6} {}", tried.case));
-        if let Some(run) = &tried.run {
+        if let Some(run) = tried.run.as_ref().filter(|_| report.native) {
+            text.push(format!("  natively, {:.0} ms", run.millis.unwrap_or_default()));
+        } else if let Some(run) = &tried.run {
             text.push(format!(
                 "  fuel {} of {}, memory {} of {} KiB, {:.1} of {} ms",
                 run.fuel,
@@ -215,10 +234,16 @@ fn text(report: &Report) -> Clean {
             text.push(format!("         log: {line}"));
             text.end_line();
         }
-        if let Some(problem) = &tried.problem {
-            text.push(format!("         {problem}"));
+        for line in tried.problem.iter().flat_map(|problem| problem.lines()) {
+            text.push(format!("         {line}"));
             text.end_line();
         }
+    }
+    if report.native {
+        text.push(
+            "run natively; before you publish, `whycrash plugin test --sandbox` runs the component as a server does",
+        );
+        text.end_line();
     }
     text
 }

@@ -208,6 +208,23 @@ void wc_search_raw(wc_report report, int32_t in_one, const char *artifact, size_
   regfree(&compiled);
 }
 
+void wc_lines_raw(wc_report report, const char *artifact, size_t artifact_bytes, uint64_t first, uint32_t count,
+                  void *answer) {
+  wc_lines *found = answer;
+  *found = (wc_lines){(wc_line *)wc_take(count * sizeof(wc_line)), 0};
+  for (int i = 0; i < wc_text_count; i++) {
+    if (!wc_is(wc_of(wc_texts_of_case[i].name), (wc_text){artifact, artifact_bytes})) continue;
+    wc_text text = wc_texts_of_case[i].text;
+    uint64_t number = 1;
+    for (const char *line = text.at, *end = text.at + text.bytes; line < end && found->count < count; number++) {
+      const char *behind = memchr(line, '\n', end - line);
+      wc_text one = {line, (behind ? behind : end) - line};
+      if (number >= first) found->at[found->count++] = (wc_line){wc_of(wc_texts_of_case[i].name), number, one};
+      line = behind ? behind + 1 : end;
+    }
+  }
+}
+
 // What stands at a dotted path into the evidence, as JSON.
 static const char *wc_find(const char *path, size_t bytes) {
   bool is_of_others = bytes > 8 && memcmp(path, "history.", 8) == 0;

@@ -1,16 +1,17 @@
-"""`.venv/bin/pytest`, after `whycrash plugin build`."""
+"""`.venv/bin/pytest`, or any other `pytest`."""
 
-from app import WitWorld
-from report import Report
+from app import about, diagnose
+from whycrash import Finding, LineRange, Place_Line
+from whycrash.testing import report_of
 
 
-def test_a_checkout_that_failed_is_found():
-    plugin = WitWorld()
-    (finding,) = plugin.diagnose(Report("cases/licence-server-down")).findings
-    assert [finding.cause] == plugin.about().causes
+def test_a_checkout_that_failed_is_found() -> None:
+    finding = diagnose(report_of("cases/licence-server-down"))
+    assert isinstance(finding, Finding)
+    assert [finding.cause] == about().causes
     assert finding.explanation == "The program got no licence: server lic01.example.com:27000 does not answer."
-    assert (finding.citations[0].at.value.first, finding.citations[0].at.value.last) == (2, 2)
+    assert finding.citations[0].at == Place_Line(LineRange(2, 2))
 
 
-def test_a_healthy_log_is_not():
-    assert WitWorld().diagnose(Report("cases/healthy-log")).findings == []
+def test_a_healthy_log_is_not() -> None:
+    assert diagnose(report_of("cases/healthy-log")) is None

@@ -19,7 +19,7 @@ impl Plugin for Licence {
         let (_, reason) = line.text.split_once("failed: ").unwrap_or_default();
         Ok(Finding::new("example-plugin-licence", 0.95)
             .because(format!("The program got no licence: {reason}."))
-            .cite(cite::line(line))
+            .cite(cite(line))
             .into())
     }
 }

@@ -19,7 +19,7 @@ const NEEDS: usize = 512;
 const TOLD: usize = 80;
 
 /// Whether a plugin may say this about itself.
-pub(super) fn check(info: &PluginInfo, knowledge: &Knowledge, own: &[Cause]) -> Result<(), PluginError> {
+pub(crate) fn check(info: &PluginInfo, knowledge: &Knowledge, own: &[Cause]) -> Result<(), PluginError> {
     let refuse = |reason: String| Err(PluginError::Refused(reason));
     if !is_name(&info.name) {
         return refuse(format!(

@@ -29,6 +29,7 @@ use wasmtime::component::{Component, HasSelf, Linker};
 use whycrash_catalog::recognise::{Sign, Table};
 use whycrash_catalog::{Catalog, Cause};
 
+pub(crate) use self::about::check as check_info;
 pub(crate) use self::bindings::{knowledge, types};
 pub(crate) use self::cache::CodeCache;
 pub(crate) use self::clean::cut;

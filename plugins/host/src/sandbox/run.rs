@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wasmtime::component::Resource;
-use wasmtime::{Engine, PoolConcurrencyLimitError, Store, Trap, UpdateDeadline};
+use wasmtime::{Engine, PoolConcurrencyLimitError, Store, Trap, UpdateDeadline, WasmBacktrace};
 use whycrash_catalog::Cause;
 
 use super::bindings::{self, knowledge, types};
@@ -21,6 +21,11 @@ use crate::case::Case;
 const TRIES: u32 = 4;
 /// How long it waits before it tries again.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How what Rust says of a panic begins.
+const PANICKED: &str = "panicked at ";
+/// Functions that are told of where a trap came from, and bytes of their names.
+const FUNCTIONS: usize = 3;
+const PLACE_BYTES: usize = 300;
 
 /// A compiled plugin that said what it is.
 pub(crate) struct Plugin {
@@ -85,6 +90,8 @@ pub(crate) struct Run {
     pub(super) read_left: usize,
     pub(super) log: Vec<String>,
     pub(super) log_calls: usize,
+    /// What it logged last, also where that is not kept: what panics says why before it does.
+    pub(super) last_line: Option<String>,
     pub(super) advice: Vec<knowledge::Advice>,
 }
 
@@ -138,6 +145,7 @@ impl Plugin {
             .and_then(|plugin| plugin.call_diagnose(&mut store, Resource::new_own(0)));
         let fuel = self.limits.fuel.saturating_sub(store.get_fuel().unwrap_or_default());
         let mut run = store.into_data();
+        let last_line = run.last_line.take();
         let advice = std::mem::take(&mut run.advice);
         *usage = Usage {
             fuel: fuel + run.spending.charged(),
@@ -148,7 +156,7 @@ impl Plugin {
         match result {
             Ok(Ok(diagnosis)) => Ok(Said { diagnosis, advice }),
             Ok(Err(said)) => Err(PluginError::Reported(clean::lines(&cut(&said, self.limits.text_bytes)))),
-            Err(error) => Err(stopped(&error, &self.limits)),
+            Err(error) => Err(stopped(&error, &self.limits, last_line.as_deref())),
         }
     }
 }
@@ -167,7 +175,8 @@ fn ask(
         let said = ready
             .instantiate(&mut store)
             .and_then(|plugin| plugin.call_about(&mut store));
-        said.map_err(|error| stopped(&error, limits))
+        // The whole of it: what is refused has no row that shows its log.
+        said.map_err(|error| stopped(&error, limits, Some(&store.data().log.join(" "))))
     });
     let info = asked.map_err(|error| match error {
         PluginError::Host(_) => error,
@@ -205,6 +214,7 @@ fn store(
         read_left: limits.read_bytes,
         log: Vec::new(),
         log_calls: 0,
+        last_line: None,
         advice: Vec::new(),
     };
     let mut store = Store::new(engine, run);
@@ -221,18 +231,48 @@ fn store(
     Ok(store)
 }
 
-/// Why a run was stopped, and whose doing that was.
-fn stopped(error: &wasmtime::Error, limits: &PluginLimits) -> PluginError {
+/// Why a run was stopped, and whose doing that was. What the plugin logged last says most of a panic.
+fn stopped(error: &wasmtime::Error, limits: &PluginLimits, logged: Option<&str>) -> PluginError {
     if let Some(reason) = hosts(error) {
         return PluginError::Host(reason);
     }
     PluginError::Stopped(match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => format!("it used up its {} units of fuel", limits.fuel),
         Some(Trap::StackOverflow) => "its call stack overflowed".to_owned(),
-        Some(Trap::UnreachableCodeReached) => "it panicked (it executed an unreachable instruction)".to_owned(),
-        Some(trap) => format!("it trapped: {}", trap.to_string().trim_start_matches("wasm trap: ")),
+        Some(Trap::UnreachableCodeReached) => panicked(logged.unwrap_or_default()),
+        Some(trap) => {
+            let trap = trap.to_string();
+            format!("it trapped: {}{}", trap.trim_start_matches("wasm trap: "), place(error))
+        }
         None => clean::line(&cut(&error.root_cause().to_string(), limits.text_bytes)),
     })
+}
+
+/// What is said of an unreachable instruction, which panics end in: where and why, if the plugin logged that.
+fn panicked(logged: &str) -> String {
+    match logged.find(PANICKED) {
+        Some(at) => format!("it {}", &logged[at..]),
+        None if logged.is_empty() => "it panicked (it executed an unreachable instruction)".to_owned(),
+        None => format!("it panicked (it executed an unreachable instruction) after it had logged: {logged}"),
+    }
+}
+
+/// The functions that a trap came from, innermost first, as far as they have names.
+fn place(error: &wasmtime::Error) -> String {
+    let frames = error
+        .downcast_ref::<WasmBacktrace>()
+        .map_or(&[][..], WasmBacktrace::frames);
+    let names: Vec<&str> = frames
+        .iter()
+        .filter_map(|frame| frame.func_name())
+        .take(FUNCTIONS)
+        .collect();
+    let place = clean::line(&cut(&names.join(", called by "), PLACE_BYTES));
+    if place.is_empty() {
+        place
+    } else {
+        format!(", in {place}")
+    }
 }
 
 /// What the host lacked, if that is why: places in the pool, memory, address space, an artifact that was there before.

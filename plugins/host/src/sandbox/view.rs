@@ -22,9 +22,11 @@ impl PluginImports for Run {
         if self.log_calls > self.limits.log_calls {
             return Err(stop(format!("it logged more than {} lines", self.limits.log_calls)));
         }
+        let line = clean::line(&cut(&line, self.limits.log_line_bytes));
         if self.log.len() < self.limits.log_lines {
-            self.log.push(clean::line(&cut(&line, self.limits.log_line_bytes)));
+            self.log.push(line.clone());
         }
+        self.last_line = Some(line);
         Ok(())
     }
 

@@ -142,7 +142,7 @@ fn said(program: &mut Command) -> Vec<Value> {
 }
 
 /// The same value; a number may be written with or without a fraction.
-fn alike(one: &Value, other: &Value) -> bool {
+pub fn alike(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b)),
@@ -175,7 +175,8 @@ fn compare(answers: &[Value]) {
     assert!(calls > ASKED.names.len(), "{calls} calls");
 }
 
-fn example(folder: &str) -> PathBuf {
+/// The folder of the example in a language.
+pub fn example(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(folder)
 }
 
@@ -185,8 +186,8 @@ fn script(name: &str) -> PathBuf {
         .join(name)
 }
 
-#[test]
-fn a_report_for_tests_in_rust_answers_as_the_host_does() {
+/// The program that uses the SDK as tests of plugins do.
+pub fn natively() -> Command {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../builtin/Cargo.toml");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args([
@@ -204,7 +205,12 @@ fn a_report_for_tests_in_rust_answers_as_the_host_does() {
         "CARGO_TARGET_DIR",
         Path::new(COMPILER).with_file_name("authors").join("target"),
     );
-    let answers = said(&mut cargo);
+    cargo
+}
+
+#[test]
+fn a_report_for_tests_in_rust_answers_as_the_host_does() {
+    let answers = said(&mut natively());
     compare(&answers);
     for (asked, answered) in ASKED.answers.iter().zip(&answers) {
         assert_eq!(asked.as_array().unwrap().len(), answered.as_array().unwrap().len());
@@ -214,13 +220,13 @@ fn a_report_for_tests_in_rust_answers_as_the_host_does() {
 #[test]
 fn a_report_for_tests_in_python_answers_as_the_host_does() {
     let mut python = Command::new("python3");
-    compare(&said(python.arg(script("calls.py")).arg(example("python/tests"))));
+    compare(&said(python.arg("-B").arg(script("calls.py")).arg(example("python"))));
 }
 
 #[test]
 fn a_report_for_tests_in_javascript_answers_as_the_host_does() {
     let mut node = Command::new("node");
-    compare(&said(node.arg(script("calls.mjs")).arg(example("js/mock"))));
+    compare(&said(node.arg(script("calls.mjs")).arg(example("js"))));
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod hostile;
 mod interface;
 mod packed;
 mod pages;
+mod reading_lines;
 mod refused;
 mod support;
 mod unavailable;

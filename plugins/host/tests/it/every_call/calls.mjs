@@ -1,8 +1,8 @@
 // Prints what a report for tests in JavaScript answers to every call, one line of JSON for each case:
-// `node calls.mjs FOLDER-OF-REPORT.MJS CASE…`; `plugins/builtin/hostile/every-call` asks the same.
+// `node calls.mjs FOLDER-OF-LIBRARY CASE…`; `plugins/builtin/hostile/every-call` asks the same.
 import { resolve } from 'node:path';
 
-const { reportOf } = await import(resolve(process.argv[2], 'report.mjs'));
+const { caseReport, toldOf } = await import(resolve(process.argv[2], 'whycrash/testing.mjs'));
 
 const FACTS = [
   '', 'nothing', 'crash', 'crash.signal', '/crash/signal', 'threads', 'threads.0', 'threads.0.frames.0.function',
@@ -165,4 +165,4 @@ function* together(report) {
   }
 }
 
-for (const folder of process.argv.slice(3)) console.log(JSON.stringify([...calls(reportOf(folder))]));
+for (const folder of process.argv.slice(3)) console.log(JSON.stringify([...calls(caseReport(toldOf(folder)))]));

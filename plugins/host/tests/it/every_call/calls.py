@@ -1,13 +1,14 @@
 """Prints what a report for tests in Python answers to every call, one line of JSON for each case.
 
-`python3 calls.py FOLDER-OF-REPORT.PY CASE…`; `plugins/builtin/hostile/every-call` asks the same.
+`python3 calls.py FOLDER-OF-LIBRARY CASE…`; `plugins/builtin/hostile/every-call` asks the same.
 """
 
 import json
 import sys
 
 sys.path.insert(0, sys.argv[1])
-from report import Report  # noqa: E402
+from whycrash import Moment  # noqa: E402
+from whycrash.testing import report_of  # noqa: E402
 
 FACTS = [
     "", "nothing", "crash", "crash.signal", "/crash/signal", "threads", "threads.0",
@@ -158,7 +159,7 @@ def snapshots(report):
         yield f"failed-request {snapshot}", maybe(report.failed_request(snapshot), "failed")
         for first, count in [(0, PAGE), (1, 1)]:
             for moment in ["end", "peak"]:
-                clusters = report.clusters(snapshot, moment.upper(), first, count)
+                clusters = report.clusters(snapshot, Moment[moment.upper()], first, count)
                 yield f"clusters {moment} {snapshot} {first} {count}", listed(clusters, "cluster")
             yield f"pools {snapshot} {first} {count}", listed(report.pools(snapshot, first, count), "pool")
         for first, end, count in [(0, END, PAGE), (0, END, 10), (3, 40, 7), (5, 5, 3), (0, 9, 0)]:
@@ -189,4 +190,4 @@ def together(report):
 
 
 for case in sys.argv[2:]:
-    print(json.dumps([list(call) for call in calls(Report(case))]))
+    print(json.dumps([list(call) for call in calls(report_of(case))]))

@@ -8,12 +8,10 @@ lines of its texts and nothing else. Nothing is bounded or checked here: whether
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace as Record
+from typing import Union
 
-try:
-    from wit_world.imports import memory as _memory
-except ImportError:  # The interface's types are only there where `conftest.py` made them.
-    _memory = None
+from . import interface
+from .report import Report
 
 NOT_LEFT = {"case.toml", "evidence.json", "expected.json", "history.json"}
 # Members of the evidence that are told as a whole, and lists of which every entry is told by itself.
@@ -22,18 +20,28 @@ LISTS = (
     "threads", "modules", "memory_snapshots", "memory_details", "gpu_cores", "timeline", "communicators", "processes",
 )  # fmt: skip
 ABSENT = object()
+# What patterns of linear time do not have.
+_NOT_LINEAR = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=")
 
 
-class Report:
-    """What `diagnose` is given."""
+def report_of(folder: Union[str, Path]) -> Report:
+    """The report of a case, to call `diagnose` with: `report_of("cases/healthy-log")`."""
+    told = Path(folder) / "evidence.json"
+    if told.exists():
+        return Report(CaseReport.of_file(told))
+    files = sorted(path for path in Path(folder).iterdir() if path.is_file() and path.name not in NOT_LEFT)
+    return Report(CaseReport({"artifacts": [_log(path) for path in files]}))
 
-    def __init__(self, folder):
-        told = Path(folder) / "evidence.json"
-        if told.exists():
-            told = json.loads(told.read_text(encoding="utf-8"))
-        else:
-            files = sorted(path for path in Path(folder).iterdir() if path.is_file() and path.name not in NOT_LEFT)
-            told = {"artifacts": [_log(path) for path in files]}
+
+class CaseReport:
+    """What the host answers elsewhere."""
+
+    @classmethod
+    def of_file(cls, path):
+        """The report that `whycrash plugin case` wrote down."""
+        return cls(json.loads(Path(path).read_text(encoding="utf-8")))
+
+    def __init__(self, told):
         self._artifacts = told.get("artifacts", [])
         self._evidence = told.get("evidence", {})
         self._software = told.get("software", [])
@@ -41,7 +49,7 @@ class Report:
 
     def artifacts(self):
         return [
-            Record(name=one["name"], kind=one["kind"], bytes=one["bytes"], lines=len(one.get("lines", [])))
+            interface.Artifact(name=one["name"], kind=one["kind"], bytes=one["bytes"], lines=len(one.get("lines", [])))
             for one in self._artifacts
         ]
 
@@ -63,6 +71,8 @@ class Report:
         return [line for line in self._numbered(artifact) if line.number >= first][:count]
 
     def search(self, artifact, pattern, limit):
+        if _NOT_LINEAR.search(pattern):
+            raise ValueError("there are no look-around and no back-references")
         compiled = re.compile(pattern)
         return [line for line in self._numbered(artifact) if compiled.search(line.text)][:limit]
 
@@ -70,7 +80,7 @@ class Report:
         for one in self._artifacts:
             if artifact in (None, one["name"]):
                 for number, text in enumerate(one.get("lines", []), start=1):
-                    yield Record(artifact=one["name"], number=number, text=text)
+                    yield interface.Line(artifact=one["name"], number=number, text=text)
 
     def threads(self, first, count):
         return [_thread(thread) for thread in self._evidence.get("threads", [])[first : first + count]]
@@ -103,7 +113,7 @@ class Report:
         return [_record(one, _MODULE, first=_hex(one.get("start")), end=_hex(one.get("end"))) for one in modules]
 
     def software(self, name):
-        return [Record(**one) for one in self._software if name in (None, one["name"])]
+        return [interface.Software(**one) for one in self._software if name in (None, one["name"])]
 
     def gpu_cores(self):
         return [_record(core, _CORE) for core in self._evidence.get("gpu_cores", [])]
@@ -169,7 +179,7 @@ class Report:
         told = self._evidence.get("collectives")
         if told is None:
             return None
-        return Record(
+        return interface.Overview(
             recorded=told.get("ranks", []),
             unrecorded=told.get("ranks_without_recorder", []),
             culprits=told.get("culprits", []),
@@ -246,7 +256,7 @@ def _is_of(value, snapshot):
 def _stretches(curve):
     times = curve.get("time_us") or [None] * len(curve["event"])
     rows = zip(curve["event"], times, curve["min"], curve["max"])
-    return [Record(event=event, time_us=time, least=least, most=most) for event, time, least, most in rows]
+    return [interface.Stretch(event=event, time_us=time, least=least, most=most) for event, time, least, most in rows]
 
 
 def _within(rows, first, end):
@@ -258,12 +268,11 @@ def _within(rows, first, end):
 def _merged(pair):
     """Neighbours as one."""
     least, most = min(row.least for row in pair), max(row.most for row in pair)
-    return Record(event=pair[0].event, time_us=pair[0].time_us, least=least, most=most)
+    return interface.Stretch(event=pair[0].event, time_us=pair[0].time_us, least=least, most=most)
 
 
 def _enum(of, name):
-    name = name.upper().replace("-", "_")
-    return getattr(_memory, of)[name] if _memory else Record(name=name)
+    return getattr(interface, of)[name.upper().replace("-", "_")]
 
 
 def _frames(detail, value):
@@ -288,53 +297,54 @@ def _earlier(number, report):
     return _record(report, _EARLIER, conclusions=conclusions, fact=f"history.earlier.{number}.title")
 
 
-# Members of records, each with what stands for it where it is absent.
-_CODE = {"build_id": None, "offset": None}
-_MODULE = {"path": "", "build_id": None, "symbols": None, "artifact": ""}
-_CORE = {
+# Records, and their members, each with what stands for it where it is absent.
+_CODE = interface.Code, {"build_id": None, "offset": None}
+_MODULE = interface.Module, {"path": "", "build_id": None, "symbols": None, "artifact": ""}
+_CORE = interface.Core, {
     "artifact": "", "device": 0, "exception": None, "kernel": None, "offset": None, "file": None, "line": None,
     "block": None, "thread": None, "grid_size": None, "block_size": None, "name": None, "architecture": None,
 }  # fmt: skip
-_FAULT = {
+_FAULT = interface.Fault, {
     "exception": None, "sm": 0, "warp": 0, "lane": None, "block": None, "thread": None, "kernel": None, "offset": None,
 }  # fmt: skip
-_WARPS = {"kernel": None, "offset": None, "count": 0, "faulted": 0}
-_SNAPSHOT = {
+_WARPS = interface.Warps, {"kernel": None, "offset": None, "count": 0, "faulted": 0}
+_SNAPSHOT = interface.Snapshot, {
     "artifact": "", "device": 0, "reserved": 0, "allocated": 0, "active": 0, "requested": 0, "inactive": 0,
     "largest_inactive": 0, "pending_free": 0, "private_pools": 0, "segments": 0, "blocks": 0, "events": 0,
     "peak_allocated": 0, "peak_active": 0, "expandable_segments": None,
 }  # fmt: skip
-_REQUEST = {
+_REQUEST = interface.FailedRequest, {
     "requested": 0, "device_free": 0, "allocated": 0, "reserved": 0, "stream": "0x0", "usable_inactive": 0,
     "largest_usable": 0, "trace_event": 0, "frames": [],
 }  # fmt: skip
-_CLUSTER = {"bytes": 0, "growth": [], "frames": []}
-_POOL = {
+_CLUSTER = interface.Cluster, {"bytes": 0, "growth": [], "frames": []}
+_POOL = interface.Pool, {
     "stream": "0x0", "private_pool": None, "size_class": "", "reserved": 0, "allocated": 0, "pending_free": 0,
     "inactive": 0, "largest_inactive": 0,
 }  # fmt: skip
-_BLOCK = {"address": "0x0", "bytes": 0, "requested": 0, "stream": "0x0", "private_pool": None}
-_ENTRY = {"number": 0, "address": "0x0", "bytes": 0, "stream": "0x0", "private_pool": None, "time_us": None}
-_CONCLUSION = {"cause": "", "title": None, "confidence": 0.0, "plugin": ""}
-_EARLIER = {"id": "", "title": "", "received": ""}
-_OTHER = {
+_BLOCK = interface.Block, {"address": "0x0", "bytes": 0, "requested": 0, "stream": "0x0", "private_pool": None}
+_ENTRY = interface.Entry, {"number": 0, "address": "0x0", "bytes": 0, "stream": "0x0", "private_pool": None, "time_us": None}
+_CONCLUSION = interface.Conclusion, {"cause": "", "title": None, "confidence": 0.0, "plugin": ""}
+_EARLIER = interface.EarlierReport, {"id": "", "title": "", "received": ""}
+_OTHER = interface.OtherReport, {
     "id": "", "title": "", "received": "", "group": None, "host": None, "ranks": [], "signal": None, "exception": None,
 }  # fmt: skip
-_VERDICT = {
+_VERDICT = interface.Verdict, {
     "group": "", "group_description": "", "sequence": 0, "kind": "", "ranks": [], "entered": [], "operation": "",
     "detail": "", "time": None, "point_to_point": False, "frames": [],
 }  # fmt: skip
 
 
-def _record(value, members, **more):
+def _record(value, of, **more):
     """Of 64 bits is what evidence writes as hex, and of three numbers a place in a grid."""
+    kind, members = of
     read = {name: value.get(name, absent) for name, absent in members.items()}
-    for name, of in read.items():
+    for name, member in read.items():
         if name in ("offset", "stream", "address"):
-            read[name] = _hex(of)
-        elif name in ("block", "thread", "grid_size", "block_size", "private_pool") and of is not None:
-            read[name] = tuple(of)
-    return Record(**read, **more)
+            read[name] = _hex(member)
+        elif name in ("block", "thread", "grid_size", "block_size", "private_pool") and member is not None:
+            read[name] = tuple(member)
+    return kind(**read, **more)
 
 
 def _hex(text):
@@ -347,7 +357,7 @@ def _lines(value):
 
 
 def _thread(thread):
-    return Record(
+    return interface.Thread(
         id=str(thread.get("id", "")),
         name=thread.get("name"),
         rank=thread.get("rank"),
@@ -361,7 +371,7 @@ def _thread(thread):
 
 def _frame(frame):
     address = frame.get("address")
-    return Record(
+    return interface.Frame(
         kind=frame.get("kind", ""),
         function=frame.get("function"),
         file=frame.get("file"),
@@ -375,7 +385,7 @@ def _frame(frame):
 
 
 def _event(event):
-    return Record(
+    return interface.Event(
         number=event.get("event", 0),
         kind=event.get("kind", ""),
         detail=json.dumps(event["detail"]) if "detail" in event else "",

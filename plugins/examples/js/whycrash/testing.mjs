@@ -3,16 +3,22 @@
 // here: whether citations hold, and what a run costs, `whycrash plugin test` says.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { reportAround } from './report.js';
 
 const NOT_LEFT = ['case.toml', 'evidence.json', 'expected.json', 'history.json'];
+// What patterns of linear time do not have.
+const NOT_LINEAR = /\(\?<?[=!]|\\[1-9]|\(\?P=/;
 // Members of the evidence that are told as a whole, and lists of which every entry is told by itself.
 const WHOLE = ['crash', 'collectives'];
 const LISTS = [
   'threads', 'modules', 'memory_snapshots', 'memory_details', 'gpu_cores', 'timeline', 'communicators', 'processes',
 ];
 
-export function reportOf(folder) {
-  const { artifacts = [], evidence = {}, software = [], history } = toldOf(folder);
+// The report of a case, to call `diagnose` with: `reportOf('cases/healthy-log')`.
+export const reportOf = (folder) => reportAround(caseReport(toldOf(folder)));
+
+// What the host answers elsewhere.
+export function caseReport({ artifacts = [], evidence = {}, software = [], history }) {
   const json = (value) => (value === undefined ? undefined : JSON.stringify(value));
   const page = (list, first, count) => (list ?? []).slice(first, first + count);
   const context = (path) => json(descend(evidence.context, dotted(path)));
@@ -42,6 +48,7 @@ export function reportOf(folder) {
     lines: (artifact, first, count) => lines(artifact).filter((line) => line.number >= first).slice(0, count),
     search: (artifact, pattern, limit) => {
       // As the host has it, a dot is anything within a line, also the carriage return of a line that is drawn over.
+      if (NOT_LINEAR.test(pattern)) throw new SyntaxError('there are no look-around and no back-references');
       const compiled = new RegExp(pattern, 'su');
       return lines(artifact).filter((line) => compiled.test(line.text)).slice(0, limit);
     },
@@ -166,7 +173,8 @@ export function reportOf(folder) {
   };
 }
 
-function toldOf(folder) {
+// What `whycrash plugin case` wrote down, or else the lines of the texts.
+export function toldOf(folder) {
   const path = join(folder, 'evidence.json');
   if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8'));
   const left = readdirSync(folder).filter((name) => !NOT_LEFT.includes(name)).sort();
