@@ -35,6 +35,10 @@ pub struct Args {
     format: Format,
 }
 
+/// Lines of a run's log that are shown, and characters of one.
+const LOG_LINES: usize = 20;
+const LOG_CHARS: usize = 300;
+
 /// What `case.toml` says.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -230,8 +234,14 @@ fn text(report: &Report) -> Clean {
             ));
             text.end_line();
         }
-        for line in tried.run.iter().flat_map(|run| &run.log) {
-            text.push(format!("         log: {line}"));
+        let log = tried.run.as_ref().map_or(&[][..], |run| &run.log);
+        for line in log.iter().take(LOG_LINES) {
+            text.push(format!("         log: {}", clipped(line)));
+            text.end_line();
+        }
+        if log.len() > LOG_LINES {
+            let more = log.len() - LOG_LINES;
+            text.push(format!("         log: … and {more} lines more, which --format json has"));
             text.end_line();
         }
         for line in tried.problem.iter().flat_map(|problem| problem.lines()) {
@@ -246,4 +256,13 @@ fn text(report: &Report) -> Clean {
         text.end_line();
     }
     text
+}
+
+/// The beginning of a line of a log.
+fn clipped(line: &str) -> String {
+    let mut shown: String = line.chars().take(LOG_CHARS).collect();
+    if shown.len() < line.len() {
+        shown.push('…');
+    }
+    shown
 }

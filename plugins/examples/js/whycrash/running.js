@@ -7,6 +7,8 @@ import { reportAround } from './report.js';
 const FRAMES = 30;
 const MESSAGE_CHARACTERS = 2000;
 const LEVELS = ['log', 'info', 'warn', 'error', 'debug', 'trace', 'dir'];
+// What a plugin has none of.
+const ABSENT = ['setTimeout', 'setInterval', 'setImmediate', 'fetch'];
 
 // A plugin failed; the text says how.
 export class Failure extends Error {}
@@ -40,21 +42,25 @@ function call(log, run, then) {
   }
 }
 
-// Puts what is logged in the place of the console, and what says so in the place of clocks and timers.
+// Puts what is logged in the place of what the console does, and what says so in the place of clocks and timers; gives what
+// puts all of it back.
 function withhold(log) {
-  const before = { console: globalThis.console, now: Date.now, timers: {} };
   const write = (...words) => words.map(spelled).join(' ').split('\n').forEach((line) => log(line));
-  globalThis.console = { ...before.console, ...Object.fromEntries(LEVELS.map((level) => [level, write])) };
-  Date.now = absent('Date.now');
-  for (const name of ['setTimeout', 'setInterval', 'setImmediate', 'fetch']) {
-    before.timers[name] = globalThis[name];
-    if (globalThis[name]) globalThis[name] = absent(name);
-  }
-  return () => {
-    globalThis.console = before.console;
-    Date.now = before.now;
-    Object.assign(globalThis, before.timers);
+  const instead = [
+    ...LEVELS.map((level) => [globalThis.console, level, write]),
+    [Date, 'now', absent('Date.now')],
+    ...ABSENT.map((name) => [globalThis, name, absent(name)]),
+  ];
+  const before = instead.filter(([owner, name]) => owner?.[name]).map(([owner, name]) => [owner, name, owner[name]]);
+  const put = ([owner, name, value]) => {
+    try {
+      owner[name] = value;
+    } catch {
+      // It stays what it is where the engine does not let go of it.
+    }
   };
+  instead.filter(([owner, name]) => owner?.[name]).forEach(put);
+  return () => before.forEach(put);
 }
 
 const absent = (name) => () => {
@@ -86,12 +92,12 @@ export function told(error) {
 
 // The frames of both engines, `at name (file:line:column)` and `name@file:line:column`, as the former.
 function framesOf(stack) {
-  const here = stack.includes('@') && !/^\s+at /m.test(stack) ? '' : root();
+  const here = root();
   const frames = [];
   for (const line of stack.split('\n')) {
     const found = /^\s+at (?:(.*?) \()?(.*?:\d+:\d+)\)?$/.exec(line) ?? /^(.*?)@(.*?:\d+:\d+)$/.exec(line);
     if (!found) continue;
-    const file = found[2].replace('file://', '').replace(here, '');
+    const file = found[2].replace('file://', '').replace(here === '/' ? '' : here, '');
     const isOthers = /(^|\/| )whycrash\/[\w.]+js:|^node:|initializer\.js|^evalmachine/.test(file);
     if (!isOthers) frames.push(`    at ${found[1] ? `${found[1]} (${file})` : file}`);
   }
@@ -100,6 +106,9 @@ function framesOf(stack) {
 
 // The plugin's folder, where files have whole paths.
 function root() {
-  const folder = new URL('..', import.meta.url);
-  return decodeURIComponent(folder.pathname);
+  try {
+    return decodeURIComponent(new URL('..', import.meta.url).pathname);
+  } catch {
+    return '';
+  }
 }
