@@ -18,8 +18,9 @@ use whycrash_plugin_host::{
 use super::project::{Language, Project};
 use super::{build, case};
 
-/// How long a run may take. The library says after ten seconds where it is; this ends one that does not listen.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a run may take, whatever else this machine does. The library says far sooner where a run is that does not end;
+/// this ends one that does not listen.
+const PATIENCE: Duration = Duration::from_mins(2);
 /// How often it is looked whether a run has ended.
 const LOOK: Duration = Duration::from_millis(5);
 /// Bytes that are read of an answer, and of what is said where there is none.
@@ -208,7 +209,7 @@ fn run(project: &Project, mut command: Command, told: Option<&Told<'_>>) -> anyh
                 || format!("did not end within {} seconds", PATIENCE.as_secs()),
                 |status| format!("ended without an answer ({status})"),
             );
-            bail!("{program} {how}\n{}", said.trim_end());
+            bail!("{}", format!("{program} {how}\n{said}").trim_end());
         }
     }
 }

@@ -10,7 +10,7 @@ import * as running from './running.js';
 import { caseReport } from './testing.mjs';
 
 // Seconds that a run may take: the sandbox, which is slower, would have stopped it by then.
-const SECONDS = 10;
+const SECONDS = 15;
 // Lines and characters that are kept of what is logged, as in the sandbox.
 const [LINES, CALLS, CHARACTERS] = [100, 10_000, 4096];
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, List
 from .running import Failure, Plugin
 from .testing import CaseReport
 
-# Seconds that a run may take: the sandbox, which is slower, would have stopped it by then.
+# Seconds of processor time that a run may take: the sandbox, which is slower, would have stopped it by then.
 _SECONDS = 10
 # Lines and characters that are kept of what is logged, as in the sandbox.
 _LINES = 100
@@ -48,13 +48,13 @@ def _stop(*_: Any) -> None:
 
 def main(answer: str, *evidence: str) -> None:
     log, said = _Log(), {}  # type: ignore[var-annotated]
-    signal.signal(signal.SIGALRM, _stop)
-    signal.alarm(_SECONDS)
+    signal.signal(signal.SIGPROF, _stop)
+    signal.setitimer(signal.ITIMER_PROF, _SECONDS)
     try:
         _answer(said, list(evidence), log)
     except Failure as failure:
         said["error"] = str(failure)
-    signal.alarm(0)
+    signal.setitimer(signal.ITIMER_PROF, 0)
     with open(answer, "w", encoding="utf-8", errors="replace") as file:
         json.dump({**said, "log": log.lines}, file)
 
