@@ -52,9 +52,12 @@ fn page(answer: &Answer<'_>, width: usize, sentence: usize) -> Clean {
     next(&mut page, answer, sentence);
     missing(&mut page, answer.document, answer.kind());
     unread(&mut page, answer);
-    page.label("Files", style::LABEL);
-    let files = inventory::files(&answer.document.report.artifacts, page.room());
-    page.line(0, files);
+    let artifacts = &answer.document.report.artifacts;
+    if !artifacts.is_empty() {
+        page.label("Files", style::LABEL);
+        let files = inventory::files(artifacts, page.room());
+        page.line(0, files);
+    }
     plugins(&mut page, answer.document);
     more(&mut page, answer);
     page.finish()

@@ -90,7 +90,7 @@ fn report() -> Value {
             "context": {"unavailable": [{"what": "GPUs", "why": "the library does not load", "mend": "install the driver"}]}}})
 }
 
-fn show(name: &str, report: &Value) {
+fn show(name: &str, report: &Value, form: &[&str]) {
     let home = Home::new();
     let report = report.to_string();
     let server = Server::start(move |request| match request.line.starts_with("GET /api/v1/reports/") {
@@ -99,6 +99,7 @@ fn show(name: &str, report: &Value) {
     });
     let output = home
         .whycrash(&["show", "0123456789abcdef0123456789abcdef", "--server", &server.address])
+        .args(form)
         .output()
         .expect("it runs");
     assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
@@ -107,14 +108,17 @@ fn show(name: &str, report: &Value) {
 
 #[test]
 fn a_diagnosis() {
-    show("diagnosis", &report());
+    show("diagnosis", &report(), &[]);
+    show("diagnosis-full", &report(), &["--full"]);
+    show("diagnosis-markdown", &report(), &["--format", "markdown"]);
 }
 
 #[test]
 fn no_diagnosis() {
     let mut report = report();
     report["findings"] = json!([]);
-    show("no-diagnosis", &report);
+    show("no-diagnosis", &report, &[]);
+    show("no-diagnosis-full", &report, &["--full"]);
 }
 
 #[test]
@@ -125,7 +129,7 @@ fn no_evidence() {
     report["next"] = json!([]);
     report["plugins"] = json!([]);
     report["report"] = json!({"id": "0123456789abcdef0123456789abcdef"});
-    show("no-evidence", &report);
+    show("no-evidence", &report, &[]);
 }
 
 #[test]
