@@ -169,7 +169,8 @@ impl<'a> Reason<'a> {
             return Some(Self::Texts { ends, survived });
         }
         let tells = |artifact: &&ArtifactHead| match artifact.kind {
-            ArtifactKind::Unknown | ArtifactKind::Empty | ArtifactKind::Context => false,
+            // Of an archive its members tell.
+            ArtifactKind::Unknown | ArtifactKind::Empty | ArtifactKind::Context | ArtifactKind::Archive => false,
             // Stacks that somebody asked a living process for, and messages of a machine.
             ArtifactKind::Log => {
                 evidence.threads.iter().any(|thread| thread.artifact == artifact.name)
