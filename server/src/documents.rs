@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use whycrash_evidence::Evidence;
 use whycrash_plugin_host::{Claim, Diagnosis, Document, Finding, Incident, Report, ReportHead};
-use whycrash_reading::stored::{HEAD, ListPart, LoadError, Parts};
+use whycrash_reading::Text;
+use whycrash_reading::stored::{HEAD, ListPart, LoadError, Parts, text_part};
 
 use crate::pipeline::{Diagnose, Stores, digest, evidence, unread};
 use crate::store::sqlite::blocking;
-use crate::store::{DiagnosisRecord, ReportId, ReportRecord, Result, StoreError};
+use crate::store::{DiagnosisRecord, LocalBlob, ReportId, ReportRecord, Result, StoreError};
 
 /// How much of the evidence a document has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, utoipa::ToSchema)]
@@ -21,6 +22,21 @@ pub enum Extent {
     Start,
     /// All of it.
     Whole,
+}
+
+/// A text that is stored with the evidence of a report.
+#[derive(Debug)]
+pub struct EvidenceText {
+    /// Identifies it among all of them.
+    pub key: String,
+    /// Its lines.
+    pub text: Text,
+    /// What must be kept while they are read.
+    pub blobs: Vec<LocalBlob>,
+}
+
+fn unusable(error: LoadError) -> StoreError {
+    StoreError::Failed(error.to_string())
 }
 
 /// Makes documents.
@@ -71,6 +87,31 @@ impl Documents {
             verdict: document.verdict.filter(|_| is_read),
             ..document
         })
+    }
+
+    /// The text of an artifact as it is stored with the evidence, if it is: what members of archives are known by, since
+    /// their bytes are kept in the archive alone.
+    pub async fn text(&self, id: &ReportId, artifact: &str) -> Result<Option<EvidenceText>> {
+        let Some(stored) = self.stores.outcomes.evidence(id, Some(&[HEAD])).await? else {
+            return Ok(None);
+        };
+        let head = evidence::load(self.stores.blobs.as_ref(), stored).await?;
+        let head = blocking(move || Ok(head.parts.head())).await?.map_err(unusable)?;
+        let number = head.texts.iter().position(|text| text.artifact == artifact);
+        let Some(part) = number.map(text_part) else {
+            return Ok(None);
+        };
+        let Some(stored) = self.stores.outcomes.evidence(id, Some(&[HEAD, &part])).await? else {
+            return Ok(None);
+        };
+        let key = format!("{} {part}", stored.key);
+        let loaded = evidence::load(self.stores.blobs.as_ref(), stored).await?;
+        let text = loaded.parts.text_of(artifact).map_err(unusable)?;
+        Ok(text.map(|text| EvidenceText {
+            key,
+            text,
+            blobs: loaded.blobs,
+        }))
     }
 
     /// Lists of the evidence by their names, whole, as JSON.

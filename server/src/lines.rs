@@ -10,6 +10,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use whycrash_evidence::readers::{Input, Lines, detect};
 use whycrash_evidence::{Artifact, ArtifactKind, Limits};
 
+use crate::documents::EvidenceText;
 use crate::store::sqlite::blocking;
 use crate::store::{Digest, LocalBlob, Result, StoreError};
 
@@ -39,11 +40,13 @@ pub struct Window {
     pub complete: bool,
 }
 
-/// A text artifact with its lines found; the blob's copy lives as long as it does.
+/// A text artifact with its lines found; the copies of the blobs that it is read from live as long as it does.
 #[derive(Debug)]
 struct Text {
-    lines: Lines,
-    blob: LocalBlob,
+    lines: whycrash_reading::Text,
+    blobs: Vec<LocalBlob>,
+    /// Bytes that it takes on the disk beside those.
+    unpacked_bytes: u64,
 }
 
 /// Nothing for what is no text.
@@ -53,7 +56,7 @@ type Cell = Arc<OnceCell<Option<Text>>>;
 #[derive(Debug)]
 pub struct LineCache {
     /// Those looked at last are at the end.
-    kept: Mutex<Vec<(Digest, Cell)>>,
+    kept: Mutex<Vec<(String, Cell)>>,
     opening: Arc<Semaphore>,
 }
 
@@ -75,38 +78,70 @@ impl LineCache {
         blob: LocalBlob,
         range: RangeInclusive<u64>,
     ) -> Result<Option<Window>> {
-        let cell = self.cell(digest);
-        cell.get_or_try_init(|| self.open(name, blob)).await?;
+        let artifact = Artifact::new(name, &blob.path);
+        let open = || {
+            self.open(move || {
+                let limits = limits();
+                if !is_text(&Input::open(&artifact, &limits)?) {
+                    return Ok(None);
+                }
+                let lines = Lines::open(&artifact, &limits)?;
+                Ok(Some(Text {
+                    unpacked_bytes: lines.unpacked_bytes(),
+                    lines: whycrash_reading::Text::new(artifact.name, lines),
+                    blobs: vec![blob],
+                }))
+            })
+        };
+        let cell = self.cell(digest.as_str());
+        cell.get_or_try_init(open).await?;
+        self.window_of(cell, range).await
+    }
+
+    /// The same of a text that is stored with the evidence.
+    pub async fn stored_window(&self, stored: EvidenceText, range: RangeInclusive<u64>) -> Result<Option<Window>> {
+        let EvidenceText { key, text, blobs } = stored;
+        let open = || {
+            self.open(move || {
+                let unpacked_bytes = text.lines()?.bytes();
+                Ok(Some(Text {
+                    lines: text,
+                    blobs,
+                    unpacked_bytes,
+                }))
+            })
+        };
+        let cell = self.cell(&key);
+        cell.get_or_try_init(open).await?;
+        self.window_of(cell, range).await
+    }
+
+    async fn window_of(&self, cell: Cell, range: RangeInclusive<u64>) -> Result<Option<Window>> {
         self.make_room();
         blocking(move || match cell.get() {
-            Some(Some(text)) => Ok(Some(window(&text.lines, range)?)),
+            Some(Some(text)) => Ok(Some(window(text.lines.lines()?, range)?)),
             _ => Ok(None),
         })
         .await
     }
 
-    async fn open(&self, name: &str, blob: LocalBlob) -> Result<Option<Text>> {
+    /// Opens a text when it is its turn.
+    async fn open(&self, open: impl FnOnce() -> Result<Option<Text>> + Send + 'static) -> Result<Option<Text>> {
         let permit = Arc::clone(&self.opening).acquire_owned().await;
         let permit = permit.map_err(|error| StoreError::Failed(error.to_string()))?;
-        let artifact = Artifact::new(name, &blob.path);
         blocking(move || {
             // Held to the end of the work, which goes on when nobody waits for it any more.
             let _permit = permit;
-            let limits = limits();
-            if !is_text(&Input::open(&artifact, &limits)?) {
-                return Ok(None);
-            }
-            let lines = Lines::open(&artifact, &limits)?;
-            Ok(Some(Text { lines, blob }))
+            open()
         })
         .await
     }
 
     /// The place of an artifact, which is then the last one looked at.
-    fn cell(&self, digest: &Digest) -> Cell {
+    fn cell(&self, key: &str) -> Cell {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = kept.iter().position(|(known, _)| known == digest);
-        let entry = known.map_or_else(|| (digest.clone(), Cell::default()), |index| kept.remove(index));
+        let known = kept.iter().position(|(known, _)| known == key);
+        let entry = known.map_or_else(|| (key.to_owned(), Cell::default()), |index| kept.remove(index));
         let cell = Arc::clone(&entry.1);
         kept.push(entry);
         cell
@@ -115,7 +150,7 @@ impl LineCache {
     /// Closes artifacts whose blobs were removed, so that their space is free.
     pub fn forget_removed(&self) {
         let is_there = |cell: &Cell| match cell.get() {
-            Some(Some(text)) => text.blob.path.exists(),
+            Some(Some(text)) => text.blobs.iter().all(|blob| blob.path.exists()),
             _ => true,
         };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -125,7 +160,7 @@ impl LineCache {
     /// Forgets what was looked at longest ago until the rest fits. Who reads in it at this moment goes on.
     fn make_room(&self) {
         let bytes = |cell: &Cell| match cell.get() {
-            Some(Some(text)) => text.lines.unpacked_bytes(),
+            Some(Some(text)) => text.unpacked_bytes,
             _ => 0,
         };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

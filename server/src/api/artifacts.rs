@@ -1,5 +1,7 @@
 //! Artifacts as people and tools read them.
 
+use std::ops::RangeInclusive;
+
 use actix_web::body::SizedStream;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_RANGE, CONTENT_TYPE, ContentEncoding, ETAG};
@@ -115,10 +117,35 @@ fn not_stored(artifact: &ArtifactRecord) -> ApiError {
 }
 
 async fn find(services: &Services, path: &(String, String)) -> ApiResult<ArtifactRecord> {
+    match find_any(services, path).await? {
+        Named::Artifact(artifact) => Ok(artifact),
+        Named::Member(archive) => {
+            let name = &path.1;
+            let detail = format!("{name:?} is a file in the archive {archive:?}: download that");
+            Err(ApiError::new(Code::NoArtifact, detail))
+        }
+    }
+}
+
+/// What a name may stand for.
+enum Named {
+    Artifact(ArtifactRecord),
+    /// A file in the archive of this name.
+    Member(String),
+}
+
+async fn find_any(services: &Services, path: &(String, String)) -> ApiResult<Named> {
     let (id, name) = (report_id(&path.0)?, &path.1);
     let report = services.ingest.report(&id).await?;
-    let artifact = report.artifacts.into_iter().find(|artifact| artifact.name == *name);
-    Ok(artifact.ok_or_else(|| Refusal::NoArtifact(id, name.clone()))?)
+    let holds = |archive: &str| name.strip_prefix(archive).is_some_and(|rest| rest.starts_with('/'));
+    let (exact, archive): (Vec<_>, Vec<_>) = report
+        .artifacts
+        .into_iter()
+        .filter(|artifact| artifact.name == *name || holds(&artifact.name))
+        .partition(|artifact| artifact.name == *name);
+    let named = exact.into_iter().map(Named::Artifact);
+    let mut named = named.chain(archive.into_iter().map(|archive| Named::Member(archive.name)));
+    Ok(named.next().ok_or_else(|| Refusal::NoArtifact(id, name.clone()))?)
 }
 
 /// Which lines.
@@ -143,7 +170,7 @@ pub struct Lines {
     pub complete: bool,
 }
 
-/// Lines of a text artifact, unpacked if it is compressed.
+/// Lines of a text artifact, unpacked if it is compressed, or of a text in an archive among the artifacts.
 #[utoipa::path(get, path = "/api/v1/reports/{id}/artifacts/{name}/lines", tag = "reports",
     params(("id" = String, Path), ("name" = String, Path), LinesQuery),
     responses((status = 200, body = Lines), (status = "default", response = super::problem::ProblemDocument)))]
@@ -153,20 +180,14 @@ pub async fn lines(
     path: Path<(String, String)>,
     query: Query<LinesQuery>,
 ) -> ApiResult<Json<Lines>> {
-    let artifact = find(&services, &path).await?;
-    if !artifact.stored {
-        return Err(not_stored(&artifact));
-    }
-    let blob = services.stores.blobs.local(&artifact.digest).await?;
-    let blob = blob.ok_or_else(|| ApiError::new(Code::Internal, "the artifact's bytes are gone from the store"))?;
     let from = query.from.unwrap_or(1).max(1);
-    let to = query.to.unwrap_or(from.saturating_add(499));
-    let window = services
-        .lines
-        .window(&artifact.name, &artifact.digest, blob, from..=to)
-        .await?;
+    let range = from..=query.to.unwrap_or(from.saturating_add(499));
+    let window = match find_any(&services, &path).await? {
+        Named::Artifact(artifact) => artifact_lines(&services, &artifact, range).await?,
+        Named::Member(_) => member_lines(&services, &path, range).await?,
+    };
     let Some(Window { lines, total, complete }) = window else {
-        return Err(ApiError::new(Code::NotText, format!("{:?} is no text", artifact.name)));
+        return Err(ApiError::new(Code::NotText, format!("{:?} is no text", path.1)));
     };
     Ok(Json(Lines {
         from,
@@ -174,4 +195,30 @@ pub async fn lines(
         total,
         complete,
     }))
+}
+
+async fn artifact_lines(
+    services: &Services,
+    artifact: &ArtifactRecord,
+    range: RangeInclusive<u64>,
+) -> ApiResult<Option<Window>> {
+    if !artifact.stored {
+        return Err(not_stored(artifact));
+    }
+    let blob = services.stores.blobs.local(&artifact.digest).await?;
+    let blob = blob.ok_or_else(|| ApiError::new(Code::Internal, "the artifact's bytes are gone from the store"))?;
+    let lines = &services.lines;
+    Ok(lines.window(&artifact.name, &artifact.digest, blob, range).await?)
+}
+
+async fn member_lines(
+    services: &Services,
+    path: &(String, String),
+    range: RangeInclusive<u64>,
+) -> ApiResult<Option<Window>> {
+    let (id, name) = (report_id(&path.0)?, &path.1);
+    match services.documents().text(&id, name).await? {
+        Some(text) => Ok(services.lines.stored_window(text, range).await?),
+        None => Err(Refusal::NoArtifact(id, name.clone()).into()),
+    }
 }

@@ -91,7 +91,11 @@ impl Upkeep for Sqlite {
 
 /// The text of an artifact goes with it.
 fn forget_texts(tx: &Connection, artifacts: &[(String, String, u64)]) -> Result<()> {
-    let mut delete = tx.prepare_cached("DELETE FROM evidence_parts WHERE report = ?1 AND artifact = ?2")?;
+    // Members of an archive are called by its name, a slash, and theirs.
+    let mut delete = tx.prepare_cached(
+        "DELETE FROM evidence_parts WHERE report = ?1
+             AND (artifact = ?2 OR substr(artifact, 1, length(?2) + 1) = ?2 || '/')",
+    )?;
     for (report, name, _) in artifacts {
         delete.execute([report, name])?;
     }

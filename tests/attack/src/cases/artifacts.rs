@@ -21,6 +21,7 @@ pub fn cases(size: Size) -> Vec<Case> {
         pickles(size),
         binaries(size),
         packed(size),
+        archives(size),
         lookalikes(),
     ];
     all.into_iter()
@@ -516,4 +517,103 @@ fn lookalikes() -> Vec<File> {
         })
     };
     starts.iter().flat_map(like).collect()
+}
+
+/// The header of a file in a tar file: its name, its type, and how many bytes it says that it has.
+fn tar_header(name: &str, kind: u8, size: &[u8; 12]) -> [u8; 512] {
+    let mut header = [0; 512];
+    header[..name.len()].copy_from_slice(name.as_bytes());
+    header[124..136].copy_from_slice(size);
+    header[148..156].fill(b' ');
+    header[156] = kind;
+    header[157..168].copy_from_slice(b"/etc/passwd");
+    header[257..265].copy_from_slice(b"ustar  \0");
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    header
+}
+
+fn tar(entries: impl IntoIterator<Item = (String, u8, Vec<u8>)>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (name, kind, content) in entries {
+        let size = format!("{:011o}\0", content.len());
+        bytes.extend(tar_header(
+            &name,
+            kind,
+            size.as_bytes().first_chunk().unwrap_or(&[b'0'; 12]),
+        ));
+        bytes.extend(content);
+        bytes.resize(bytes.len().next_multiple_of(512), 0);
+    }
+    bytes.resize(bytes.len() + 1024, 0);
+    bytes
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).expect("memory takes it");
+    encoder.finish().expect("memory takes it")
+}
+
+/// Archives that lead out, link elsewhere, or hold more than anybody has room for.
+fn archives(size: Size) -> Vec<File> {
+    let names = [
+        "../../../etc/passwd",
+        "/etc/passwd",
+        "C:\\boot.ini",
+        "a/../../b",
+        "\u{1b}[2J",
+        "good.log",
+        "good.log",
+    ];
+    let out = names.map(|name| (name.to_owned(), b'0', CUDA_ERROR.into()));
+    let kinds = (b'1'..=b'6').map(|kind| (format!("special-{kind}"), kind, Vec::new()));
+    let lines = "x\n".repeat(size.pick(32 << 20, 512 << 20)).into_bytes();
+    let many = size.pick(5_000, 100_000);
+    let huge = {
+        // 8 EiB, in base 256.
+        let size: [u8; 12] = [0x80, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+        [tar_header("huge.log", b'0', &size).as_slice(), CUDA_ERROR.as_bytes()].concat()
+    };
+    let deep = (0..12).fold(CUDA_ERROR.as_bytes().to_vec(), |inner, depth| {
+        gzip(&tar([(format!("{depth}.tgz"), b'0', inner)]))
+    });
+    let many_claimed = {
+        let end = b"PK\x05\x06\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\0\0";
+        let larger = [
+            b"PK\x06\x06\x2c\0\0\0\0\0\0\0".as_slice(),
+            &[0; 12],
+            &[0xff; 16],
+            &0_u64.to_le_bytes(),
+            &4_u64.to_le_bytes(),
+        ];
+        let locator = [b"PK\x06\x07\0\0\0\0".as_slice(), &4_u64.to_le_bytes(), &[1, 0, 0, 0]].concat();
+        [b"PK\x03\x04".as_slice(), &larger.concat(), &locator, end].concat()
+    };
+    let local = b"PK\x03\x04\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0a";
+    vec![
+        file(
+            "names that lead out of an archive",
+            "x.tar",
+            tar(out.into_iter().chain(kinds)),
+        ),
+        file(
+            "a bomb in an archive",
+            "x.tgz",
+            gzip(&tar([("bomb.log".to_owned(), b'0', lines)])),
+        ),
+        file(
+            "an archive of very many files",
+            "x.tgz",
+            gzip(&tar((0..many).map(|n| (format!("{n}.log"), b'0', Vec::new())))),
+        ),
+        file("a file larger than any in an archive", "x.tar", huge),
+        file("archives in archives", "x.tgz", deep),
+        file(
+            "an archive that claims more files than there are",
+            "x.zip",
+            many_claimed,
+        ),
+        file("an archive of nothing but headers", "x.zip", local.repeat(many)),
+    ]
 }
