@@ -1,12 +1,20 @@
 //! From the paths of a command line to the artifacts of one report, and where its symbols and knowledge are.
 
+mod address;
+mod case;
+mod missing;
+mod stream;
+
 use std::collections::HashSet;
+use std::fs::File;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use whycrash_evidence::Artifact;
 
+use self::case::{Left, NOT_LEFT};
 use crate::config::Config;
 use crate::report;
 
@@ -16,7 +24,8 @@ const MINICORE: &str = ".minicore";
 /// What a crash left, and where symbols and plugins are.
 #[derive(Debug, clap::Args)]
 pub struct Paths {
-    /// Files a crash left, or folders of them: all of them are one report; -1 for the last one that `run` kept here
+    /// Files a crash left, archives or folders of them, or - for standard input: all of them are one report; -1 for the
+    /// last one that `run` kept here
     #[arg(required = true, value_name = "PATH", allow_negative_numbers = true)]
     pub paths: Vec<PathBuf>,
 }
@@ -82,30 +91,26 @@ pub fn stand_in(core: &Path) -> PathBuf {
     core.with_file_name(format!(".{}{MINICORE}", file_name(core)))
 }
 
-/// The files at these paths as one report. A folder stands for all files in it, hidden ones left out.
+/// An argument that can not be meant.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongUsage(pub String);
+
+/// What is at these paths as one report. A folder stands for all files in it, hidden ones left out, and `-` for standard
+/// input.
+///
+/// # Errors
+/// When a path leads to nothing that can be read.
 pub fn from_paths(paths: &[PathBuf]) -> anyhow::Result<Vec<Artifact>> {
-    let mut files = Vec::new();
+    let mut given = Vec::new();
     let kept = paths
         .iter()
         .map(|path| Ok(report::kept(path)?.unwrap_or_else(|| path.clone())));
     let paths = &kept.collect::<anyhow::Result<Vec<_>>>()?;
     for path in paths {
-        let about = std::fs::metadata(path).with_context(|| {
-            format!(
-                "can not read {}: give a file that a crash left, or a folder of them",
-                path.display()
-            )
-        })?;
-        if about.is_dir() {
-            files.extend(files_below(path)?);
-        } else {
-            files.push((file_name(path), path.clone()));
-        }
+        given.extend(artifacts_at(path)?);
     }
-    if files.is_empty() {
-        bail!("no file to read in {}", list(paths));
-    }
-    Ok(distinct(files))
+    Ok(distinct(given))
 }
 
 /// Where `whycrash core shrink` puts the minicore of a core dump, unless somebody says otherwise.
@@ -120,36 +125,103 @@ fn is_beside_its_core(path: &Path) -> bool {
         .is_some_and(|core| !core.is_empty() && path.with_file_name(core).is_file())
 }
 
-/// All files below a folder by their names, in the order of their paths. A minicore beside its core dump is left out.
-fn files_below(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
-    let hidden =
-        |entry: &walkdir::DirEntry| entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
-    let mut files = Vec::new();
+fn artifacts_at(path: &Path) -> anyhow::Result<Vec<Artifact>> {
+    if stream::is_standard_input(path) {
+        return Ok(vec![stream::standard_input(COMMAND)?]);
+    }
+    if let Some(advice) = address::advice(path, COMMAND) {
+        return Err(WrongUsage(advice).into());
+    }
+    let about = std::fs::metadata(path).map_err(|error| missing::explain(path, &error))?;
+    let kind = about.file_type();
+    if kind.is_dir() {
+        files_of(path)
+    } else if kind.is_fifo() {
+        Ok(vec![stream::pipe(path)?])
+    } else if kind.is_file() {
+        File::open(path).map_err(|error| missing::explain(path, &error))?;
+        Ok(vec![file(path)])
+    } else {
+        let what = if kind.is_socket() { "a socket" } else { "a device" };
+        bail!(
+            "can not read {}: it is {what}; give a file that a crash left, or a folder of them",
+            path.display()
+        )
+    }
+}
+
+/// How this program is asked to read a crash, in examples.
+const COMMAND: &str = "whycrash diagnose";
+
+fn file(path: &Path) -> Artifact {
+    Artifact::new(file_name(path), path)
+}
+
+/// What a crash left in a folder.
+fn files_of(folder: &Path) -> anyhow::Result<Vec<Artifact>> {
+    let left = Left::of(folder)?;
+    if let Left::Named(named) = &left {
+        return Ok(named.iter().map(|path| file(path)).collect());
+    }
+    let (mut files, hidden) = files_below(folder)?;
+    if matches!(left, Left::AllButCase) {
+        files.retain(|path| path.parent() != Some(folder) || !NOT_LEFT.contains(&file_name(path).as_str()));
+    }
+    match (files.is_empty(), hidden.first()) {
+        (false, _) => Ok(files.iter().map(|path| file(path)).collect()),
+        (true, Some(hidden)) => bail!(
+            "no file to read in {}: it has hidden files alone, such as {}, which are left out unless they are given by name",
+            folder.display(),
+            hidden.display()
+        ),
+        (true, None) => bail!(
+            "no file to read in {}: give the folder that has what the crash left",
+            folder.display()
+        ),
+    }
+}
+
+/// All files below a folder in the order of their paths, and what is hidden. A minicore beside its core dump is left
+/// out.
+fn files_below(folder: &Path) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let (mut files, mut hidden) = (Vec::new(), Vec::new());
+    let is_seen = |entry: &walkdir::DirEntry| {
+        let is_hidden = entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
+        if is_hidden {
+            hidden.push(entry.path().to_owned());
+        }
+        !is_hidden
+    };
     for entry in walkdir::WalkDir::new(folder)
         .sort_by_file_name()
         .into_iter()
-        .filter_entry(|entry| !hidden(entry))
+        .filter_entry(is_seen)
     {
-        let entry = entry.with_context(|| format!("can not list {}", folder.display()))?;
+        let entry = entry.with_context(|| {
+            format!(
+                "can not list {}: run this as the owner of what is in it, or give the files that can be read",
+                folder.display()
+            )
+        })?;
         if entry.file_type().is_file() && !is_beside_its_core(entry.path()) {
-            files.push((file_name(entry.path()), entry.into_path()));
+            files.push(entry.into_path());
         }
     }
-    Ok(files)
+    Ok((files, hidden))
 }
 
 /// Artifacts with names of their own: a file given twice counts once, and two files of one name get numbers.
-fn distinct(files: Vec<(String, PathBuf)>) -> Vec<Artifact> {
+fn distinct(given: Vec<Artifact>) -> Vec<Artifact> {
     let mut paths = HashSet::new();
     let mut names = HashSet::new();
     let mut artifacts = Vec::new();
-    for (name, path) in files {
-        if !paths.insert(std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
+    for mut artifact in given {
+        if !paths.insert(std::fs::canonicalize(&artifact.path).unwrap_or_else(|_| artifact.path.clone())) {
             continue;
         }
-        let name = free_name(&name, &names);
-        names.insert(name.clone());
-        artifacts.push(Artifact::new(name, path));
+        artifact.name = free_name(&artifact.name, &names);
+        names.insert(artifact.name.clone());
+        artifacts.push(artifact);
     }
     artifacts
 }
@@ -172,12 +244,4 @@ fn file_name(path: &Path) -> String {
         .unwrap_or(path.as_os_str())
         .to_string_lossy()
         .into_owned()
-}
-
-fn list(paths: &[PathBuf]) -> String {
-    paths
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect::<Vec<_>>()
-        .join(", ")
 }

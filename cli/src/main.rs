@@ -49,7 +49,10 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             output::tell(&render::error(&error));
-            ExitCode::FAILURE
+            match error.is::<inputs::WrongUsage>() {
+                true => ExitCode::from(2),
+                false => ExitCode::FAILURE,
+            }
         }
     }
 }

@@ -29,8 +29,8 @@ pub struct Args {
 /// Reads the artifacts, runs the plugins and prints what they come to. No server is asked.
 pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     let input = diagnoser::input(inputs::from_paths(&args.paths.paths)?);
-    let document = diagnoser::with(&args.knowledge, config)?.diagnose(&input);
-    let files = render::Files::of(&input.artifacts);
+    let (document, texts) = diagnoser::with(&args.knowledge, config)?.diagnose_with_texts(&input);
+    let files = render::Files::of(&input.artifacts).with_texts(texts);
     let paths = listed(&args.paths.paths);
     let answer = render::Answer::new(
         &document,

@@ -9,6 +9,7 @@ mod gpus;
 mod habits;
 mod hangs;
 mod hostile;
+mod inputs;
 mod installed;
 mod interface;
 mod knowledge;

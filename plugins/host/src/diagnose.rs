@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use whycrash_catalog::Catalog;
 use whycrash_evidence::Limits;
-use whycrash_reading::{History, Input, Reader, Report, ReportLimits};
+use whycrash_reading::{History, Input, Reader, Report, ReportLimits, Text};
 use whycrash_symbols::Sources;
 
 use crate::case::Case;
@@ -251,17 +251,23 @@ impl Diagnoser {
 
     /// Reads the artifacts, runs the plugins on what they say, and says what is known of the causes.
     pub fn diagnose(&self, input: &Input) -> Document {
+        self.diagnose_with_texts(input).0
+    }
+
+    /// The same with the lines of what is text, those of files in archives among them, for whoever shows what is cited.
+    pub fn diagnose_with_texts(&self, input: &Input) -> (Document, Vec<Text>) {
         let (report, panel) = (Arc::new(self.read(input)), self.panel());
         let diagnosis = panel.conclude(&report);
         // Plugins are gone by now and with them every other holder; a copy would only be made if one were not.
-        let (head, evidence) = match Arc::try_unwrap(report) {
-            Ok(report) => (report.head, report.evidence),
-            Err(report) => (report.head.clone(), report.evidence.clone()),
+        let (head, evidence, texts) = match Arc::try_unwrap(report) {
+            Ok(report) => (report.head, report.evidence, report.texts),
+            Err(report) => (report.head.clone(), report.evidence.clone(), Vec::new()),
         };
-        Document {
+        let document = Document {
             left_out: panel.left_out().to_vec(),
             ..Document::render(head, evidence, diagnosis, panel.catalog())
-        }
+        };
+        (document, texts)
     }
 
     fn panel_of(&self, known: Known) -> Panel {

@@ -54,4 +54,4 @@ pub use told::Told;
 pub use verdict::{Verdict, VerdictKind};
 pub use version::Version;
 pub use whycrash_evidence::{CodeLine, Signature};
-pub use whycrash_reading::{ArtifactHead, Exit, History, Input, Report, ReportHead, ReportLimits};
+pub use whycrash_reading::{ArtifactHead, Exit, History, Input, Report, ReportHead, ReportLimits, Text};

@@ -11,9 +11,6 @@ use whycrash_plugin_host::{Diagnoser, History, Input, Settings, Told};
 use crate::inputs;
 use crate::output::{self, Clean};
 
-/// Files of a case that no crash left: what must be found, what is known of other reports, and what a plugin is told.
-const NOT_LEFT: [&str; 4] = ["case.toml", "evidence.json", "expected.json", "history.json"];
-
 /// Read the cases in these folders, and write what a plugin is told of each into its `evidence.json`: tests in the plugin's
 /// own language make their report of it
 #[derive(Debug, clap::Args)]
@@ -45,11 +42,7 @@ pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// What a crash left there.
 pub fn input(folder: &Path) -> anyhow::Result<Input> {
-    let mut input = crate::diagnoser::input(inputs::from_paths(&[folder.to_owned()])?);
-    input
-        .artifacts
-        .retain(|artifact| !NOT_LEFT.contains(&artifact.name.as_str()));
-    Ok(input)
+    Ok(crate::diagnoser::input(inputs::from_paths(&[folder.to_owned()])?))
 }
 
 /// What is known of other reports, where the case says so.
