@@ -79,4 +79,9 @@ impl Form {
             })
         })
     }
+
+    /// The exit status where there is no verdict yet.
+    pub fn status_unread(self) -> ExitCode {
+        if self.exit_code { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
 }

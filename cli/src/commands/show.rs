@@ -40,7 +40,8 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     let document =
         Document::deserialize(&report).with_context(|| format!("{} gave no report document", client.server()))?;
     if document.plugins.is_empty() && is_being_read(&report) {
-        return being_read(args.form.of_a_word(), &report, &id);
+        being_read(args.form.of_a_word(), &report, &id)?;
+        return Ok(args.form.status_unread());
     }
     let seen = seen(&client, &document);
     let (files, id) = (render::Files::default(), document.report.id.clone());
@@ -54,7 +55,7 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
 }
 
 /// Says of a report that was just sent that nothing is known of it yet.
-fn being_read(format: Format, report: &Value, id: &str) -> anyhow::Result<ExitCode> {
+fn being_read(format: Format, report: &Value, id: &str) -> anyhow::Result<()> {
     output::answer(format, report, |report| {
         let received = report["received"].as_str().unwrap_or_default();
         let short = id.get(..8).unwrap_or(id);
@@ -63,8 +64,7 @@ fn being_read(format: Format, report: &Value, id: &str) -> anyhow::Result<ExitCo
         ));
         text.end_line();
         text
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 /// How far the server has come with the report, unless it is done.
