@@ -180,15 +180,15 @@ fn limits() -> Limits {
     }
 }
 
-/// Whether an artifact is text, as far as its first bytes tell: its first line has no NUL, and no reader knows it as
-/// something else.
+/// Whether an artifact is text, or shown as one, as far as its first bytes tell: its first line has no NUL, and no reader
+/// knows it as something else.
 fn is_text(input: &Input) -> bool {
     let first_line = input.head().split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let is_binary = matches!(
-        detect(input.head()),
-        ArtifactKind::ElfCore | ArtifactKind::GpuCore | ArtifactKind::Minidump
-    );
-    !is_binary && !first_line.contains(&0)
+    match detect(input.head()) {
+        ArtifactKind::ElfCore | ArtifactKind::GpuCore | ArtifactKind::Minidump | ArtifactKind::Tfevents => false,
+        ArtifactKind::WandbRun => true,
+        _ => !first_line.contains(&0),
+    }
 }
 
 fn window(lines: &Lines, range: RangeInclusive<u64>) -> std::io::Result<Window> {

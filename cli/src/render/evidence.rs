@@ -2,7 +2,7 @@
 
 use indicatif::HumanBytes;
 use whycrash_evidence::Evidence;
-use whycrash_evidence::model::{Communicator, MemorySnapshot, Place, Thread};
+use whycrash_evidence::model::{Communicator, MemorySnapshot, Place, Series, Thread};
 use whycrash_plugin_host::ReportHead;
 
 use super::document::{artifacts, describe, head};
@@ -31,6 +31,7 @@ pub fn evidence(report: &ReportHead, scrubbed: Option<&[Changed]>, evidence: &Ev
     memory(&mut page, &evidence.memory_snapshots);
     collectives(&mut page, evidence);
     gpu_cores(&mut page, evidence);
+    series(&mut page, &evidence.series);
     timeline(&mut page, evidence);
     context(&mut page, evidence);
     artifacts(&mut page, &report.artifacts);
@@ -160,6 +161,52 @@ fn gpu_cores(page: &mut Page, evidence: &Evidence) {
     }
 }
 
+/// A line for each series; those that were lost or grow come first.
+fn series(page: &mut Page, all: &[Series]) {
+    if all.is_empty() {
+        return;
+    }
+    page.section("Series");
+    let is_odd = |series: &&Series| series.non_finite.is_some() || series.growth.is_some();
+    let (odd, others): (Vec<&Series>, Vec<&Series>) = all.iter().partition(is_odd);
+    for one in odd.into_iter().chain(others).take(ROWS) {
+        page.line(0, cut(&of_series(one), page.room()));
+    }
+    more(page, all.len(), "series");
+}
+
+/// `train/loss  100 values, steps 0 to 990, 2 → 0.03, nan from step 700 on`.
+fn of_series(series: &Series) -> String {
+    let mut said = vec![format!("{} values", series.count)];
+    if let Some((first, last)) = series.first_step.zip(series.last_step) {
+        said.push(format!("steps {first} to {last}"));
+    }
+    if let Some((first, last)) = series.first.zip(series.last) {
+        said.push(format!("{} → {}", short(first), short(last)));
+    }
+    if let Some(growth) = series.growth {
+        said.push(format!("grows by {} a step to its end", short(growth)));
+    }
+    if let Some(lost) = &series.non_finite {
+        let step = |step: Option<u64>| step.map_or_else(String::new, |step| format!(" from step {step} on"));
+        said.push(match lost.to_the_end {
+            0 => format!("{} times {}", lost.count, lost.value),
+            _ => format!("{}{}", lost.value, step(lost.from_step)),
+        });
+    }
+    format!("{}  {}", series.name, said.join(", "))
+}
+
+/// A number in a few digits.
+fn short(number: f64) -> String {
+    let size = number.abs();
+    if size != 0.0 && !(1e-3..1e9).contains(&size) {
+        return format!("{number:.2e}");
+    }
+    let text = format!("{number:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 fn timeline(page: &mut Page, evidence: &Evidence) {
     if evidence.timeline.is_empty() {
         return;
@@ -193,6 +240,10 @@ fn context(page: &mut Page, evidence: &Evidence) {
 
 fn more(page: &mut Page, total: usize, thing: &str) {
     if let Some(left) = total.checked_sub(ROWS).filter(|left| *left > 0) {
-        page.line(0, style::faint(&format!("… {left} more {thing}s: see --format json")));
+        let plural = if thing.ends_with('s') { "" } else { "s" };
+        page.line(
+            0,
+            style::faint(&format!("… {left} more {thing}{plural}: see --format json")),
+        );
     }
 }

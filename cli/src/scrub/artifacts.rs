@@ -115,7 +115,9 @@ fn is_text(head: &[u8]) -> bool {
         // A character may be cut at the end.
         Err(error) => error.error_len().is_none(),
     };
-    kind.is_text() || kind != ArtifactKind::Empty && reads_as_text && !head.contains(&0)
+    // Shown as the text that is in it, which is none of its bytes.
+    let is_binary = kind == ArtifactKind::WandbRun;
+    !is_binary && kind.is_text() || kind != ArtifactKind::Empty && reads_as_text && !head.contains(&0)
 }
 
 /// A file without a name.

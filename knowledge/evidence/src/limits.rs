@@ -23,6 +23,9 @@
 //! | bytes of a JSON artifact | [`Limits::json_bytes`] | `limit-json-bytes` |
 //! | values of a JSON artifact | 2 000 000 | `limit-json-values` |
 //! | nesting of JSON | 128 | `bad-json` |
+//! | text that is made of a notebook, an export of logs or a run | half of [`Limits::resident_bytes`]; 4096 sections with names | `limit-text-bytes` |
+//! | series of an artifact; points of one | 256; 64 | `limit-series` |
+//! | bytes of a record of an event file; of a run | 1 MiB; 4 MiB | longer ones are passed over |
 //! | segments of a core | 1 048 576 | `limit-segments` |
 //! | notes of a core | 1 048 576; 16 MiB of mapped files or of what a minicore holds, 256 MiB in all | `limit-notes` |
 //! | binaries mapped; names of the dynamic linker | 16 384; 4 MiB | `limit-modules` |

@@ -87,6 +87,16 @@ pub enum ArtifactKind {
     Diagnostic,
     /// Reports of compute-sanitizer as XML.
     Sanitizer,
+    /// Jupyter notebook: the cells and what they printed.
+    Notebook,
+    /// Lines of logs as a log store hands them out, as JSON.
+    LogExport,
+    /// Rows of numbers that a training loop logged: CSV or lines of JSON.
+    Metrics,
+    /// Scalars as `TensorBoard` keeps them.
+    Tfevents,
+    /// The record of a run that Weights & Biases keeps (`run-ID.wandb`).
+    WandbRun,
     /// Lines of text: logs, tracebacks, kernel messages, sanitizer reports.
     Log,
     /// Files packed into one: a tar or zip file, which is unpacked, and each of its members read.
@@ -98,6 +108,11 @@ pub enum ArtifactKind {
 }
 
 impl ArtifactKind {
+    /// Whether such an artifact is shown, and cited, as a text that is made of it.
+    pub fn is_rendered(self) -> bool {
+        matches!(self, Self::Notebook | Self::LogExport | Self::WandbRun)
+    }
+
     /// Whether lines of such an artifact can be shown and cited.
     pub fn is_text(self) -> bool {
         let binary = [
@@ -107,9 +122,20 @@ impl ArtifactKind {
             Self::MemorySnapshot,
             Self::FlightRecorder,
             Self::Archive,
+            Self::Tfevents,
             Self::Empty,
             Self::Unknown,
         ];
         !binary.contains(&self)
     }
+}
+
+/// A part of an artifact's text that people know by a name of its own, such as a cell of a notebook.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Section {
+    /// Its first line. It goes on to the next section.
+    pub line: u64,
+    /// What people call it, such as `cell 4, In [3]`.
+    pub name: String,
 }

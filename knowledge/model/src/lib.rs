@@ -19,6 +19,7 @@ mod place;
 mod problem;
 mod recorder;
 mod recorder_form;
+mod series;
 mod shorten;
 mod text_end;
 mod thread;
@@ -42,6 +43,7 @@ pub use particulars::*;
 pub use place::*;
 pub use problem::*;
 pub use recorder::*;
+pub use series::*;
 pub use text_end::*;
 pub use thread::*;
 pub use usage::*;
@@ -87,6 +89,9 @@ pub struct Evidence {
     /// One per GPU core dump and device.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gpu_cores: Vec<GpuCore>,
+    /// Numbers that a training loop logged over its steps, such as its loss.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Series>,
     /// All events in one order, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Event>,

@@ -246,6 +246,8 @@ pub struct Divergence {
     pub value: String,
     /// The step it is told of, where printed.
     pub step: Option<u64>,
+    /// How many values in a row, up to the last one, are no numbers, where all of them are known.
+    pub rows: Option<u64>,
 }
 
 /// What the last lines of a log say, where no traceback does.

@@ -183,6 +183,7 @@ fn head(artifact: &Artifact, reading: Reading, sha256: io::Result<String>) -> (A
         sha256,
         archive: None,
         problems,
+        sections: reading.sections,
     };
     (head, reading.evidence)
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use whycrash_evidence::model::Collectives;
+use whycrash_evidence::model::{Collectives, Section};
 use whycrash_evidence::{ArtifactKind, Evidence, Problem, Signature};
 
 use crate::{History, Text};
@@ -92,4 +92,16 @@ pub struct ArtifactHead {
     pub archive: Option<String>,
     /// What was wrong with it.
     pub problems: Vec<Problem>,
+    /// Parts of its text that have names of their own, such as the cells of a notebook.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sections: Vec<Section>,
+}
+
+impl ArtifactHead {
+    /// Name of the part of its text that a line is in, where it has parts.
+    pub fn section(&self, line: u64) -> Option<&str> {
+        let behind = self.sections.partition_point(|section| section.line <= line);
+        let section = self.sections.get(behind.checked_sub(1)?)?;
+        Some(&section.name)
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use whycrash_catalog::recognise::{Happened, Shown};
-use whycrash_evidence::model::{Event, MemoryDetail};
+use whycrash_evidence::model::{Event, MemoryDetail, Series};
 use whycrash_reading::Report;
 
 use crate::sandbox::{Patterns, detail};
@@ -94,6 +94,7 @@ impl Case {
             "gpu_cores" => evidence.gpu_cores.len(),
             "timeline" => evidence.timeline.len(),
             "communicators" => evidence.communicators.len(),
+            "series" => evidence.series.len(),
             "processes" => evidence.processes.len(),
             _ => 0,
         }
@@ -148,6 +149,7 @@ impl Case {
             "fault_addresses" => element(&evidence.fault_addresses, rest),
             "timeline" => element(&evidence.timeline, rest),
             "communicators" => element(&evidence.communicators, rest),
+            "series" => of_series(&evidence.series, rest),
             "processes" => element(&evidence.processes, rest),
             _ => None,
         }
@@ -189,6 +191,23 @@ fn element<'a, T: serde::Serialize>(list: &[T], path: &'a str) -> Option<(Value,
     let (index, rest) = split(path);
     let element = list.get(index.parse::<usize>().ok()?)?;
     Some((serde_json::to_value(element).ok()?, rest))
+}
+
+/// A series by its position, or by its name: `train/loss.non_finite.step`. Of several of one name it is the first.
+fn of_series<'a>(series: &[Series], path: &'a str) -> Option<(Value, &'a str)> {
+    let rest_behind = |name: &str| match path.strip_prefix(name)? {
+        "" => Some(""),
+        rest => rest.strip_prefix('.'),
+    };
+    // Names have dots as well: `opt.lr` is no member of `opt`.
+    let named = series
+        .iter()
+        .filter_map(|series| Some((series, rest_behind(&series.name)?)));
+    let longest = named.rev().max_by_key(|(series, _)| series.name.len());
+    match longest {
+        Some((series, rest)) => Some((serde_json::to_value(series).ok()?, rest)),
+        None => element(series, path),
+    }
 }
 
 /// A block, a trace entry or a stack by itself, since there are many; else all of a device's.

@@ -213,7 +213,7 @@ mod tests {
     use std::sync::{Arc, LazyLock};
 
     use proptest::prelude::*;
-    use whycrash_evidence::model::{Crash, Evidence, Frame, Thread};
+    use whycrash_evidence::model::{Crash, Evidence, Frame, Series, Thread};
     use whycrash_evidence::readers::Lines;
     use whycrash_evidence::{ArtifactKind, Limits};
     use whycrash_reading::{ArtifactHead, Report, ReportHead, Text};
@@ -230,6 +230,7 @@ mod tests {
             sha256: String::new(),
             archive: None,
             problems: Vec::new(),
+            sections: Vec::new(),
         };
         let lines = Lines::of_text(TEXT.into(), &Limits::default()).unwrap();
         let frame = Frame {
@@ -256,8 +257,14 @@ mod tests {
             "event": 0, "kind": "python-exception", "detail": {}, "text": "device-side assert", "artifact": "a.log", "at": {"bytes": [0, 4]},
         });
         let event = serde_json::from_value(event).unwrap();
+        let series = |name: &str, count| Series {
+            name: name.to_owned(),
+            count,
+            ..Series::default()
+        };
         let evidence = Evidence {
             crash: Some(crash),
+            series: vec![series("opt", 10), series("opt.lr", 20), series("train/loss", 30)],
             threads: vec![thread],
             timeline: vec![event],
             ..Evidence::default()
@@ -325,6 +332,12 @@ mod tests {
             (fact("crash.pid"), "100", true),
             (fact("crash.pid"), "10", false),
             (fact("crash.exit_code"), "", false),
+            (fact("series.2.count"), "30", true),
+            (fact("series.train/loss.count"), "30", true),
+            (fact("series.opt.count"), "10", true),
+            (fact("series.opt.lr.count"), "20", true),
+            (fact("series.opt.lr.name"), "opt.lr", true),
+            (fact("series.train.count"), "30", false),
             (fact("threads.0.frames.0.function"), "trainer::load", true),
             (fact("crash"), "{", false),
             (fact("crash"), "}", false),

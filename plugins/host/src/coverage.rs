@@ -19,13 +19,18 @@ const LOOKED_FOR: [(ArtifactKind, &[&str]); 8] = [
     (ArtifactKind::Context, &["context"]),
 ];
 /// What tells something where somebody made it, and is missed by nobody.
-const ALSO_TOLD: [ArtifactKind; 6] = [
+const ALSO_TOLD: [ArtifactKind; 11] = [
     ArtifactKind::NcclRas,
     ArtifactKind::NcclInspector,
     ArtifactKind::TorchcommsLog,
     ArtifactKind::BugReport,
     ArtifactKind::Diagnostic,
     ArtifactKind::Sanitizer,
+    ArtifactKind::Notebook,
+    ArtifactKind::LogExport,
+    ArtifactKind::Metrics,
+    ArtifactKind::Tfevents,
+    ArtifactKind::WandbRun,
 ];
 /// What tells of ranks, and is judged together with what other reports of the incident tell of others.
 const JUDGED_TOGETHER: [ArtifactKind; 4] = [

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::facts::{CollectiveVerdict, Crash, EventDetail, MemorySnapshot};
+use crate::facts::{CollectiveVerdict, Crash, EventDetail, MemorySnapshot, Series};
 use crate::{Citation, Event, Frame, Line, Report, Thread, cite};
 
 /// Entries asked for at a time.
@@ -122,6 +122,12 @@ impl Report {
             .iter()
             .filter_map(|text| serde_json::from_str(text).ok())
             .collect()
+    }
+
+    /// What a training loop logged over its steps: `series` by its index, or by its name.
+    pub fn series(&self) -> Vec<Series> {
+        let all = 0..self.count("series");
+        all.filter_map(|index| self.get(&format!("series.{index}"))).collect()
     }
 
     /// What did not match across ranks, the first divergence first: `collectives.verdicts` by its index.

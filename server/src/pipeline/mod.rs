@@ -316,6 +316,7 @@ pub fn unread(report: &ReportRecord) -> ReportHead {
         sha256: artifact.digest.to_string(),
         archive: None,
         problems: Vec::new(),
+        sections: Vec::new(),
     });
     ReportHead {
         id: report.id.to_string(),

@@ -30,6 +30,14 @@ const CLUSTERS: usize = 16;
 /// it names every tool there is.
 const NOT_INDEXED: [&str; 3] = ["unavailable", "limits", "gpu_timeline"];
 
+/// What has the lines that programs printed.
+const LOGS: [ArtifactKind; 4] = [
+    ArtifactKind::Log,
+    ArtifactKind::LogExport,
+    ArtifactKind::Notebook,
+    ArtifactKind::WandbRun,
+];
+
 /// The lines to index of a report.
 pub fn of(found: &Found<'_>, report: &Report, catalog: &Catalog) -> Vec<String> {
     let mut text = Text::new(TEXT_BYTES);
@@ -44,7 +52,7 @@ pub fn of(found: &Found<'_>, report: &Report, catalog: &Catalog) -> Vec<String> 
     text.add_evidence(&report.evidence);
     let is_log = |name: &str| {
         let artifact = report.artifact(name);
-        artifact.is_some_and(|artifact| artifact.kind == ArtifactKind::Log)
+        artifact.is_some_and(|artifact| LOGS.contains(&artifact.kind))
     };
     for log in report.texts.iter().filter(|text| is_log(text.artifact())) {
         text.add_log(log);

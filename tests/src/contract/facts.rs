@@ -16,13 +16,14 @@ const HEAD: &str = "\
 ";
 
 /// What plugins read by paths and kinds of events; threads and frames they have as types of the interface.
-const ROOTS: [&str; 6] = [
+const ROOTS: [&str; 7] = [
     "Crash",
     "CollectiveVerdict",
     "Communicator",
     "FaultAddress",
     "GpuCore",
     "MemorySnapshot",
+    "Series",
 ];
 /// The kinds of events, each of which has particulars.
 const EVENTS: &str = "EventPayload";

@@ -54,6 +54,7 @@ pub fn merge(parts: Vec<Evidence>, metadata: Map<String, Value>) -> Evidence {
         merged.recorders.append(&mut part.recorders);
         merged.communicators.append(&mut part.communicators);
         merged.text_ends.append(&mut part.text_ends);
+        merged.series.append(&mut part.series);
     }
     merged.text_ends.sort_by_key(|end| end.sign);
     merged.text_ends.truncate(TEXT_ENDS);

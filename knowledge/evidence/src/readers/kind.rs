@@ -3,7 +3,8 @@
 use memchr::memmem;
 
 use super::page::data_head;
-use super::{archive, bug_report, dcgm, nccl_inspector, nccl_ras, sanitizer_xml, torchcomms_log};
+use super::series::{table, tfevents, wandb};
+use super::{archive, bug_report, dcgm, log_export, nccl_inspector, nccl_ras, notebook, sanitizer_xml, torchcomms_log};
 use crate::ArtifactKind;
 
 /// What the artifact is whose first decompressed bytes are `head`.
@@ -13,6 +14,8 @@ pub fn detect(head: &[u8]) -> ArtifactKind {
         [0x7f, b'E', b'L', b'F', ..] => elf(head),
         [b'M', b'D', b'M', b'P', ..] => ArtifactKind::Minidump,
         [0x80, 2..=5, ..] => pickle(head),
+        _ if wandb::is_run(head) => ArtifactKind::WandbRun,
+        _ if tfevents::is_events(head) => ArtifactKind::Tfevents,
         _ if archive::form(head).is_some() => ArtifactKind::Archive,
         _ if archive::foreign_format(head).is_some() => ArtifactKind::Unknown,
         _ => {
@@ -23,10 +26,14 @@ pub fn detect(head: &[u8]) -> ArtifactKind {
                     ArtifactKind::BugReport
                 } else if torchcomms_log::is_log(text) {
                     ArtifactKind::TorchcommsLog
-                } else if is_text(head) {
-                    ArtifactKind::Log
-                } else {
+                } else if !is_text(head) {
                     ArtifactKind::Unknown
+                } else if log_export::is_export(text) {
+                    ArtifactKind::LogExport
+                } else if table::is_table(text) {
+                    ArtifactKind::Metrics
+                } else {
+                    ArtifactKind::Log
                 }
             })
         }
@@ -105,7 +112,9 @@ fn json(text: &[u8]) -> Option<ArtifactKind> {
     if text.first() != Some(&b'{') {
         return None;
     }
-    if contains_any(text, &["\"whycrash_context\""]) {
+    if notebook::is_notebook(text) {
+        Some(ArtifactKind::Notebook)
+    } else if contains_any(text, &["\"whycrash_context\""]) {
         Some(ArtifactKind::Context)
     } else if contains_any(text, &["\"pg_config\"", "\"pg_status\"", "\"collective_seq_id\""]) {
         Some(ArtifactKind::FlightRecorder)

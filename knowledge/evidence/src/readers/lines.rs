@@ -7,11 +7,14 @@ use std::sync::Arc;
 
 use regex::bytes::Regex;
 
+use super::rendered::{self, Rendered};
 use super::{Input, read_problem};
 use crate::{Artifact, Limits, Problem};
 
 /// One entry of the offset index per this many lines: 8 bytes for about 100 KB of log.
 const STRIDE: u64 = 1024;
+/// Bytes of a text that was made which are kept in memory.
+const SHORT_BYTES: usize = 1 << 20;
 /// Bytes of a file that are read at a time.
 const PIECE: usize = 128 << 10;
 
@@ -31,13 +34,17 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Opens an artifact and indexes its lines, in one pass.
+    /// Opens an artifact and indexes its lines, in one pass. Of a format that is shown as a text made from it, the lines
+    /// are those of that text.
     ///
     /// # Errors
     /// When it can not be read at all. An artifact that is torn in the middle gives the lines before that, and a
     /// problem.
     pub fn open(artifact: &Artifact, limits: &Limits) -> io::Result<Self> {
         let input = Input::open(artifact, limits)?;
+        if let Some(rendered) = rendered::of(&input, limits) {
+            return Self::of_rendered(&rendered, limits);
+        }
         let (file, torn) = input.seekable()?;
         let is_unpacked = input.plain_file().is_none();
         let mut lines = Self::of_file(file, limits)?;
@@ -45,6 +52,22 @@ impl Lines {
             lines.unpacked_bytes = lines.text.length()?;
         }
         lines.problems.splice(0..0, torn.iter().map(read_problem));
+        Ok(lines)
+    }
+
+    /// The lines of a text that was made: of a long one in a file without a name.
+    fn of_rendered(rendered: &Rendered, limits: &Limits) -> io::Result<Self> {
+        let text = rendered.text();
+        let mut lines = if text.len() <= SHORT_BYTES {
+            Self::of_text(text.to_vec(), limits)?
+        } else {
+            let mut file = tempfile::tempfile()?;
+            io::Write::write_all(&mut file, text)?;
+            let mut lines = Self::of_file(file, limits)?;
+            lines.unpacked_bytes = text.len() as u64;
+            lines
+        };
+        lines.problems.extend(rendered.problem());
         Ok(lines)
     }
 
@@ -140,7 +163,7 @@ impl Lines {
         self.bytes
     }
 
-    /// Bytes of the temporary file that a compressed artifact was unpacked to; none for one that is read in place.
+    /// Bytes of the temporary file that an artifact was unpacked or rendered to; none for one that is read in place.
     pub fn unpacked_bytes(&self) -> u64 {
         self.unpacked_bytes
     }

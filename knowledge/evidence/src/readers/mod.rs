@@ -17,18 +17,24 @@ pub mod input;
 mod json;
 mod kind;
 pub mod lines;
+mod log_export;
 pub mod memory_snapshot;
 pub mod minidump;
 pub mod nccl_inspector;
 pub mod nccl_ras;
+pub mod notebook;
 mod nvidia_smi;
 mod page;
 pub mod pickle;
+mod protobuf;
 pub mod py_spy;
+mod rendered;
 pub mod sanitizer_xml;
+pub mod series;
 pub mod text;
 pub mod torchcomms_log;
 
+use crate::model::Section;
 use crate::{Artifact, ArtifactKind, Evidence, Limits, Problem};
 
 pub use compression::Compression;
@@ -47,6 +53,8 @@ pub struct Reading {
     pub evidence: Evidence,
     /// What was wrong with it.
     pub problems: Vec<Problem>,
+    /// Parts of its text that have names of their own.
+    pub sections: Vec<Section>,
 }
 
 impl Reading {
@@ -67,7 +75,8 @@ pub fn read(artifact: &Artifact, limits: &Limits) -> Reading {
     };
     let kind = detect(input.head());
     let mut reading = dispatch(kind, artifact, &input, limits);
-    reading.kind = Some(kind);
+    // A reader may have found that it is something else.
+    reading.kind.get_or_insert(kind);
     reading.bytes = input.stored_bytes();
     reading
 }
@@ -89,6 +98,11 @@ fn dispatch(kind: ArtifactKind, artifact: &Artifact, input: &Input, limits: &Lim
         ArtifactKind::Diagnostic => dcgm::read(input, limits),
         ArtifactKind::Sanitizer => sanitizer_xml::read(input, limits),
         ArtifactKind::GpuCore => gpu_core::read(input, limits),
+        ArtifactKind::Notebook => notebook::read(input, limits),
+        ArtifactKind::LogExport => log_export::read(input, limits),
+        ArtifactKind::Metrics => series::table::read(input, limits),
+        ArtifactKind::Tfevents => series::tfevents::read(input, limits),
+        ArtifactKind::WandbRun => series::wandb::read(input, limits),
         ArtifactKind::Log => text::read(input, limits),
         ArtifactKind::ElasticError => elastic::read(input, limits),
         ArtifactKind::Context => context::read(input, limits),

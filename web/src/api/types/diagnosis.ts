@@ -17,10 +17,12 @@ export interface ArtifactHead {
   archive?: string | null;
   /** What was wrong with it. */
   problems: Problem[];
+  /** Parts of its text that have names of their own, such as the cells of a notebook. */
+  sections?: Section[];
 }
 
 /** What an artifact is, told from its content (never from its name alone). */
-export type ArtifactKind = 'elf-core' | 'gpu-core' | 'minidump' | 'memory-snapshot' | 'flight-recorder' | 'nccl-ras' | 'nccl-inspector' | 'torchcomms-log' | 'bug-report' | 'elastic-error' | 'context' | 'diagnostic' | 'sanitizer' | 'log' | 'archive' | 'empty' | 'unknown' | (string & {});
+export type ArtifactKind = 'elf-core' | 'gpu-core' | 'minidump' | 'memory-snapshot' | 'flight-recorder' | 'nccl-ras' | 'nccl-inspector' | 'torchcomms-log' | 'bug-report' | 'elastic-error' | 'context' | 'diagnostic' | 'sanitizer' | 'notebook' | 'log-export' | 'metrics' | 'tfevents' | 'wandb-run' | 'log' | 'archive' | 'empty' | 'unknown' | (string & {});
 
 /** An exact place, and what stands there. */
 export interface Citation {
@@ -279,6 +281,14 @@ export interface ReportHead {
   exit?: Exit;
   /** What it left. */
   artifacts?: ArtifactHead[];
+}
+
+/** A part of an artifact's text that people know by a name of its own, such as a cell of a notebook. */
+export interface Section {
+  /** Its first line. It goes on to the next section. */
+  line?: number;
+  /** What people call it, such as `cell 4, In [3]`. */
+  name?: string;
 }
 
 /** One version. */

@@ -150,6 +150,8 @@ export interface Divergence {
   value?: string;
   /** The step it is told of, where printed. */
   step?: number | null;
+  /** How many values in a row, up to the last one, are no numbers, where all of them are known. */
+  rows?: number | null;
 }
 
 /** One worker's failure as torchelastic reports it. */

@@ -107,6 +107,8 @@ export interface Evidence {
   communicators?: Communicator[];
   /** One per GPU core dump and device. */
   gpu_cores?: GpuCore[];
+  /** Numbers that a training loop logged over its steps, such as its loss. */
+  series?: Series[];
   /** All events in one order, oldest first. */
   timeline?: Event[];
   /** The processes, where artifacts tell of more than one. */
@@ -167,6 +169,22 @@ export interface Module {
   artifact?: string;
 }
 
+/** Values of a series that are no numbers. */
+export interface NonFinite {
+  /** The first of them: `nan`, `inf` or `-inf`. */
+  value?: string;
+  /** Its step, where steps were logged. */
+  step?: number | null;
+  /** Where it stands. */
+  at?: Place | null;
+  /** How many there are. */
+  count?: number;
+  /** How many of them end the series: 0 where a number came last. */
+  to_the_end?: number;
+  /** Step from which on nothing but these came, where steps were logged. */
+  from_step?: number | null;
+}
+
 /** One process of a report that tells of several. */
 export interface Process {
   /** Process id. */
@@ -177,6 +195,48 @@ export interface Process {
   crash?: Crash | null;
   /** What the collector wrote down about it. */
   context?: { [key: string]: Json };
+}
+
+/**
+ * One number that was logged again and again, such as a loss: what became of it from step to step. Values are finite;
+ * what was no number is in `non_finite`.
+ */
+export interface Series {
+  /** As it was logged, such as `train/loss`; members of members are joined by a dot. */
+  name?: string;
+  /** The artifact that has it. */
+  artifact?: string;
+  /** How many values there are, those that are no numbers included. */
+  count?: number;
+  /** Step of the first value, where steps were logged. */
+  first_step?: number | null;
+  /** Step of the last value. */
+  last_step?: number | null;
+  /** The first finite value. */
+  first?: number | null;
+  /** The last finite value. */
+  last?: number | null;
+  /** The least finite value. */
+  min?: number | null;
+  /** The greatest finite value. */
+  max?: number | null;
+  /**
+   * How much it grows a step, where it grew steadily over its last half; a row counts as a step where none was
+   * logged.
+   */
+  growth?: number | null;
+  /** The values that are no numbers, if there are any. */
+  non_finite?: NonFinite | null;
+  /** The series in at most 64 points of step (or row) and value, each the mean of the finite values that it stands for. */
+  points?: SeriesPoint[];
+}
+
+/** A point of a series. */
+export interface SeriesPoint {
+  /** Its step; its number in the series where no steps were logged. */
+  step?: number;
+  /** Its value. */
+  value?: number;
 }
 
 /** One thread of one process, innermost frame first. */

@@ -62,6 +62,7 @@ pub fn read_with_dump(input: &Input, limits: &Limits) -> (Reading, Option<CoreDu
             bytes: input.stored_bytes(),
             evidence,
             problems,
+            sections: Vec::new(),
         },
         core,
     )

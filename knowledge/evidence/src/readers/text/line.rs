@@ -152,7 +152,7 @@ pub fn clean(raw: &[u8]) -> Cow<'_, str> {
 }
 
 /// Removes ANSI escape sequences (ECMA-48 control sequences; any other escape loses its two characters).
-fn without_escapes(text: &str) -> String {
+pub fn without_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars();
     while let Some(c) = rest.next() {

@@ -21,7 +21,7 @@ mod last_words;
 mod line;
 mod prefix;
 mod progress;
-mod record;
+pub(in crate::readers) mod record;
 mod rules;
 mod severity;
 mod shape;
@@ -34,7 +34,9 @@ pub(crate) mod time;
 use std::collections::HashMap;
 use std::io::{self, BufRead};
 
+pub(in crate::readers) use grammar::divergence::quantity;
 pub(in crate::readers) use grammar::exit::signal_of_exit;
+pub(in crate::readers) use line::without_escapes;
 
 use allowance::{Allowance, RuleSet};
 use cuts::Cuts;
@@ -154,8 +156,13 @@ pub(super) fn read_filtered(input: &Input, limits: &Limits, filter: &mut impl Li
 
 /// Reads text that is part of something else.
 pub(super) fn read_str(name: &str, text: &str, limits: &Limits) -> Reading {
+    read_lines(name, text.as_bytes(), limits, &mut Every)
+}
+
+/// Reads those lines of a text in memory that the filter takes.
+pub(super) fn read_lines(name: &str, text: &[u8], limits: &Limits, filter: &mut impl LineFilter) -> Reading {
     let mut reader = TextReader::new(name, limits);
-    let torn = reader.read_all(text.as_bytes(), limits, &mut Every).err();
+    let torn = reader.read_all(text, limits, filter).err();
     let mut reading = reader.finish();
     reading.evidence.text_ends.clear();
     reading.problems.extend(torn.as_ref().map(read_problem));

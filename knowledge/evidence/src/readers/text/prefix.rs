@@ -213,8 +213,12 @@ static PREFIXES: LazyLock<Vec<Prefix>> = LazyLock::new(|| {
             nothing,
             |line, _| is_numbered(line, b':'),
         ),
-        // kubectl logs --prefix: `[pod/train-0/main] `.
-        prefix(r"^\[pod/[^\s\]]+\] ", stream_tag, |line, _| line.starts_with(b"[pod/")),
+        // kubectl logs --prefix: `[pod/train-0/main] `. Lines of exports of logs have streams and hosts so as well.
+        prefix(r"^\[(?:pod|stream|host)/[^\s\]]+\] ", stream_tag, |line, _| {
+            [&b"[pod/"[..], b"[stream/", b"[host/"]
+                .iter()
+                .any(|start| line.starts_with(start))
+        }),
         prefix(GLOG, glog, |line, _| {
             let line = line.strip_prefix(b"[").unwrap_or(line);
             is_level(line) && byte(line, 1).is_ascii_digit()

@@ -12,6 +12,9 @@ const LEVELS: [&str; 5] = ["level", "levelname", "severity", "lvl", "stream_name
 /// Members that have what was said.
 const MESSAGES: [&str; 6] = ["message", "msg", "textPayload", "event", "text", "data"];
 
+/// Of these, what records of data have as well, with a time: it takes a level to tell that they are of a log.
+const OF_DATA: &str = "text";
+
 const HEADER: &str = "Traceback (most recent call last):\n";
 const ESCAPED: &str = r"Traceback (most recent call last):\n";
 
@@ -53,21 +56,23 @@ pub fn traceback(raw: &[u8]) -> Option<Vec<String>> {
     Some(lines.map(|line| format!("{prefix}{line}")).collect())
 }
 
-/// A record's members. Python writes numbers that JSON has no form for by their names, `{"loss": NaN}`; they are left out.
-fn members(record: &str) -> Option<Map<String, Value>> {
+/// A record's members. Python writes numbers that JSON has no form for by their names, `{"loss": NaN}`.
+pub fn members(record: &str) -> Option<Map<String, Value>> {
     let parsed = serde_json::from_str(record);
-    parsed.or_else(|_| serde_json::from_str(&without_names(record))).ok()
+    parsed
+        .or_else(|_| serde_json::from_str(&with_quoted_names(record)))
+        .ok()
 }
 
-/// JSON with `null` for what stands in no string and is neither a number nor a word that it knows.
-fn without_names(json: &str) -> String {
+/// JSON with strings for what stands in no string and is neither a number nor a word that it knows.
+pub fn with_quoted_names(json: &str) -> String {
     // A string is matched whole, and put back.
     regex!(r#""(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b"#)
         .replace_all(json, |found: &regex::Captures| {
             if found[0].starts_with('"') {
                 found[0].to_owned()
             } else {
-                "null".to_owned()
+                format!("\"{}\"", &found[0])
             }
         })
         .into_owned()
@@ -86,14 +91,23 @@ fn text<'m>(members: &'m Map<String, Value>, names: &[&str]) -> Option<&'m str> 
 }
 
 fn message(members: &Map<String, Value>) -> Option<&str> {
-    let is_record = [&TIMES[..], &LEVELS]
-        .concat()
-        .iter()
-        .any(|name| members.contains_key(*name));
+    let has = |names: &[&str]| names.iter().any(|name| members.contains_key(*name));
+    let (has_time, has_level) = (has(&TIMES), has(&LEVELS));
+    let may_say = |name: &&str| has_level || has_time && *name != OF_DATA;
+    let of_program = || {
+        let mut said = MESSAGES.iter().filter(|name| may_say(name));
+        said.find_map(|name| members.get(*name)?.as_str())
+    };
     // `tracing`, which servers in Rust log with, has its fields in an object of their own.
-    let in_fields = || text(members.get("fields")?.as_object()?, &MESSAGES);
-    let of_program = || text(members, &MESSAGES).or_else(in_fields).filter(|_| is_record);
-    text(members, &["MESSAGE", "log"]).or_else(of_program)
+    let in_fields = || {
+        text(
+            members.get("fields").filter(|_| has_time || has_level)?.as_object()?,
+            &MESSAGES,
+        )
+    };
+    text(members, &["MESSAGE", "log"])
+        .or_else(of_program)
+        .or_else(in_fields)
 }
 
 /// The time, and the rank where the record has it.

@@ -61,14 +61,7 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
     let words = parts.text("quantity")?.to_ascii_lowercase();
     let value = parts.text("value")?.to_ascii_lowercase();
     let is_start = value.contains("inf") && BESTS.iter().any(|best| words.contains(best));
-    let quantity = ["grad", "gnorm", "ppl", "perplexity", "logit"]
-        .iter()
-        .find(|part| words.contains(**part))
-        .map_or("loss", |part| match *part {
-            "grad" | "gnorm" => "gradient",
-            "logit" => "logits",
-            _ => "perplexity",
-        });
+    let quantity = quantity(&words);
     if !is_start {
         let step = Parts::of(
             regex!(r"(?i)\b(?:global_?)?(?:step|iter(?:ation)?|batch)\b['\x22]?\s{0,2}[:=#\[]?\s{0,8}(?P<step>\d+)"),
@@ -78,9 +71,22 @@ fn read(line: &Line, sink: &mut Sink) -> Option<Box<dyn Block>> {
             quantity: quantity.to_owned(),
             value: value.trim_start_matches(['-', '+']).to_owned(),
             step: step.and_then(|parts| parts.number("step")),
+            rows: None,
         };
         let lines = [line.number, line.number];
         sink.event(EventPayload::Divergence(divergence), &line.origin, lines, line.text);
     }
     None
+}
+
+/// What the words, in lower case, that name a value of training name.
+pub fn quantity(words: &str) -> &'static str {
+    ["grad", "gnorm", "ppl", "perplexity", "logit"]
+        .iter()
+        .find(|part| words.contains(**part))
+        .map_or("loss", |part| match *part {
+            "grad" | "gnorm" => "gradient",
+            "logit" => "logits",
+            _ => "perplexity",
+        })
 }

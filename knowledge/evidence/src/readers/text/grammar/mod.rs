@@ -8,7 +8,7 @@ mod cuda_log;
 mod dataloader;
 mod debug_server;
 mod distributed;
-mod divergence;
+pub mod divergence;
 pub mod exit;
 mod kernel;
 mod microdump;
