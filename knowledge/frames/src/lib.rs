@@ -1,4 +1,4 @@
-//! Whose a stack frame is.
+//! Whose a stack frame is, and what a thread waits for.
 //!
 //! A crash is known by the program's own frame, not by the libraries that it called and not by what stands on every
 //! stack: how a process dies, starts, calls and dispatches. Grouping, titles and plugins all ask here, so that they
@@ -6,6 +6,9 @@
 
 mod native;
 mod python;
+mod waits;
+
+pub use waits::{CALLS, SystemCall, WAITS, Wait, WaitRow, Waiting, blocked_event_loop, wait};
 
 /// Whose a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,7 +74,10 @@ fn is_installed_python(path: &str) -> bool {
         rest.and_then(|rest| rest.split_once('/'))
             .is_some_and(|(minor, _)| !minor.is_empty() && minor.bytes().all(|byte| byte.is_ascii_digit()))
     });
+    // `C:/Users/me/AppData/Local/Programs/Python/Python311/Lib/json/decoder.py`.
+    let of_windows = path.get(1..3) == Some(":/") && path.contains("/Lib/");
     standard
+        || of_windows
         || ["/site-packages/", "/dist-packages/"]
             .iter()
             .any(|folder| path.contains(folder))

@@ -27,13 +27,36 @@ const MACHINERY: [(&str, &str); 18] = [
     ("*", "/threading.py"),
 ];
 
+/// Parts of paths of torch wherever it lies: built from source, or installed into a folder that is not Python's own
+/// (`pip install --target`, archives of wheels).
+const TORCH: [&str; 17] = [
+    "/torch/serialization.py",
+    "/torch/_utils.py",
+    "/torch/_tensor.py",
+    "/torch/_ops.py",
+    "/torch/functional.py",
+    "/torch/storage.py",
+    "/torch/hub.py",
+    "/torch/nn/",
+    "/torch/optim/",
+    "/torch/autograd/",
+    "/torch/distributed/",
+    "/torch/utils/data/",
+    "/torch/utils/checkpoint.py",
+    "/torch/cuda/",
+    "/torch/_dynamo/",
+    "/torch/_inductor/",
+    "/torch/multiprocessing/",
+];
+
 /// Folders of the interfaces through which Python calls native code, where they are installed.
 const CALL_INTERFACES: [&str; 2] = ["/ctypes/", "/cffi/"];
 
 pub fn owner(names: &Names) -> Owner {
     let function = names.function.unwrap_or_default();
-    let file = names.file.unwrap_or_default();
-    let installed = is_installed_python(file);
+    // Tracebacks of Windows have its separators.
+    let file = &names.file.unwrap_or_default().replace('\\', "/");
+    let installed = is_installed_python(file) || TORCH.iter().any(|part| file.contains(part));
     let known = MACHINERY
         .iter()
         .any(|(name, end)| (*name == "*" || function == *name) && file.ends_with(end));

@@ -1,5 +1,7 @@
 //! Whose frames are, as their names tell.
 
+mod waits;
+
 use whycrash_frames::{Names, Owner, lead, owner};
 
 fn native<'a>(function: &'a str, module: &'a str) -> Names<'a> {
@@ -115,6 +117,21 @@ fn python_frames_have_owners() {
             "/venv/lib/python3.12/site-packages/torch/nn/functional.py",
         ),
         (Owner::Library, "loads", "/usr/lib/python3.12/json/__init__.py"),
+        (Owner::Library, "save", "/opt/deps/torch/serialization.py"),
+        (Owner::Library, "_save", "/workspace/pytorch/torch/serialization.py"),
+        (
+            Owner::Library,
+            "save",
+            r"C:\venv\Lib\site-packages\torch\serialization.py",
+        ),
+        (Owner::Library, "decode", r"C:\Python311\Lib\json\decoder.py"),
+        (
+            Owner::Machinery,
+            "_call_impl",
+            r"C:\venv\Lib\site-packages\torch\nn\modules\module.py",
+        ),
+        (Owner::Program, "save", r"C:\job\train.py"),
+        (Owner::Program, "save", "/home/me/torch/train.py"),
         (Owner::Machinery, "string_at", "/usr/lib/python3.12/ctypes/__init__.py"),
         (
             Owner::Machinery,
