@@ -12,6 +12,7 @@ mod printable;
 pub mod readers;
 pub mod signature;
 mod trim;
+pub mod waits;
 
 pub use judgement::{Account, Kinship, judge, judge_together, kinship, locate, match_ranks};
 pub use limits::Limits;

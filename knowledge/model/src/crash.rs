@@ -19,6 +19,9 @@ pub struct Crash {
     /// The signal's code by name, such as `SEGV_MAPERR` or `SI_TKILL` (signal(7), `siginfo_t`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
+    /// Who sent the signal, where a process did: itself, when it raised it, or another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender: Option<SignalSender>,
     /// Address the fault was about, where the kernel gave one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<Hex>,
@@ -62,6 +65,16 @@ pub struct Crash {
     /// Where in that artifact, when it is text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Place>,
+}
+
+/// The process that sent a signal (`siginfo_t`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct SignalSender {
+    /// Its process id, as the one that got the signal numbers it; 0 for a process outside of its container.
+    pub pid: u32,
+    /// The user that it ran as.
+    pub uid: u32,
 }
 
 /// One process of a report that tells of several.

@@ -129,17 +129,35 @@ pub struct ProcessExit {
 #[serde(default)]
 pub struct Hang {
     /// `stopped` (a process was stopped by a signal), `gil` (a thread kept the interpreter's lock while it waited),
-    /// `apart` (a process waited elsewhere than the others), `together` (all waited in the same place) or `alone`
-    /// (there is one process).
+    /// `deadlock` (threads of a process waited for each other's locks), `apart` (a process waited elsewhere than the
+    /// others), `together` (all waited in the same place), `alone` (there is one process) or `working` (nothing stood
+    /// still: threads of the process that was looked at ran).
     pub family: String,
-    /// Seconds without progress before the stacks were looked at.
-    pub idle_s: u64,
+    /// Seconds without progress before the stacks were looked at; absent where somebody looked once, so that nobody
+    /// knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_s: Option<u64>,
+    /// How long the job stood still, as the beginning of a sentence.
+    pub stood: String,
+    /// What the threads of the process waited for, in a few sentences.
+    pub account: String,
+    /// Threads of the process that were looked at.
+    pub threads: usize,
+    /// Of those the ones that ran, and did not wait.
+    pub running: usize,
+    /// What the thread that this is about waited for: `lock`, `queue`, `thread`, `collective` and so on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits: Option<String>,
+    /// The same in words, such as `a lock`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
     /// Ranks that the others waited for; empty where that is not known.
     pub ranks: Vec<u32>,
     /// Rank of the first of these processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
-    /// Innermost function that this process was in, of Python where it has one.
+    /// Innermost function that this process was in, of Python where it has one; of a process that waits by itself, the
+    /// program's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
     /// Its source file.

@@ -35,6 +35,59 @@ pub struct Thread {
     /// True where the interpreter's own memory, or who looked at it, says that this thread holds Python's lock.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub holds_gil: bool,
+    /// What the thread was doing when somebody looked, as far as that was told or is in the memory of its process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
+}
+
+/// What a thread was doing at the moment of which its stack is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Activity {
+    /// Whether it was running, and not waiting for something; absent where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub running: Option<bool>,
+    /// The system call that it waited in, by name or number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// What that call was about: the path of an open file, or `pipe` or `socket`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// What it waited for, where the process's memory proves that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<Awaited>,
+}
+
+/// A lock, or the end of a thread, that a thread waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Awaited {
+    /// Which of them.
+    pub kind: AwaitedKind,
+    /// Where the lock, or what the end is told by, is in memory.
+    pub address: Hex,
+    /// The thread that has to let go of the lock, or to end; absent where memory does not say who that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<ThreadId>,
+    /// The frame of the holder that has taken the lock, where it is inside of a `with` statement for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_in: Option<usize>,
+}
+
+/// What a thread can be waiting for so that memory tells who has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AwaitedKind {
+    /// A mutex of the C library (`pthread_mutex_t`, `std::mutex`), which notes who has it.
+    Mutex,
+    /// Python's `threading.Lock`, which does not.
+    Lock,
+    /// Python's `threading.RLock`, which does.
+    Rlock,
+    /// The end of a thread (`pthread_join`, `Thread.join`).
+    Thread,
+    /// Something that this version does not know.
+    #[serde(other)]
+    Other,
 }
 
 /// One call on a stack.

@@ -30,7 +30,7 @@ use crate::files::finder::Finder;
 use crate::process::memory::Memory;
 use crate::process::modules::LoadedModule;
 use crate::process::stacks::{Namer, Naming};
-use crate::process::{fault, last_words};
+use crate::process::{fault, last_words, waits};
 use crate::python::Interpreter;
 
 /// Where binaries and debug files are looked for.
@@ -158,6 +158,7 @@ impl ReportSymbols<'_> {
                 .as_ref()
                 .is_some_and(|interpreter| interpreter.holds_lock(thread));
         }
+        waits::note(memory, interpreter.as_ref(), &mut evidence.threads);
         if let Some((crash, thread)) = evidence.crash.as_mut().zip(evidence.threads.first()) {
             last_words::add(crash, &thread.frames, memory);
         }

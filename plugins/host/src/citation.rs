@@ -247,6 +247,7 @@ mod tests {
             frames: vec![frame],
             frames_omitted: None,
             holds_gil: false,
+            activity: None,
         };
         let crash = Crash {
             signal: Some("SIGSEGV".to_owned()),

@@ -240,6 +240,7 @@ impl OneStack {
             artifact: String::new(),
             frames_omitted: None,
             holds_gil: false,
+            activity: None,
         });
         report
     }

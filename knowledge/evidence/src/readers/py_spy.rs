@@ -1,9 +1,10 @@
-//! `py-spy dump --json`: the stacks of a process that hangs. (The text form is read with the other texts.)
+//! `py-spy dump --json`: the stacks of a process that hangs, also as the collector writes them, which knows more of each
+//! thread. (The text form is read with the other texts.)
 
 use serde::Deserialize;
 
 use super::{Input, Reading, json};
-use crate::model::{Frame, FrameKind, Thread, ThreadId};
+use crate::model::{Activity, Awaited, Frame, FrameKind, Thread, ThreadId};
 use crate::{Limits, Problem};
 
 #[derive(Deserialize)]
@@ -12,6 +13,11 @@ struct DumpedThread {
     os_thread_id: Option<u32>,
     thread_id: Option<u64>,
     thread_name: Option<String>,
+    active: Option<bool>,
+    /// The system call, what it is about, and what the thread waits for: of the collector.
+    call: Option<String>,
+    file: Option<String>,
+    awaits: Option<Awaited>,
     #[serde(default)]
     owns_gil: bool,
     #[serde(default)]
@@ -67,6 +73,13 @@ fn named_thread(thread: DumpedThread, artifact: &str, limits: &Limits) -> Thread
         frames: thread.frames.into_iter().take(limits.frames).map(named_frame).collect(),
         frames_omitted: (omitted > 0).then_some(omitted),
         holds_gil: thread.owns_gil,
+        activity: Some(Activity {
+            running: thread.active,
+            call: thread.call,
+            file: thread.file,
+            awaits: thread.awaits,
+        })
+        .filter(|activity| *activity != Activity::default()),
     }
 }
 

@@ -189,6 +189,7 @@ impl<'a> Reports<'a> {
             frames,
             frames_omitted: None,
             holds_gil: false,
+            activity: None,
         });
         id
     }

@@ -1,9 +1,10 @@
 //! Names of frames without what differs between machines, builds and edits.
 
-use whycrash_frames::{Names, Owner};
+use whycrash_frames::Owner;
 
 use crate::model::{Frame, FrameKind};
 use crate::readers::text::regex;
+use crate::waits::names;
 
 /// Longest part of a key.
 const PART_CHARS: usize = 200;
@@ -53,15 +54,6 @@ pub(super) fn interrupted(stack: &[Frame]) -> &[Frame] {
 /// Whose a frame is.
 pub(super) fn owner(frame: &Frame) -> Owner {
     whycrash_frames::owner(&names(frame))
-}
-
-fn names(frame: &Frame) -> Names<'_> {
-    Names {
-        python: frame.kind == FrameKind::Python,
-        function: frame.function.as_deref(),
-        file: frame.file.as_deref(),
-        module: frame.module.as_deref(),
-    }
 }
 
 /// A frame from its text in a memory snapshot: `function (file:line)`, or the function alone.

@@ -186,6 +186,7 @@ fn of_hang(hang: &Hang) -> String {
     match hang.family.as_str() {
         "stopped" => format!("hang: {who} is stopped, in {place}"),
         "gil" => format!("hang: {who} holds the interpreter's lock in {place}"),
+        "deadlock" => format!("hang: threads of {who} wait for each other's locks, one in {place}"),
         "together" => format!("hang: all ranks wait in {place}"),
         _ => format!("hang: {who} waits in {place}"),
     }

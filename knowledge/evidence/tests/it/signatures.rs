@@ -42,6 +42,7 @@ fn of_core(signal: &str, functions: &[&str], base: u64) -> Evidence {
         frames: frames.collect(),
         frames_omitted: None,
         holds_gil: false,
+        activity: None,
     };
     let crash = Crash {
         signal: Some(signal.to_owned()),

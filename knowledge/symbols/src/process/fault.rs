@@ -50,6 +50,7 @@ pub(crate) fn refine(crash: &mut Crash, memory: Memory<'_>) {
     }
     crash.signal = Some(signal_name(fault.signal.number));
     crash.code = Some(code_name(fault.signal.number, fault.signal.code));
+    crash.sender = None;
     crash.address = detail.address.map(Into::into);
     crash.address_kind = detail.kind.map(Into::into);
     crash.access = detail.access.map(Into::into);

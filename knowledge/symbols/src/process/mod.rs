@@ -5,3 +5,4 @@ pub(crate) mod last_words;
 pub(crate) mod memory;
 pub(crate) mod modules;
 pub(crate) mod stacks;
+pub(crate) mod waits;

@@ -27,6 +27,8 @@ pub(super) struct Layout {
     pub(super) frame_previous: u64,
     pub(super) position: Position,
     pub(super) entry: Entry,
+    pub(super) slots: Slots,
+    pub(super) attributes: Attributes,
     pub(super) code_filename: u64,
     /// The plain name, as tracebacks print it.
     pub(super) code_name: u64,
@@ -98,6 +100,46 @@ pub(super) enum Entry {
     Flag(u64),
     /// A frame that belongs to C marks the end (since 3.12): its `owner` is this or more.
     Owner(u64, u8),
+}
+
+/// Where a frame keeps its local variables and its values, and how it tells which values are within an open block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slots {
+    /// A frame that is an object (until 3.10).
+    Object {
+        /// The first local variable.
+        locals: u64,
+        /// Pointer to the first value.
+        values: u64,
+        /// How many blocks are open, 32 bits.
+        blocks: u64,
+        /// The blocks (`PyTryBlock`): kind, place of the handler, and how many values there were, of 32 bits each.
+        block: u64,
+    },
+    /// A frame of the interpreter's own stack (since 3.11).
+    Inline {
+        /// The first local variable; values follow behind the last one.
+        locals: u64,
+        /// In the code object, how many local variables there are, 32 bits.
+        count: u64,
+        /// In the code object, how many values there may be, 32 bits.
+        depth: u64,
+        /// In the code object, the table of handlers, a `bytes` object.
+        handlers: u64,
+    },
+}
+
+/// Where an object of a class that is written in Python keeps its attributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attributes {
+    /// In a dictionary, whose place in the object the type tells (until 3.10).
+    Dictionary,
+    /// In an array before the object, until somebody asks for the dictionary, which stands beside it (3.11).
+    Before,
+    /// In one or the other, told apart by the lowest bit of what points to it (3.12).
+    Tagged,
+    /// In an array behind the object, or in a dictionary (since 3.13).
+    Behind,
 }
 
 /// The form of a code object's table of lines.
@@ -172,6 +214,13 @@ impl Layout {
                 instructions: word(code + 9)?,
             },
             entry: Entry::Owner(word(frame + 5)?, 3),
+            slots: Slots::Inline {
+                locals: word(frame + 4)?,
+                count: word(code + 5)?.checked_add(4)?,
+                depth: word(code + 5)?.checked_sub(4)?,
+                handlers: HANDLERS,
+            },
+            attributes: Attributes::Behind,
             code_filename: word(code + 1)?,
             code_name: word(code + 2)?,
             code_line_table: word(code + 4)?,
@@ -184,8 +233,17 @@ impl Layout {
     }
 }
 
+/// `co_exceptiontable`, since 3.11.
+const HANDLERS: u64 = 40;
+
 const V3_9: Layout = Layout {
     line_table: LineTable::Lnotab,
+    slots: Slots::Object {
+        locals: 360,
+        values: 64,
+        blocks: 112,
+        block: 120,
+    },
     position: Position::Index { at: 104, unit: 1 },
     ..V3_10
 };
@@ -203,6 +261,13 @@ const V3_10: Layout = Layout {
     frame_previous: 24,
     position: Position::Index { at: 96, unit: 2 },
     entry: Entry::Every,
+    attributes: Attributes::Dictionary,
+    slots: Slots::Object {
+        locals: 352,
+        values: 64,
+        blocks: 104,
+        block: 112,
+    },
     code_filename: 104,
     code_name: 112,
     code_first_line: 40,
@@ -229,6 +294,13 @@ const V3_11: Layout = Layout {
         instructions: 184,
     },
     entry: Entry::Flag(68),
+    attributes: Attributes::Before,
+    slots: Slots::Inline {
+        locals: 72,
+        count: 76,
+        depth: 68,
+        handlers: HANDLERS,
+    },
     code_filename: 112,
     code_name: 120,
     code_first_line: 72,
@@ -255,6 +327,13 @@ const V3_12: Layout = Layout {
         instructions: 192,
     },
     entry: Entry::Owner(70, 3),
+    attributes: Attributes::Tagged,
+    slots: Slots::Inline {
+        locals: 72,
+        count: 72,
+        depth: 64,
+        handlers: HANDLERS,
+    },
     code_filename: 112,
     code_name: 120,
     code_first_line: 68,

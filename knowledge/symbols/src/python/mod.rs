@@ -3,6 +3,9 @@
 
 mod layout;
 mod lines;
+mod locks;
+mod objects;
+mod slots;
 
 use std::collections::{HashMap, HashSet};
 
@@ -149,14 +152,16 @@ impl<'a> Interpreter<'a> {
         self.memory.word(structure.checked_add(offset)?)
     }
 
+    /// The innermost frame of a thread, or what stands in its place.
+    fn innermost(&self, state: u64) -> Option<u64> {
+        match self.layout.frame {
+            FrameRoot::Direct(offset) => self.member(state, offset),
+            FrameRoot::CFrame(offset, inner) => self.member(self.member(state, offset)?, inner),
+        }
+    }
+
     fn calls_of(&self, state: u64) -> Option<Vec<PythonCall>> {
-        let mut frame = match self.layout.frame {
-            FrameRoot::Direct(offset) => self.memory.word(state.checked_add(offset)?)?,
-            FrameRoot::CFrame(offset, inner) => {
-                let c_frame = self.memory.word(state.checked_add(offset)?)?;
-                self.memory.word(c_frame.checked_add(inner)?)?
-            }
-        };
+        let mut frame = self.innermost(state)?;
         let mut calls = Vec::new();
         let mut call = PythonCall::new();
         let mut frames_left = MAX_FRAMES;
@@ -199,8 +204,7 @@ impl<'a> Interpreter<'a> {
     }
 
     fn frame(&self, frame: u64) -> Option<Frame> {
-        // The low bits of the reference to the code are tags (3.14).
-        let code = self.memory.word(frame.checked_add(self.layout.frame_code)?)? & !7;
+        let code = self.code(frame)?;
         let member = |offset| self.memory.word(code.checked_add(offset)?);
         let name = self.text(member(self.layout.code_name)?)?;
         Some(Frame {
@@ -213,22 +217,37 @@ impl<'a> Interpreter<'a> {
         })
     }
 
-    fn line(&self, frame: u64, code: u64) -> Option<u32> {
-        let first_line = self.memory.number(code.checked_add(self.layout.code_first_line)?, 4)? as u32;
-        let offset = match self.layout.position {
+    /// The code that a frame runs. The low bits of the reference to it are tags (3.14).
+    fn code(&self, frame: u64) -> Option<u64> {
+        Some(self.member(frame, self.layout.frame_code)? & !7)
+    }
+
+    /// Where in its code a frame is, in bytes.
+    fn instruction(&self, frame: u64, code: u64) -> Option<i64> {
+        Some(match self.layout.position {
             Position::Index { at, unit } => {
                 i64::from(self.memory.number(frame.checked_add(at)?, 4)? as u32 as i32).saturating_mul(unit)
             }
             Position::Pointer { at, instructions } => {
                 let start = code.checked_add(instructions)?;
-                self.memory.word(frame.checked_add(at)?)?.wrapping_sub(start) as i64
+                self.member(frame, at)?.wrapping_sub(start) as i64
             }
-        };
-        let table = self.memory.word(code.checked_add(self.layout.code_line_table)?)?;
-        let size = self.memory.word(table.checked_add(BYTES_SIZE)?)?.min(MAX_LINE_TABLE);
+        })
+    }
+
+    fn line(&self, frame: u64, code: u64) -> Option<u32> {
+        let first_line = self.memory.number(code.checked_add(self.layout.code_first_line)?, 4)? as u32;
+        let offset = self.instruction(frame, code)?;
+        let table = self.bytes(self.member(code, self.layout.code_line_table)?)?;
+        lines::line_at(&table, self.layout.line_table, first_line, offset)
+    }
+
+    /// What a `bytes` object holds.
+    fn bytes(&self, object: u64) -> Option<Vec<u8>> {
+        let size = self.member(object, BYTES_SIZE)?.min(MAX_LINE_TABLE);
         let mut bytes = vec![0; usize::try_from(size).ok()?];
-        self.memory.read(table.checked_add(BYTES_DATA)?, &mut bytes)?;
-        lines::line_at(&bytes, self.layout.line_table, first_line, offset)
+        self.memory.read(object.checked_add(BYTES_DATA)?, &mut bytes)?;
+        Some(bytes)
     }
 
     /// A string object.

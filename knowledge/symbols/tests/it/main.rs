@@ -18,3 +18,4 @@ mod missing;
 mod named_files;
 mod tiny_core;
 mod truth;
+mod waits;

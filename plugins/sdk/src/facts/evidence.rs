@@ -14,6 +14,8 @@ pub struct Crash {
     pub exit_code: Option<i32>,
     /// The signal's code by name, such as `SEGV_MAPERR` or `SI_TKILL` (signal(7), `siginfo_t`).
     pub code: Option<String>,
+    /// Who sent the signal, where a process did: itself, when it raised it, or another one.
+    pub sender: Option<SignalSender>,
     /// Address the fault was about, where the kernel gave one.
     pub address: Option<Hex>,
     /// What that address tells, such as `null`, `unmapped`, `guard-page`, `read-only`, `non-canonical`, `not-code`.
@@ -104,4 +106,14 @@ pub struct SeriesPoint {
     pub step: f64,
     /// Its value.
     pub value: f64,
+}
+
+/// The process that sent a signal (`siginfo_t`).
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct SignalSender {
+    /// Its process id, as the one that got the signal numbers it; 0 for a process outside of its container.
+    pub pid: u32,
+    /// The user that it ran as.
+    pub uid: u32,
 }

@@ -236,17 +236,36 @@ export interface GpuException {
 export interface Hang {
   /**
    * `stopped` (a process was stopped by a signal), `gil` (a thread kept the interpreter's lock while it waited),
-   * `apart` (a process waited elsewhere than the others), `together` (all waited in the same place) or `alone`
-   * (there is one process).
+   * `deadlock` (threads of a process waited for each other's locks), `apart` (a process waited elsewhere than the
+   * others), `together` (all waited in the same place), `alone` (there is one process) or `working` (nothing stood
+   * still: threads of the process that was looked at ran).
    */
   family?: string;
-  /** Seconds without progress before the stacks were looked at. */
-  idle_s?: number;
+  /**
+   * Seconds without progress before the stacks were looked at; absent where somebody looked once, so that nobody
+   * knows.
+   */
+  idle_s?: number | null;
+  /** How long the job stood still, as the beginning of a sentence. */
+  stood?: string;
+  /** What the threads of the process waited for, in a few sentences. */
+  account?: string;
+  /** Threads of the process that were looked at. */
+  threads?: number;
+  /** Of those the ones that ran, and did not wait. */
+  running?: number;
+  /** What the thread that this is about waited for: `lock`, `queue`, `thread`, `collective` and so on. */
+  waits?: string | null;
+  /** The same in words, such as `a lock`. */
+  waits_for?: string | null;
   /** Ranks that the others waited for; empty where that is not known. */
   ranks?: number[];
   /** Rank of the first of these processes. */
   rank?: number | null;
-  /** Innermost function that this process was in, of Python where it has one. */
+  /**
+   * Innermost function that this process was in, of Python where it has one; of a process that waits by itself, the
+   * program's own.
+   */
   function?: string | null;
   /** Its source file. */
   file?: string | null;

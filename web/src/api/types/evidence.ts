@@ -7,6 +7,33 @@ import type { Json } from './json';
 import type { FaultAddress, MemoryCurve, MemoryDetail, MemorySnapshot } from './memory';
 import type { Hex, Place, ThreadId } from './shared';
 
+/** What a thread was doing at the moment of which its stack is. */
+export interface Activity {
+  /** Whether it was running, and not waiting for something; absent where nobody looked. */
+  running?: boolean | null;
+  /** The system call that it waited in, by name or number. */
+  call?: string | null;
+  /** What that call was about: the path of an open file, or `pipe` or `socket`. */
+  file?: string | null;
+  /** What it waited for, where the process's memory proves that. */
+  awaits?: Awaited | null;
+}
+
+/** A lock, or the end of a thread, that a thread waits for. */
+export interface Awaited {
+  /** Which of them. */
+  kind: AwaitedKind;
+  /** Where the lock, or what the end is told by, is in memory. */
+  address: Hex;
+  /** The thread that has to let go of the lock, or to end; absent where memory does not say who that is. */
+  holder?: ThreadId | null;
+  /** The frame of the holder that has taken the lock, where it is inside of a `with` statement for it. */
+  taken_in?: number | null;
+}
+
+/** What a thread can be waiting for so that memory tells who has it. */
+export type AwaitedKind = 'mutex' | 'lock' | 'rlock' | 'thread' | (string & {});
+
 /** How a process ended, from the most direct witness in the report. */
 export interface Crash {
   /** Signal name, such as `SIGSEGV`. */
@@ -15,6 +42,8 @@ export interface Crash {
   exit_code?: number | null;
   /** The signal's code by name, such as `SEGV_MAPERR` or `SI_TKILL` (signal(7), `siginfo_t`). */
   code?: string | null;
+  /** Who sent the signal, where a process did: itself, when it raised it, or another one. */
+  sender?: SignalSender | null;
   /** Address the fault was about, where the kernel gave one. */
   address?: Hex | null;
   /** What that address tells, such as `null`, `unmapped`, `guard-page`, `read-only`, `non-canonical`, `not-code`. */
@@ -239,6 +268,14 @@ export interface SeriesPoint {
   value?: number;
 }
 
+/** The process that sent a signal (`siginfo_t`). */
+export interface SignalSender {
+  /** Its process id, as the one that got the signal numbers it; 0 for a process outside of its container. */
+  pid?: number;
+  /** The user that it ran as. */
+  uid?: number;
+}
+
 /** One thread of one process, innermost frame first. */
 export interface Thread {
   /** Names the thread within its artifact. */
@@ -259,6 +296,8 @@ export interface Thread {
   frames_omitted?: number | null;
   /** True where the interpreter's own memory, or who looked at it, says that this thread holds Python's lock. */
   holds_gil?: boolean;
+  /** What the thread was doing when somebody looked, as far as that was told or is in the memory of its process. */
+  activity?: Activity | null;
 }
 
 /** How a frame was found, best first. */

@@ -22,7 +22,7 @@ const COLLECTIVE_FUNCTIONS: [&str; 4] = ["gloo::", "c10d::", "nccl", "rccl"];
 struct Stall {
     at: Option<String>,
     until: Option<String>,
-    idle_s: u64,
+    idle_s: Option<u64>,
     processes: Vec<Process>,
 }
 
@@ -130,7 +130,7 @@ fn culprits<'p>(ranks: &[&'p Process]) -> (&'static str, Vec<&'p Process>) {
     }
 }
 
-fn hang(family: &str, culprits: &[&Process], culprit: &Process, others: &[&Process], idle_s: u64) -> Hang {
+fn hang(family: &str, culprits: &[&Process], culprit: &Process, others: &[&Process], idle_s: Option<u64>) -> Hang {
     let holder = culprit.lock_holder.as_ref().filter(|_| family == "gil");
     let frame = holder
         .map(|holder| holder.frame.clone())
@@ -142,6 +142,7 @@ fn hang(family: &str, culprits: &[&Process], culprit: &Process, others: &[&Proce
     Hang {
         family: family.to_owned(),
         idle_s,
+        stood: stood(idle_s),
         ranks: culprits.iter().filter_map(|process| process.rank).collect(),
         rank: culprit.rank,
         function: frame.function,
@@ -153,6 +154,16 @@ fn hang(family: &str, culprits: &[&Process], culprit: &Process, others: &[&Proce
         collective: others.iter().any(|other| other.is_in_collective()),
         thread: Some(ThreadId::Os(thread)),
         passed: false,
+        ..Hang::default()
+    }
+}
+
+/// How long a job stood still. Whoever looks once knows that it does, and not since when.
+fn stood(idle_s: Option<u64>) -> String {
+    match idle_s {
+        Some(1) => "For 1 second the job made no progress".to_owned(),
+        Some(seconds) => format!("For {seconds} seconds the job made no progress"),
+        None => "When the job was looked at, it made no progress".to_owned(),
     }
 }
 
@@ -235,7 +246,10 @@ fn in_words(hang: &Hang, culprit: &Process, others: usize) -> String {
         (Some(function), "stopped" | "gil" | "apart") if others > 0 => format!(", the others in {function}"),
         _ => String::new(),
     };
-    format!("no progress for {} s: {what}{rest}", hang.idle_s)
+    match hang.idle_s {
+        Some(seconds) => format!("no progress for {seconds} s: {what}{rest}"),
+        None => format!("no progress: {what}{rest}"),
+    }
 }
 
 /// `function (file:line)`.

@@ -103,6 +103,7 @@ impl CoreDump {
         Crash {
             signal: number.filter(|number| *number != 0).map(signal_name),
             code: self.signal.map(|signal| code_name(signal.number, signal.code)),
+            sender: self.signal.and_then(|signal| signal.sender()),
             address: detail.address.map(Into::into),
             address_kind: detail.kind.map(Into::into),
             access: detail.access.map(Into::into),
@@ -125,6 +126,7 @@ impl CoreDump {
             frames: vec![self.frame(thread.registers.pc, Trust::Context)],
             frames_omitted: None,
             holds_gil: false,
+            activity: None,
         }
     }
 

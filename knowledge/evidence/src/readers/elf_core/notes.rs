@@ -6,6 +6,7 @@
 use super::headers::Machine;
 use super::kept::Kept;
 use super::little_endian::{c_string, i32_at, u16_at, u32_at, u64_at};
+use crate::model::SignalSender;
 
 pub(super) const NT_PRSTATUS: u32 = 1;
 pub(super) const NT_PRPSINFO: u32 = 3;
@@ -117,7 +118,18 @@ pub struct SignalInfo {
     pub address: u64,
 }
 
+/// `si_code` of kill(2), sigqueue(3) and tgkill(2).
+const SENT: [i32; 3] = [0, -1, -6];
+
 impl SignalInfo {
+    /// Who sent it, for a signal that a process sent: `si_pid` and `si_uid` stand where the address is in others.
+    pub fn sender(&self) -> Option<SignalSender> {
+        SENT.contains(&self.code).then_some(SignalSender {
+            pid: self.address as u32,
+            uid: (self.address >> 32) as u32,
+        })
+    }
+
     /// Parses a `siginfo_t`, from a note or from the stack of a signal handler.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         Some(Self {

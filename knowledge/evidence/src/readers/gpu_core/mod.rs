@@ -213,6 +213,7 @@ fn thread(core: &GpuCore, found: &Found, sections: &Sections, images: &Images, l
         frames: frames.collect(),
         frames_omitted: (omitted > 0).then_some(omitted),
         holds_gil: false,
+        activity: None,
     }
 }
 

@@ -299,6 +299,7 @@ impl<'a> Streams<'a> {
                 .collect(),
             frames_omitted: None,
             holds_gil: false,
+            activity: None,
         }
     }
 

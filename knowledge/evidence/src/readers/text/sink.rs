@@ -466,6 +466,7 @@ pub fn new_thread(origin: &Origin) -> Thread {
         frames: Vec::new(),
         frames_omitted: None,
         holds_gil: false,
+        activity: None,
     }
 }
 

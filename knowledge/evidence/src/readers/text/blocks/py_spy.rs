@@ -1,7 +1,7 @@
 //! `py-spy dump`: the stacks of a process that hangs.
 
 use crate::Hex;
-use crate::model::{Frame, FrameKind, Place, Thread, ThreadId};
+use crate::model::{Activity, Frame, FrameKind, Place, Thread, ThreadId};
 use crate::readers::text::line::Line;
 use crate::readers::text::prefix::Origin;
 use crate::readers::text::rules::Rule;
@@ -32,16 +32,19 @@ fn read(line: &Line, _: &mut Sink) -> Option<Box<dyn Block>> {
 
 /// `Thread 3448 (active+gil): "MainThread"`, `Thread 0x7F0A (idle): "worker"`.
 fn parse_thread(text: &str, origin: &Origin) -> Option<Thread> {
-    let found =
-        regex!(r#"^Thread (0x[0-9A-Fa-f]+|\d+) \((?:active|idle)(\+gil)?\)(?:: "(.*)")?\s*$"#).captures(text)?;
+    let found = regex!(r#"^Thread (0x[0-9A-Fa-f]+|\d+) \((active|idle)(\+gil)?\)(?:: "(.*)")?\s*$"#).captures(text)?;
     let id = found.get(1)?.as_str();
     let id = id
         .parse()
         .map_or_else(|_| ThreadId::Label(id.to_lowercase()), ThreadId::Os);
     Some(Thread {
         id,
-        holds_gil: found.get(2).is_some(),
-        name: found.get(3).map(|name| name.as_str().to_owned()),
+        holds_gil: found.get(3).is_some(),
+        activity: Some(Activity {
+            running: found.get(2).map(|state| state.as_str() == "active"),
+            ..Activity::default()
+        }),
+        name: found.get(4).map(|name| name.as_str().to_owned()),
         ..new_thread(origin)
     })
 }
