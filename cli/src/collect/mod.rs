@@ -165,6 +165,13 @@ impl Watch {
         std::mem::take(&mut self.hangs)
     }
 
+    /// Whether the job stood still, and was looked at, when somebody asked it to end.
+    pub fn stood_still(&mut self, over: &Over) -> bool {
+        self.tree.attend();
+        over.asked_to_end()
+            .is_some_and(|at| self.stalls.ended_at(&self.tree, at))
+    }
+
     /// Takes away what a job that ended well left because of us, and what its processes are about to leave until then.
     pub fn clear_away(&mut self, ending: Ending, deadline: Instant) {
         let left = self.left_behind();
@@ -219,7 +226,7 @@ impl Watch {
     fn seen_at_the_end(&mut self, over: &Over) -> Seen {
         /// For a driver that was asked only just now.
         const LAST_ANSWER: Duration = Duration::from_millis(100);
-        self.tree.attend();
+        self.stood_still(over);
         if let Some(gpus) = &mut self.gpus {
             gpus.wait(LAST_ANSWER);
         }
@@ -349,9 +356,11 @@ impl Watch {
         words.map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
-    /// The Python of the job, or of the first of its processes that has one.
+    /// The Python that the job ran, as it was seen; where it was too short to be seen, the one that its command would run.
     fn python(&self) -> Option<Python> {
-        Python::of(&self.words()).or_else(|| self.tree.commands().find_map(Python::of))
+        let seen = self.tree.python();
+        seen.or_else(|| Python::of(&self.words()))
+            .or_else(|| self.tree.commands().find_map(Python::of))
     }
 }
 

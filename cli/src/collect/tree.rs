@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 
 use super::environment;
 use super::place::Place;
+use super::python::{Program, Python, is_launcher};
 use crate::run::{Ending, Signal};
 
 /// First and last pause between two looks. Most processes of a job start early and stay.
@@ -36,6 +37,8 @@ pub struct Process {
     pub folder: Option<PathBuf>,
     /// Its command line.
     pub command: Vec<String>,
+    /// The program that it runs.
+    program: Program,
     parent: Option<u32>,
     /// Its place in a distributed job, by its environment.
     place: Place,
@@ -122,6 +125,24 @@ impl Tree {
     /// Their command lines.
     pub fn commands(&self) -> impl Iterator<Item = &[String]> {
         self.processes.values().map(|process| process.command.as_slice())
+    }
+
+    /// The Python that the job ran: of the process that failed first, of a rank, or of the first process that runs any
+    /// and does not only start others.
+    pub fn python(&self) -> Option<Python> {
+        let failed = self.failures.iter().map(|failure| failure.pid);
+        let ranks = self.processes.keys().copied().filter(|pid| self.leads(*pid));
+        let started = self.processes.keys().copied();
+        let mut pids: Vec<u32> = failed.chain(ranks).chain(started).collect();
+        let launches = |pid: &u32| {
+            self.processes
+                .get(pid)
+                .is_some_and(|process| is_launcher(&process.command))
+        };
+        pids.sort_by_key(launches);
+        let processes = pids.iter().filter_map(|pid| self.processes.get(pid));
+        let mut pythons = processes.filter(|process| process.program.is_python());
+        pythons.find_map(|process| Python::seen(&process.program, &process.command))
     }
 
     /// The processes that failed, in the order in which they did, without the root.
@@ -277,6 +298,7 @@ impl Tree {
         let mut process = Process {
             folder: None,
             command: Vec::new(),
+            program: Program::default(),
             parent: parent_of(pid),
             place: Place::default(),
             since: Instant::now(),
@@ -309,6 +331,9 @@ impl Process {
         }
         if let Some(command) = command_of(pid) {
             self.command = command;
+        }
+        if let Some(program) = Program::of(pid, &self.command) {
+            self.program = program;
         }
         if let Some(place) = Place::of(pid) {
             self.place = place;

@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::inputs::Knowledge;
 use crate::output;
 use crate::render;
-use crate::report::{self, Options};
+use crate::report::{self, HangReport, Options};
 use crate::run::{Arming, Beside, Job, Printed, lifeboat};
 
 /// What holds where neither a flag nor the settings say otherwise.
@@ -149,6 +149,7 @@ fn beside(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         knowledge: args.knowledge.clone(),
         diagnose: !args.no_diagnosis,
         quiet: args.quiet,
+        brief: false,
         width: output::error_width(),
         server_wait: server_wait.unwrap_or_default(),
     };
@@ -156,13 +157,16 @@ fn beside(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         watch: Watch::over(&args.command, job.pid(), job.core_is_ours, marks, looks, armed),
         options,
         config,
+        hangs: Vec::new(),
     };
     let over = job.wait(&mut beside);
     let ending = over.ending;
-    let Attendance { watch, options, .. } = beside;
+    let Attendance {
+        watch, options, hangs, ..
+    } = beside;
     // Whatever happens from here on, the job's status is told.
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        if let Err(error) = report::end(over, watch, options, config, wait.unwrap_or_default()) {
+        if let Err(error) = report::end(over, watch, hangs, options, config, wait.unwrap_or_default()) {
             output::tell(&render::error(&error.context("whycrash can not report the crash")));
         }
     }));
@@ -175,6 +179,8 @@ struct Attendance<'a> {
     watch: Watch,
     options: Options,
     config: &'a Config,
+    /// The reports of hangs that were made so far.
+    hangs: Vec<HangReport>,
 }
 
 impl Beside for Attendance<'_> {
@@ -190,7 +196,8 @@ impl Beside for Attendance<'_> {
         self.watch.attend(printed);
         if self.watch.hangs() {
             // Nothing is said while the job runs: what could not be done now is missing in the report of its end.
-            let _ = report::hang(self.watch.so_far(), printed.transcript(), &self.options, self.config);
+            let made = report::hang(self.watch.so_far(), printed.transcript(), &self.options, self.config);
+            self.hangs.extend(made);
         }
     }
 }

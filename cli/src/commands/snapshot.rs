@@ -46,6 +46,7 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
         knowledge: args.knowledge.clone(),
         diagnose: true,
         quiet: false,
+        brief: false,
         width: output::error_width(),
         server_wait: Duration::MAX,
     };

@@ -38,6 +38,8 @@ mod screen;
 mod short;
 #[cfg(feature = "diagnosis")]
 mod ticket;
+#[cfg(feature = "diagnosis")]
+mod threads;
 
 use crate::output::Clean;
 pub use anew::diagnosed_anew;
@@ -65,6 +67,8 @@ use page::{Page, style};
 pub use screen::screen;
 #[cfg(feature = "diagnosis")]
 pub use short::short;
+#[cfg(feature = "diagnosis")]
+pub use threads::threads;
 #[cfg(feature = "diagnosis")]
 pub use ticket::ticket;
 

@@ -14,6 +14,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::handover::{Handover, Options, Piece};
+use super::hang::HangReport;
 use crate::collect::{Missing, Watch};
 use crate::config::Config;
 use crate::output::{self, Clean};
@@ -22,12 +23,25 @@ use crate::run::{Ending, Over, Signal, Signals};
 /// Before its time is up, this much is left to end in order.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// Has a report made of a crash, for at most so long; of anything else, nothing.
-pub fn end(mut over: Over, mut watch: Watch, options: Options, config: &Config, bound: Duration) -> anyhow::Result<()> {
+/// Has a report made of a crash, or of a job that somebody ended because it stood still, for at most so long; of anything
+/// else, nothing. Reports of hangs that were made before are announced.
+pub fn end(
+    mut over: Over,
+    mut watch: Watch,
+    hangs: Vec<HangReport>,
+    mut options: Options,
+    config: &Config,
+    bound: Duration,
+) -> anyhow::Result<()> {
     let now = Instant::now();
     let deadline = now + bound;
-    if !over.is_crash() {
+    let is_crash = over.is_crash();
+    let is_told = is_crash || (hangs.is_empty() && watch.stood_still(&over));
+    let announced = if options.quiet { Vec::new() } else { hangs };
+    options.brief = !is_crash;
+    if !is_told {
         over.drain();
+        announce(announced);
         leave_by(over.signals, over.ending, deadline, Arc::new(AtomicBool::new(true)));
         watch.clear_away(over.ending, now + bound.saturating_sub(LAST_WORDS));
         return Ok(());
@@ -60,10 +74,19 @@ pub fn end(mut over: Over, mut watch: Watch, options: Options, config: &Config, 
     };
     let spawned = spawn(&handover);
     is_handed_over.store(true, Ordering::Relaxed);
-    match spawned {
+    let shown = match spawned {
         Ok(said) => show(said, handover.options.quiet, deadline),
         // No room for another process: then it is made here, for as long as there is time.
         Err(_) => super::finish(handover),
+    };
+    announce(announced);
+    shown
+}
+
+/// Says where the reports are that were made while the job ran.
+fn announce(hangs: Vec<HangReport>) {
+    for hang in hangs {
+        output::tell(&Clean::from(hang.announcement()));
     }
 }
 
@@ -119,17 +142,17 @@ fn leave_by(signals: Signals, ending: Ending, deadline: Instant, is_handed_over:
 /// Starts the process that makes the report; the end of the pipe that it speaks into.
 fn spawn(handover: &Handover) -> anyhow::Result<OwnedFd> {
     let (said, speaks) = pipe_with(PipeFlags::CLOEXEC).context("no pipe to listen on")?;
-    start(handover, File::from(speaks).into())?;
+    start(handover, Stdio::null(), File::from(speaks).into())?;
     Ok(said)
 }
 
-/// Starts it, with where it speaks to, in a session of its own.
-pub(super) fn start(handover: &Handover, speaks: Stdio) -> anyhow::Result<()> {
+/// Starts it, with where it tells the folder and where it speaks to, in a session of its own.
+pub(super) fn start(handover: &Handover, tells: Stdio, speaks: Stdio) -> anyhow::Result<()> {
     let mut finisher = Command::new("/proc/self/exe");
     finisher
         .arg("finish-report")
         .stdin(handover.write()?)
-        .stdout(Stdio::null())
+        .stdout(tells)
         .stderr(speaks);
     // SAFETY: between fork and exec, this only makes a system call.
     unsafe { finisher.pre_exec(|| rustix::process::setsid().map(drop).map_err(std::io::Error::from)) };

@@ -75,6 +75,7 @@ pub fn finish(handover: Handover) -> anyhow::Result<()> {
         Err(missing) => unavailable.push(missing),
     }
     unavailable.append(&mut artifacts.problems);
+    let stood_s = context.get("stall").and_then(|stall| stall.get("idle_s")?.as_u64());
     artifacts.put("context.json", &context_text(context, &unavailable));
     if options.quiet {
         output::be_silent();
@@ -86,7 +87,12 @@ pub fn finish(handover: Handover) -> anyhow::Result<()> {
         minicores(&artifacts, &options, &config);
     }
     let (artifacts, kept, _until_the_end) = artifacts.settle(&id);
-    tell(said.as_ref(), &artifacts, &kept, &problems);
+    match &kept {
+        // Whoever watches the job announces it when that ends.
+        Ok(folder) if options.quiet && !ended => output::print(&Clean::from(folder.display().to_string()))?,
+        Ok(folder) if options.brief => output::tell(&brief(said.as_ref(), stood_s, folder)),
+        _ => tell(said.as_ref(), &artifacts, &kept, &problems),
+    }
     if let Some(state) = config::state_folder() {
         folder::adopt(&state);
     }
@@ -127,6 +133,18 @@ fn context_text(mut context: Map<String, Value>, unavailable: &[Missing]) -> Vec
     let mut text = serde_json::to_vec_pretty(&context).unwrap_or_default();
     text.push(b'\n');
     text
+}
+
+/// A line of a job that somebody ended because it stood still.
+fn brief(said: Option<&Said>, stood_s: Option<u64>, folder: &Path) -> Clean {
+    let time = stood_s.map_or_else(String::new, |seconds| format!(" for {seconds} s"));
+    let why = said
+        .and_then(|said| said.finding())
+        .map_or_else(String::new, |title| format!(" ({title})"));
+    let folder = folder.display();
+    Clean::from(format!(
+        "whycrash: the job had stood still{time} when it was ended{why}; to see what it waited for: whycrash diagnose {folder}"
+    ))
 }
 
 fn tell(said: Option<&Said>, artifacts: &[Artifact], kept: &std::io::Result<PathBuf>, problems: &[String]) {

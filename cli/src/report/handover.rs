@@ -55,6 +55,8 @@ pub struct Options {
     pub diagnose: bool,
     /// Whether nothing is said at all.
     pub quiet: bool,
+    /// Whether a line is all that is said.
+    pub brief: bool,
     /// Columns to lay text out in.
     pub width: usize,
     /// How long the answer of a server is waited for.

@@ -17,5 +17,5 @@ pub use end::end;
 pub use finish::finish;
 pub use folder::{temporary, unique_name};
 pub use handover::{Handover, Options, in_memory, path_of};
-pub use hang::{handover as of_running, hang};
+pub use hang::{HangReport, handover as of_running, hang};
 pub use kept::named as kept;

@@ -20,18 +20,41 @@ pub struct Said {
 }
 
 impl Said {
-    /// A screen of it, with the command that shows the rest of what is kept in a folder.
+    /// A screen of it, with the command that shows the rest of what is kept in a folder; of a job that still runs also
+    /// what its threads do.
     #[cfg(feature = "diagnosis")]
     pub fn text(&self, artifacts: &[Artifact], kept: Option<&Path>) -> Clean {
         use std::panic::{AssertUnwindSafe, catch_unwind};
 
-        use crate::render::{Answer, Files, screen};
+        use crate::render::{Answer, Files, screen, threads};
 
         let whole = kept.map(|folder| format!("whycrash diagnose --full {}", folder.display()));
         let files = Files::of(artifacts);
         let answer = Answer::new(&self.document, &files, self.id.clone(), whole.unwrap_or_default());
         // Whatever goes wrong with words, what is kept is sent.
-        catch_unwind(AssertUnwindSafe(|| screen(&answer, self.width))).unwrap_or_default()
+        let text = || match self.is_of_running_job() {
+            true => screen(&answer, self.width).then(threads(&self.document.evidence, self.width)),
+            false => screen(&answer, self.width),
+        };
+        catch_unwind(AssertUnwindSafe(text)).unwrap_or_default()
+    }
+
+    #[cfg(feature = "diagnosis")]
+    fn is_of_running_job(&self) -> bool {
+        self.document.evidence.context.get("kind").and_then(|kind| kind.as_str()) == Some("hang")
+    }
+
+    /// The title of its first finding.
+    #[cfg(feature = "diagnosis")]
+    pub fn finding(&self) -> Option<&str> {
+        self.document.findings.first().map(|finding| finding.title.as_str())
+    }
+
+    /// None: there is no diagnosis to say.
+    #[cfg(not(feature = "diagnosis"))]
+    #[expect(clippy::unused_self, reason = "the whole program has findings")]
+    pub fn finding(&self) -> Option<&str> {
+        None
     }
 
     /// Nothing: there is no diagnosis to say.

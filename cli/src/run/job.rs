@@ -307,6 +307,13 @@ impl Over {
         }
     }
 
+    /// When somebody first asked the job to end, by a signal that people and schedulers send for that.
+    pub fn asked_to_end(&self) -> Option<jiff::Timestamp> {
+        let polite = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
+        let first = self.sent.iter().find(|sent| polite.contains(&sent.signal))?;
+        Some(first.at)
+    }
+
     /// Waits until all that the job printed has reached its reader.
     pub fn drain(&mut self) {
         if let Some(Err(error)) = self.recorder.as_mut().map(Recorder::drain) {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Home, names, sh};
+use crate::support::{Home, interpreters, names, sh};
 
 #[test]
 fn the_members_that_readers_rely_on_are_there() {
@@ -118,6 +118,98 @@ fn the_jobs_python_is_described_without_running_it() {
         );
         std::fs::remove_dir_all(home.work().join("report")).expect("the report goes");
     }
+}
+
+/// A job that runs long enough to be seen.
+const SEEN: &str = "import time; time.sleep(0.5); raise SystemExit(3)";
+
+/// Makes a folder an environment of a real interpreter, with one package of its own; its `bin/python`.
+fn environment(home: &Home, folder: &str) -> std::path::PathBuf {
+    let real = interpreters().pop().expect("a Python");
+    let real = std::fs::canonicalize(real).expect("a Python");
+    let link = home.work().join(folder).join("bin/python");
+    std::fs::create_dir_all(link.parent().expect("a folder")).expect("room");
+    std::os::unix::fs::symlink(&real, &link).expect("a link");
+    let version = real.file_name().expect("a name").to_string_lossy().into_owned();
+    let base = real.parent().expect("a folder").display();
+    home.file(
+        &format!("{folder}/pyvenv.cfg"),
+        format!("home = {base}\ninclude-system-site-packages = false\n"),
+    );
+    home.file(
+        &format!("{folder}/lib/{version}/site-packages/only_here-1.0.dist-info/METADATA"),
+        "",
+    );
+    link
+}
+
+#[test]
+fn the_python_that_ran_is_described_whatever_stands_before_it() {
+    let home = Home::new();
+    let link = environment(&home, "pyenv/versions/3.99.1");
+    let script = |path: &str, text: String| {
+        let path = home.file(path, text);
+        let made = home
+            .isolated("chmod")
+            .arg("+x")
+            .arg(&path)
+            .status()
+            .expect("chmod runs");
+        assert!(made.success());
+        path.display().to_string()
+    };
+    let shim = script(
+        "pyenv/shims/python",
+        format!("#!/bin/sh\nexec {} \"$@\"\n", link.display()),
+    );
+    let wrapper = script("run.sh", format!("#!/bin/sh\n{shim} -c '{SEEN}'\n"));
+    // What poetry and conda do: a Python of their own starts that of the project.
+    let launcher = home.file(
+        "poetry",
+        format!(
+            "import subprocess, sys; sys.exit(subprocess.call(['{}', '-c', '{SEEN}']))",
+            link.display()
+        ),
+    );
+    let launcher = launcher.display().to_string();
+    let own = interpreters().pop().expect("a Python");
+    for job in [vec![shim.as_str(), "-c", SEEN], vec![&wrapper], vec![&own, &launcher]] {
+        let output = home.run(&job);
+        assert_eq!(output.status.code(), Some(3), "{job:?}");
+        let context = home.context();
+        assert_eq!(context["python"]["executable"], json!(link), "{job:?}");
+        assert_eq!(
+            context["packages"],
+            json!({"only-here": "1.0"}),
+            "{job:?}: nobody else's packages"
+        );
+        std::fs::remove_dir_all(home.work().join("report")).expect("the report goes");
+    }
+}
+
+#[test]
+fn a_shim_that_was_too_short_to_be_seen_stands_for_the_version_it_chooses() {
+    let home = Home::new();
+    let python = home.file("pyenv/versions/3.99.1/bin/python", "#!/bin/sh\nexit 3\n");
+    home.file(
+        "pyenv/versions/3.99.1/lib/python3.99/site-packages/only_here-1.0.dist-info/METADATA",
+        "",
+    );
+    let shim = home.file("pyenv/shims/python", "#!/bin/sh\nexit 3\n");
+    home.file(".python-version", "3.99.1\n");
+    for path in [&python, &shim] {
+        assert!(
+            home.isolated("chmod")
+                .arg("+x")
+                .arg(path)
+                .status()
+                .expect("chmod runs")
+                .success()
+        );
+    }
+    let shim = shim.display().to_string();
+    assert_eq!(home.run(&[&shim, "train.py"]).status.code(), Some(3));
+    assert_eq!(home.context()["packages"], json!({"only-here": "1.0"}));
 }
 
 #[test]

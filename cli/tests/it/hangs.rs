@@ -224,6 +224,182 @@ fn who_keeps_the_lock_of_python_is_read_from_its_memory_and_named_with_the_call(
     }
 }
 
+/// Two threads that take two locks in two orders, each once the other has its first one.
+const DEADLOCK: &str = "
+import threading
+lock_a, lock_b = threading.LOCK(), threading.LOCK()
+both = threading.Barrier(2)
+def first():
+    with lock_a:
+        both.wait()
+        with lock_b:
+            pass
+def second():
+    with lock_b:
+        both.wait()
+        TAKE_A
+threads = [threading.Thread(target=first, name='loader', daemon=True), threading.Thread(target=second, name='writer', daemon=True)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+";
+
+/// The document of a snapshot, once it says what is expected of it.
+fn snapshot_until(home: &Home, pid: u32, is_it: impl Fn(&Value) -> bool) -> Value {
+    let pid = pid.to_string();
+    let mut number = 0;
+    eventually_with(move || {
+        number += 1;
+        let name = format!("look{number}");
+        let taken = home
+            .whycrash(&["snapshot", "--output", &name, &pid])
+            .output()
+            .expect("it runs");
+        assert!(taken.status.success(), "{}", String::from_utf8_lossy(&taken.stderr));
+        let mut diagnose = home.whycrash(&["diagnose", "--format", "json", &name]);
+        let document: Value = serde_json::from_slice(&diagnose.output().expect("it runs").stdout).expect("a document");
+        if is_it(&document) {
+            Ok(document)
+        } else {
+            Err(document["findings"].to_string())
+        }
+    })
+}
+
+fn eventually_with<T>(mut what: impl FnMut() -> Result<T, String>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        match what() {
+            Ok(found) => return found,
+            Err(last) => assert!(Instant::now() < deadline, "it never came: {last}"),
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn two_locks_in_two_orders_are_a_deadlock_in_every_python_and_both_lines_are_named() {
+    let ways = [("Lock", "with lock_a: pass"), ("RLock", "lock_a.acquire()")];
+    // Since 3.14 they are no semaphores any more, and who has them is not read.
+    let known = interpreters().into_iter().filter(|interpreter| {
+        let ask = ["-c", "import sys; sys.exit(sys.version_info >= (3, 14))"];
+        Command::new(interpreter)
+            .args(ask)
+            .status()
+            .is_ok_and(|status| status.success())
+    });
+    for (interpreter, (lock, take)) in known.flat_map(|one| ways.map(|way| (one.clone(), way))) {
+        let home = Home::new();
+        let program = DEADLOCK.replace("LOCK()", &format!("{lock}()")).replace("TAKE_A", take);
+        let program = home.file("deadlock.py", program);
+        let mut command = home.isolated(&interpreter);
+        command.arg(&program);
+        let job = start(command);
+        let is_deadlock = |document: &Value| {
+            let finding = &document["findings"][0];
+            finding["cause"] == "hang-lock-order" && finding["confidence"].as_f64().is_some_and(|sure| sure > 0.9)
+        };
+        let document = snapshot_until(&home, job.0.id(), is_deadlock);
+        let finding = &document["findings"][0];
+        let explanation = finding["explanation"].as_str().expect("an explanation");
+        for words in [
+            "loader (thread ",
+            "writer (thread ",
+            "`first` (deadlock.py:8)",
+            "`second` (deadlock.py:13)",
+        ] {
+            assert!(
+                explanation.contains(words),
+                "{interpreter} {lock}: {words}: {explanation}"
+            );
+        }
+        let threads = document["evidence"]["threads"].as_array().expect("threads");
+        let mut names: Vec<&str> = threads.iter().filter_map(|thread| thread["name"].as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["MainThread", "loader", "writer"], "{interpreter}");
+        let joins = threads
+            .iter()
+            .find(|thread| thread["name"] == "MainThread")
+            .expect("the main thread");
+        assert_eq!(
+            joins["activity"]["awaits"]["kind"], "thread",
+            "{interpreter}: {joins:#}"
+        );
+    }
+}
+
+#[test]
+fn what_was_made_of_a_hang_is_announced_when_the_job_ends() {
+    let home = Home::new();
+    let mut command = home.whycrash(&[
+        "run",
+        "--output",
+        "report",
+        "--hang-after",
+        "1s",
+        "--",
+        "python3",
+        "-c",
+        JOB,
+    ]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let job = command.spawn().expect("it starts");
+    eventually(|| context(&home.work().join("report.hang")));
+    home.file("go-on", "");
+    let output = job.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&output.stderr);
+    let line = told
+        .lines()
+        .find(|line| line.starts_with("whycrash: the job stood still at "));
+    let line = line.unwrap_or_else(|| panic!("{told}"));
+    assert!(
+        line.contains("whycrash diagnose ") && line.ends_with("report.hang"),
+        "{line}"
+    );
+}
+
+#[test]
+fn ctrl_c_on_a_job_that_stood_still_says_so_in_a_line_and_keeps_what_was_seen() {
+    use std::os::unix::process::CommandExt as _;
+
+    let home = Home::new();
+    let program = home.file(
+        "deadlock.py",
+        DEADLOCK
+            .replace("LOCK()", "Lock()")
+            .replace("TAKE_A", "lock_a.acquire()"),
+    );
+    let program = program.to_string_lossy();
+    let mut command = home.whycrash(&["run", "--output", "report", "--", "python3", &program]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    let job = command.spawn().expect("it starts");
+    let group = job.id();
+    let is_looked_at = || {
+        let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+        let mut commands = processes.filter_map(|process| std::fs::read_to_string(process.path().join("cmdline")).ok());
+        commands.any(|command| command.contains("look-at"))
+    };
+    // It is looked at after a while, by a process that nobody else starts.
+    eventually(|| is_looked_at().then_some(()));
+    eventually(|| (!is_looked_at()).then_some(()));
+    let told = Command::new("kill")
+        .args(["-INT", "--", &format!("-{group}")])
+        .status()
+        .expect("kill runs");
+    assert!(told.success());
+    let output = job.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&output.stderr);
+    let ours: Vec<&str> = told.lines().filter(|line| line.starts_with("whycrash: ")).collect();
+    assert_eq!(ours.len(), 1, "{told}");
+    assert!(
+        ours[0].contains("the job had stood still for ") && ours[0].contains("Deadlock"),
+        "{told}"
+    );
+    let context = context(&home.work().join("report")).expect("it is kept");
+    assert_eq!(context["stall"]["until"], Value::Null);
+}
+
 #[test]
 fn a_snapshot_of_nothing_says_so() {
     let home = Home::new();

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use serde::{Deserialize, Serialize};
 use whycrash_evidence::Limits;
-use whycrash_evidence::model::{Frame, FrameKind, Thread, ThreadId};
+use whycrash_evidence::model::{Awaited, Frame, FrameKind, Thread, ThreadId};
 use whycrash_evidence::readers::elf_core::LiveProcess;
 use whycrash_symbols::{Sources, Symbols};
 
@@ -62,13 +62,23 @@ struct Holder {
     native: Option<Place>,
 }
 
-/// A thread as `py-spy dump --json` has it.
+/// A thread as `py-spy dump --json` has it, with more of what it does.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Stack {
     pid: u32,
     os_thread_id: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread_name: Option<String>,
     active: bool,
     owns_gil: bool,
+    /// The system call that it waits in, and the file that the call is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// What it waits for, and who has that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    awaits: Option<Awaited>,
     frames: Vec<StackFrame>,
 }
 
@@ -237,13 +247,28 @@ fn place(frame: &Frame) -> Place {
 
 fn stack(process: &Process, thread: &Thread) -> Option<Stack> {
     let ThreadId::Os(id) = thread.id else { return None };
+    let doing = process.doing(&thread.id);
     Some(Stack {
         pid: process.pid,
         os_thread_id: id,
+        thread_name: thread.name.clone().or_else(|| process.thread_name(id)),
         active: !process.waits(&thread.id),
+        call: doing.and_then(|doing| doing.call).map(call_name),
+        file: doing.and_then(|doing| process.file_of(doing)),
+        awaits: thread.activity.as_ref().and_then(|activity| activity.awaits.clone()),
         owns_gil: thread.holds_gil,
-        frames: thread.frames.iter().map(stack_frame).collect(),
+        // Of a thread that runs, nobody knows where in native code it is.
+        frames: thread
+            .frames
+            .iter()
+            .filter(|frame| is_known(frame))
+            .map(stack_frame)
+            .collect(),
     })
+}
+
+fn is_known(frame: &Frame) -> bool {
+    frame.function.is_some() || frame.module.is_some()
 }
 
 fn stack_frame(frame: &Frame) -> StackFrame {
@@ -271,7 +296,10 @@ mod tests {
     /// How many threads of a process wait for the lock that another one has: the call that each of the two is in, and
     /// the native frames of the first.
     fn waiters(first_call: Option<i64>, holder_call: Option<i64>, native: &[&str]) -> usize {
-        let doing = |call| Doing { call, at: None };
+        let doing = |call| Doing {
+            call,
+            ..Doing::default()
+        };
         let process = Process {
             pid: 7,
             state: None,

@@ -65,7 +65,8 @@ enum Stage {
 /// A standstill that was looked at.
 #[derive(Debug)]
 struct Seen {
-    since: Timestamp,
+    /// Since when the job stood still; none where somebody looked once, so that nobody knows.
+    since: Option<Timestamp>,
     at: Timestamp,
     /// When progress was made again.
     until: Option<Timestamp>,
@@ -96,14 +97,7 @@ impl Stalls {
 
     /// Takes note of how things stand. True when a hang is to be told of, once a hang.
     pub fn attend(&mut self, tree: &Tree, printed: impl FnOnce() -> u64) -> bool {
-        let found = self
-            .looker
-            .as_mut()
-            .and_then(|(looker, since)| Some((looker.found()?, *since)));
-        if let Some((found, since)) = found {
-            self.looker = None;
-            self.note(tree, found, since);
-        }
+        self.take_in(tree);
         if self.measured.elapsed() >= MEASURE {
             self.measure(tree, printed());
         }
@@ -114,11 +108,23 @@ impl Stalls {
         is_told
     }
 
+    /// Takes in what was seen, where whoever looked is done.
+    fn take_in(&mut self, tree: &Tree) {
+        let found = self
+            .looker
+            .as_mut()
+            .and_then(|(looker, since)| Some((looker.found()?, *since)));
+        if let Some((found, since)) = found {
+            self.looker = None;
+            self.note(tree, found, Some(since));
+        }
+    }
+
     /// Looks at a job that runs, now and to the end.
     pub fn look_now(tree: &Tree, lines: Vec<Line>) -> Self {
         let mut stalls = Self::new(None);
         stalls.stage = Stage::Told;
-        stalls.note(tree, lines, Timestamp::now());
+        stalls.note(tree, lines, None);
         stalls
     }
 
@@ -160,7 +166,7 @@ impl Stalls {
         }
     }
 
-    fn note(&mut self, tree: &Tree, lines: Vec<Line>, since: Timestamp) {
+    fn note(&mut self, tree: &Tree, lines: Vec<Line>, since: Option<Timestamp>) {
         let mut seen = Seen {
             since,
             at: Timestamp::now(),
@@ -177,11 +183,23 @@ impl Stalls {
         self.seen = Some(seen);
     }
 
+    /// Takes note that somebody ended the job at a moment: what it did from then on is no progress. Whether it stood
+    /// still until then, and was looked at.
+    pub fn ended_at(&mut self, tree: &Tree, end: Timestamp) -> bool {
+        self.take_in(tree);
+        let Some(seen) = &mut self.seen else { return false };
+        // It may have been measured a little before the signal was seen here.
+        if seen.until.is_some_and(|until| until + MEASURE >= end) {
+            seen.until = None;
+        }
+        seen.until.is_none()
+    }
+
     /// The standstill that was looked at last, for the context.
     pub fn told(&self) -> Option<Value> {
         let seen = self.seen.as_ref()?;
         let end = seen.until.unwrap_or_else(Timestamp::now);
-        let idle = end.duration_since(seen.since).as_secs().max(0);
+        let idle = seen.since.map(|since| end.duration_since(since).as_secs().max(0));
         let processes = seen.processes.iter().map(|(about, found)| {
             let mut told = about.clone();
             if let Ok(Value::Object(summary)) = serde_json::to_value(&found.summary) {
@@ -190,7 +208,7 @@ impl Stalls {
             Value::Object(told)
         });
         Some(json!({
-            "since": seen.since.to_string(), "at": seen.at.to_string(),
+            "since": seen.since.map(|since| since.to_string()), "at": seen.at.to_string(),
             "until": seen.until.map(|until| until.to_string()),
             "idle_s": idle, "processes": processes.collect::<Vec<_>>(),
         }))

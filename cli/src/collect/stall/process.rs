@@ -12,14 +12,17 @@ const RANGES: usize = 65_536;
 /// How often a thread that runs is looked at again, and after how long.
 const LOOKS: u32 = 20;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
-/// DWARF numbers of the stack pointer.
+/// DWARF numbers of the stack pointer, and of the register with the first argument of a system call.
 const STACK_POINTER: usize = if cfg!(target_arch = "x86_64") { 7 } else { 31 };
+const FIRST_ARGUMENT: usize = if cfg!(target_arch = "x86_64") { 5 } else { 0 };
 
 /// What a thread does just now.
 #[derive(Clone, Debug, Default)]
 pub struct Doing {
     /// The system call that it waits in; none where it runs, or waits for something else.
     pub call: Option<i64>,
+    /// The first argument of that call, such as the address that `futex` waits for.
+    pub argument: Option<u64>,
     /// Stack pointer and instruction; none where it runs.
     pub at: Option<(u64, u64)>,
 }
@@ -69,10 +72,35 @@ impl Process {
         }
     }
 
+    /// What a thread does.
+    pub fn doing(&self, id: &ThreadId) -> Option<&Doing> {
+        let mut threads = self.threads.iter();
+        threads
+            .find(|(known, _)| ThreadId::Os(*known) == *id)
+            .map(|(_, doing)| doing)
+    }
+
     /// Whether a thread waits in a system call.
     pub fn waits(&self, id: &ThreadId) -> bool {
-        let mut threads = self.threads.iter();
-        threads.any(|(known, doing)| ThreadId::Os(*known) == *id && doing.call.is_some())
+        self.doing(id).is_some_and(|doing| doing.call.is_some())
+    }
+
+    /// The name that a thread gave itself: those that did not have the name of the process.
+    pub fn thread_name(&self, id: u32) -> Option<String> {
+        let name = |id: u32| std::fs::read_to_string(format!("/proc/{}/task/{id}/comm", self.pid)).ok();
+        let own = name(id)?;
+        (name(self.pid).as_ref() != Some(&own)).then(|| own.trim_end().to_owned())
+    }
+
+    /// The open file that a thread's call is about: its path, or `pipe` or `socket`.
+    pub fn file_of(&self, doing: &Doing) -> Option<String> {
+        let number = doing.call.filter(|call| OF_FILES.contains(call)).and(doing.argument)?;
+        let target = std::fs::read_link(format!("/proc/{}/fd/{number}", self.pid)).ok()?;
+        let target = target.to_string_lossy().into_owned();
+        let kind = ["pipe", "socket"]
+            .into_iter()
+            .find(|kind| target.starts_with(&format!("{kind}:[")));
+        Some(kind.map_or(target, str::to_owned))
     }
 
     /// All that is needed to read its stacks; none where it is gone, or may not be looked at.
@@ -113,8 +141,10 @@ fn parse_doing(text: &str) -> Doing {
         [_, .., sp, pc] => address(sp).zip(address(pc)),
         _ => None,
     };
+    let call = call.filter(|number| *number >= 0);
     Doing {
-        call: call.filter(|number| *number >= 0),
+        call,
+        argument: call.and_then(|_| address(words.get(1)?)),
         at,
     }
 }
@@ -127,6 +157,9 @@ fn thread(id: u32, doing: &Doing) -> CoreThread {
     };
     if let Some(register) = registers.general.get_mut(STACK_POINTER) {
         *register = sp;
+    }
+    if let Some(register) = registers.general.get_mut(FIRST_ARGUMENT) {
+        *register = doing.argument.unwrap_or_default();
     }
     CoreThread {
         id,
@@ -162,6 +195,25 @@ fn pair(bytes: &[u8]) -> Option<(u64, u64)> {
     let word = |bytes: &[u8]| Some(u64::from_ne_bytes(bytes.try_into().ok()?));
     Some((word(key)?, word(value)?))
 }
+
+/// System calls whose first argument is an open file.
+const OF_FILES: &[libc::c_long] = &[
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_pread64,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_connect,
+    libc::SYS_ioctl,
+    libc::SYS_fsync,
+    libc::SYS_fdatasync,
+    libc::SYS_flock,
+    libc::SYS_fcntl,
+];
 
 /// The name of a system call, of those that a process may wait in for long.
 pub fn call_name(number: i64) -> String {
