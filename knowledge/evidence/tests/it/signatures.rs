@@ -169,7 +169,10 @@ fn titles_are_what_people_know_a_crash_by() {
             )),
             "torch.OutOfMemoryError: tried to allocate 2.00 GiB",
         ),
-        (of_text(&traceback("ValueError: bad batch")), "ValueError: bad batch"),
+        (
+            of_text(&traceback("ValueError: bad batch")),
+            "ValueError in t.py:1: bad batch",
+        ),
         (
             of_text("free(): double free detected in tcache 2\nAborted\n"),
             "free(): double free detected in tcache 2",
