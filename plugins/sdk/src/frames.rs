@@ -1,6 +1,6 @@
-//! Whose frames are: the same table that reports are titled and grouped by.
+//! Whose frames are, and what threads wait for: the same tables that reports are titled and grouped by.
 
-use whycrash_frames::{Names, Owner};
+use whycrash_frames::{Names, Owner, SystemCall, Waiting};
 
 use crate::Frame;
 
@@ -24,4 +24,9 @@ impl Frame {
 /// library, else where the program was entered.
 pub fn lead<'a>(frames: impl IntoIterator<Item = &'a Frame>) -> Option<usize> {
     whycrash_frames::lead(frames.into_iter().map(Frame::names))
+}
+
+/// What a thread waits for that has these frames, innermost first, as their functions tell.
+pub fn wait<'a>(frames: impl IntoIterator<Item = &'a Frame>) -> Option<Waiting> {
+    whycrash_frames::wait(frames.into_iter().map(Frame::names), SystemCall::default())
 }

@@ -61,7 +61,7 @@ pub use lines::{Point, key_values, number, series, time_of};
 #[cfg(not(target_family = "wasm"))]
 pub use mock::Report;
 pub use report::{Told, Walk};
-pub use whycrash_frames::Owner;
+pub use whycrash_frames::{Owner, Wait, Waiting};
 
 #[doc(hidden)]
 pub use wit_bindgen::rt as runtime;

@@ -10,4 +10,5 @@ mod house;
 mod python_lock;
 mod same_document;
 mod score;
+mod sent_signals;
 mod symbols;

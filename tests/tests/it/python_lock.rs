@@ -11,7 +11,7 @@ use whycrash_symbols::Sources;
 use crate::symbols::run;
 
 /// The interpreter itself; what is on PATH may be a script that starts it.
-fn interpreter() -> String {
+pub fn interpreter() -> String {
     let ask = ["-c", "import sys; print(sys.executable)"];
     let output = Command::new("python3").args(ask).output().expect("python3 is there");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()

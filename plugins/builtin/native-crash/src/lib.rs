@@ -14,6 +14,7 @@ mod oom_killer;
 mod sanitizer;
 mod scene;
 mod segv;
+mod sent;
 mod stack;
 
 use whycrash_plugin::{Diagnosis, Finding, Info, Needs, Plugin, Report};
@@ -23,7 +24,7 @@ use crate::scene::Scene;
 struct NativeCrash;
 
 /// Every cause it can name.
-const CAUSES: [&str; 36] = [
+const CAUSES: [&str; 38] = [
     "abi-import-order-segv",
     "abrt-assert",
     "abrt-called",
@@ -39,10 +40,12 @@ const CAUSES: [&str; 36] = [
     "fpe-integer-division",
     "fpe-integer-overflow",
     "hang-lock-order",
+    "hang-no-progress",
     "host-oom-killer",
     "ill-trap",
     "ill-unsupported-instruction",
     "kill-sigkill",
+    "op-terminated",
     "seg-autograd-deep-graph",
     "seg-buffer-freed-under-tensor",
     "seg-cudaipc-recursion",
@@ -79,7 +82,9 @@ impl Plugin for NativeCrash {
 
     fn diagnose(report: &Report) -> Result<Diagnosis, String> {
         let scene = Scene::of(report);
-        let rules: [fn(&Scene) -> Option<Verdict>; 7] = [
+        let rules: [fn(&Scene) -> Option<Verdict>; 11] = [
+            deadlock::proved,
+            sent::rule,
             sanitizer::rule,
             known::rule,
             abort::rule,
@@ -87,6 +92,8 @@ impl Plugin for NativeCrash {
             fault::rule,
             oom_killer::rule,
             deadlock::rule,
+            deadlock::likely,
+            deadlock::standing,
         ];
         Ok(match rules.iter().find_map(|rule| rule(&scene)) {
             Some(Verdict::Found(finding)) => finding.into(),

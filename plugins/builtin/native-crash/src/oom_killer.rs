@@ -1,5 +1,7 @@
 //! SIGKILL leaves nothing in the process; the kernel's log tells who sent it.
 
+use serde::Deserialize;
+
 use crate::scene::Scene;
 use crate::{Collect, Verdict};
 
@@ -28,7 +30,7 @@ pub fn rule(scene: &Scene) -> Option<Verdict> {
     };
     let mut kills = scene.kernel.iter().filter(|told| told.detail.family == "oom-kill");
     let Some(kill) = kills.find(|told| is_of_it(told.event.pid)) else {
-        return Some(unknown(scene));
+        return Some(counted(scene).unwrap_or_else(|| unknown(scene)));
     };
     let detail = &kill.detail;
     let limit = if detail.cgroup == Some(true) {
@@ -55,6 +57,55 @@ fn is_in_container(scene: &Scene, killed: u32) -> bool {
         r"oom-kill:.*\btask_memcg=\S*(?:docker|containerd|kubepods|crio|libpod|podman|lxc)\S*,task=[^,]*,pid={killed}\b"
     );
     scene.report.find(&group).is_ok_and(|lines| !lines.is_empty())
+}
+
+/// What the collector's counter of the kernel's kills says: they are counted in the control group that the job ran in,
+/// whose memory or the machine's was short.
+fn counted(scene: &Scene) -> Option<Verdict> {
+    let kills: u64 = scene.report.context_text("oom_kills")?.parse().ok()?;
+    let counter = scene.report.cite_fact("context.oom_kills")?;
+    let signal = scene.report.cite_fact("crash.signal").or_else(|| scene.report.cite_fact("crash.exit_code"));
+    if kills > 0 {
+        let finding = scene.finding("host-oom-killer", 0.85).because(format!(
+            "While the job ran, the kernel killed {} of its control group for want of memory, by the group's own counter, and this one \
+             was killed (SIGKILL).",
+            if kills == 1 { "a process".to_owned() } else { format!("{kills} processes") }
+        ));
+        return Some(Verdict::Found(finding.cite(counter).cite_all(signal)));
+    }
+    let log = if scene.kernel.is_empty() && !is_unavailable(scene, "kernel log") {
+        ", and its log of that time, which could be read, tells of no kill"
+    } else {
+        ""
+    };
+    let finding = scene
+        .finding("op-terminated", 0.8)
+        .titled("Somebody killed the process (SIGKILL); the out-of-memory killer did not")
+        .because(format!(
+            "The kernel's out-of-memory killer did not end the process: the counter of its kills in the job's control group did not \
+             move (oom_kills 0){log}. So somebody sent SIGKILL: a scheduler at a limit, a launcher that gave up on its ranks, a monitor \
+             of memory that acts before the kernel does (systemd-oomd, earlyoom, Ray), or a person."
+        ))
+        .cite(counter)
+        .cite_all(signal);
+    Some(Verdict::Likely(
+        finding,
+        vec![Collect {
+            artifact: "what the scheduler says of the job",
+            how: "sacct -j JOB -o state,exitcode,maxrss,timelimit; kubectl describe pod; journalctl -u systemd-oomd -u earlyoom",
+            between: &["op-terminated"],
+        }],
+    ))
+}
+
+/// Whether the collector says that it could not get something.
+fn is_unavailable(scene: &Scene, what: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Missing {
+        what: String,
+    }
+    let missing: Vec<Missing> = scene.report.get("context.unavailable").unwrap_or_default();
+    missing.iter().any(|missing| missing.what == what)
 }
 
 /// Nobody says who killed it.

@@ -7,6 +7,7 @@ mod corpus;
 mod diagnosis;
 mod document;
 mod every_call;
+mod facts;
 mod hardware;
 mod hostile;
 mod interface;
