@@ -36,6 +36,7 @@ fn main() -> ExitCode {
     if let Some(code) = whycrash_plugin_host::compile_if_asked() {
         return code;
     }
+    limits::share_memory_between_threads();
     output::log_to_stderr();
     // What a panic says may quote an artifact.
     std::panic::set_hook(Box::new(|panic| {

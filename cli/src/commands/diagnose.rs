@@ -42,13 +42,8 @@ pub fn execute(args: &Args, config: &Config) -> anyhow::Result<ExitCode> {
     for left_out in &document.left_out {
         output::tell(&Clean::from(format!("warning: {left_out}")));
     }
-    if let Some(run) = document.unavailable() {
-        bail!(
-            "this is not the whole diagnosis, since the plugin {} could not be run: {}; try again when the machine has \
-             more memory free",
-            run.name,
-            run.reason.as_deref().unwrap_or_default()
-        );
+    if let Some(not_run) = render::not_run(&document) {
+        bail!("{not_run}");
     }
     Ok(args.form.status(&answer).unwrap_or(match answer.kind() {
         Some(VerdictKind::Unreadable) => ExitCode::FAILURE,

@@ -27,6 +27,8 @@ mod inventory;
 mod junit;
 #[cfg(feature = "diagnosis")]
 mod markdown;
+#[cfg(feature = "diagnosis")]
+mod not_run;
 mod page;
 #[cfg(feature = "diagnosis")]
 mod paths;
@@ -62,6 +64,8 @@ pub use files::Files;
 pub use hits::{hit_lines, hits};
 #[cfg(feature = "diagnosis")]
 pub use junit::junit;
+#[cfg(feature = "diagnosis")]
+pub use not_run::not_run;
 use page::{Page, style};
 #[cfg(feature = "diagnosis")]
 pub use screen::screen;

@@ -26,15 +26,23 @@ impl Said {
     pub fn text(&self, artifacts: &[Artifact], kept: Option<&Path>) -> Clean {
         use std::panic::{AssertUnwindSafe, catch_unwind};
 
-        use crate::render::{Answer, Files, screen, threads};
+        use crate::render::{Answer, Files, not_run, screen, threads};
 
         let whole = kept.map(|folder| format!("whycrash diagnose --full {}", folder.display()));
         let files = Files::of(artifacts);
         let answer = Answer::new(&self.document, &files, self.id.clone(), whole.unwrap_or_default());
         // Whatever goes wrong with words, what is kept is sent.
-        let text = || match self.is_of_running_job() {
-            true => screen(&answer, self.width).then(threads(&self.document.evidence, self.width)),
-            false => screen(&answer, self.width),
+        let text = || {
+            let mut text = screen(&answer, self.width);
+            if self.is_of_running_job() {
+                text.push(threads(&self.document.evidence, self.width));
+            }
+            if let Some(not_run) = not_run(&self.document) {
+                text.end_line();
+                text.push(not_run);
+                text.end_line();
+            }
+            text
         };
         catch_unwind(AssertUnwindSafe(text)).unwrap_or_default()
     }

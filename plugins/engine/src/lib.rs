@@ -23,8 +23,13 @@ pub const FEATURES: WasmFeatures = WasmFeatures::WASM2
     .union(WasmFeatures::TAIL_CALL)
     .union(WasmFeatures::COMPONENT_MODEL);
 
-/// Address space that is reserved for one memory: enough that no bounds check is needed for 32-bit addresses.
-const RESERVED_PER_MEMORY: u64 = 4 << 30;
+/// Bytes of address space that are reserved for one memory, which is what a plugin may use by default: one that grows
+/// further moves. With 4 GiB no access would have to be checked, but a limit of address space (`ulimit -v`, which batch
+/// systems set to the memory that a job asked for) would let nothing run.
+pub const RESERVED_PER_MEMORY: u64 = 256 << 20;
+/// Bytes behind a memory that are never mapped: accesses that lie no further from a checked address need no check of their
+/// own.
+const GUARD: u64 = 64 << 10;
 
 /// The configuration; where instances come from is for the host to add, and changes no code.
 ///
@@ -41,6 +46,9 @@ pub fn config() -> wasmtime::Result<Config> {
     config.cranelift_nan_canonicalization(true);
     config.relaxed_simd_deterministic(true);
     config.memory_reservation(RESERVED_PER_MEMORY);
+    config.memory_reservation_for_growth(RESERVED_PER_MEMORY);
+    config.memory_guard_size(GUARD);
+    config.guard_before_linear_memory(false);
     Ok(config)
 }
 

@@ -130,7 +130,12 @@ impl Panel {
             log: Vec::new(),
         };
         let Some(plugin) = &installed.plugin else {
-            return (row(Outcome::Failed, info.problem.clone()), Verdict::default());
+            let outcome = if installed.is_unavailable {
+                Outcome::Unavailable
+            } else {
+                Outcome::Failed
+            };
+            return (row(outcome, info.problem.clone()), Verdict::default());
         };
         if let Some(notice) = installed.set_aside(&self.limits) {
             return (row(Outcome::Skipped, Some(notice)), Verdict::default());

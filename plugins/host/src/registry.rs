@@ -76,6 +76,9 @@ pub(crate) struct Installed {
     pub(crate) info: PluginInfo,
     /// Absent when it can not be used.
     pub(crate) plugin: Option<Arc<Plugin>>,
+    /// Whether that is because the host lacked something when it was to be loaded, for good: it says nothing about the
+    /// plugin. Plugins of folders are looked at again.
+    pub(crate) is_unavailable: bool,
     /// The pages that it brings.
     pub(crate) pages: Vec<Cause>,
     pub(crate) health: Arc<Health>,
@@ -145,6 +148,7 @@ impl Installed {
                 ..self.info.clone()
             },
             plugin: self.plugin.clone(),
+            is_unavailable: self.is_unavailable,
             pages: self.pages.clone(),
             health: Arc::clone(&self.health),
         }
@@ -158,6 +162,7 @@ impl Installed {
                 ..self.info.clone()
             },
             plugin: self.plugin.clone(),
+            is_unavailable: self.is_unavailable,
             pages: self.pages.clone(),
             health: Arc::clone(&self.health),
         }
@@ -497,6 +502,7 @@ fn usable(source: &str, sha256: String, (plugin, package, signed_by): Loaded, he
     Installed {
         info,
         plugin: Some(Arc::new(plugin)),
+        is_unavailable: false,
         pages: package.pages,
         health,
     }
@@ -513,6 +519,7 @@ fn unusable(name: &str, source: &str, sha256: String, error: &PluginError) -> In
     Installed {
         info,
         plugin: None,
+        is_unavailable: source == BUILT_IN && matches!(error, PluginError::Host(_)),
         pages: Vec::new(),
         health: Arc::default(),
     }
@@ -553,6 +560,7 @@ fn refused(file: &str, plugin: Installed, problem: String) -> Installed {
             ..plugin.info
         },
         plugin: None,
+        is_unavailable: false,
         pages: Vec::new(),
         health: plugin.health,
     }

@@ -1,6 +1,7 @@
 //! Ways to die, each bare and under `run`: status, output, files and processes must be the same, and the report must
 //! say how the job ended.
 
+mod address_space;
 mod attributes;
 mod families;
 mod job_control;

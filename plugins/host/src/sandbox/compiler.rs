@@ -99,19 +99,21 @@ pub(super) fn native_code(wasm: &[u8], limits: &PluginLimits) -> Result<Vec<u8>,
 }
 
 fn limit_this_process(cost: Cost) -> io::Result<()> {
-    let most = |limit| Rlimit {
-        current: Some(limit),
-        maximum: Some(limit),
-    };
-    rustix::process::setrlimit(Resource::As, most(cost.memory))?;
-    rustix::process::setrlimit(Resource::Fsize, most(cost.code))?;
-    rustix::process::setrlimit(Resource::Core, most(0))?;
-    // The signal of the soft limit tells it from other ends.
-    let seconds = Rlimit {
-        current: Some(cost.seconds),
-        maximum: Some(cost.seconds + 2),
-    };
-    rustix::process::setrlimit(Resource::Cpu, seconds)?;
+    // The signal of the soft limit of processor time tells it from other ends.
+    for (resource, most, grace) in [
+        (Resource::As, cost.memory, 0),
+        (Resource::Fsize, cost.code, 0),
+        (Resource::Core, 0, 0),
+        (Resource::Cpu, cost.seconds, 2),
+    ] {
+        // Nobody may give themselves more than whoever started them had.
+        let hard = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
+        let limit = Rlimit {
+            current: Some(most.min(hard)),
+            maximum: Some((most + grace).min(hard)),
+        };
+        rustix::process::setrlimit(resource, limit)?;
+    }
     // Whoever waits for reports goes first.
     rustix::process::nice(10)?;
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use rustix::process::Resource;
 use wasmtime::{Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
-use whycrash_engine::config;
+use whycrash_engine::{RESERVED_PER_MEMORY, config};
 
 use super::PluginLimits;
 use super::parts::{INSTANCES, MEMORIES, TABLE_ELEMENTS, TABLES};
@@ -12,29 +13,44 @@ use super::parts::{INSTANCES, MEMORIES, TABLE_ELEMENTS, TABLES};
 pub(super) const TICK: Duration = Duration::from_millis(10);
 
 /// Runs that the pool holds at once; the address space it reserves grows with it.
-pub(super) const POOLED_RUNS: u32 = 32;
+const POOLED_RUNS: u32 = 32;
 
 /// Bytes of a memory that stay with its place in the pool when a run has ended, and are cleared by writing: most
 /// plugins need no more, and giving pages back and asking for them again costs a run more than its own work.
 const KEPT_PER_MEMORY: usize = 1 << 20;
 
-/// An engine, and the thread that advances its epoch for as long as the engine lives.
+/// An engine, how many runs there may be in it at once, and the thread that advances its epoch for as long as it lives.
 ///
-/// Instances come from a pool where the address space allows for one (containers and `ulimit -v` may not), and are
-/// made on demand elsewhere. Compiled code is the same for both.
-pub(crate) fn engine(limits: &PluginLimits) -> wasmtime::Result<Engine> {
-    let pooled = config().and_then(|mut config| {
-        Engine::new(config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits))))
-    });
-    let engine = match pooled {
-        Ok(engine) => engine,
+/// Instances come from a pool where the address space allows for one (`ulimit -v` may not), and are made on demand
+/// elsewhere, no more at once than there is room for. Compiled code is the same for both.
+pub(crate) fn engine(limits: &PluginLimits) -> wasmtime::Result<(Engine, u32)> {
+    let (engine, runs) = match pooled(limits) {
+        Ok(engine) => (engine, POOLED_RUNS),
         Err(error) => {
             tracing::debug!(%error, "no pool for plugin instances; they are made on demand");
-            unpooled()?
+            (unpooled()?, runs_within(address_space()))
         }
     };
     start_ticking(&engine)?;
-    Ok(engine)
+    Ok((engine, runs))
+}
+
+/// How many runs may be going on in so much address space, none for any: a quarter of it is theirs, the rest is for what
+/// they read.
+fn runs_within(address_space: Option<u64>) -> u32 {
+    let runs = address_space.map_or(u64::MAX, |bytes| bytes / 4 / RESERVED_PER_MEMORY);
+    u32::try_from(runs).unwrap_or(u32::MAX).clamp(1, POOLED_RUNS)
+}
+
+/// Bytes of address space that this process may have; none where nobody limits that.
+fn address_space() -> Option<u64> {
+    rustix::process::getrlimit(Resource::As).current
+}
+
+/// An engine whose instances come from a pool.
+fn pooled(limits: &PluginLimits) -> wasmtime::Result<Engine> {
+    let mut config = config()?;
+    Engine::new(config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(limits))))
 }
 
 /// An engine that makes instances on demand, so that it loads whatever compiles.
@@ -75,4 +91,28 @@ fn start_ticking(engine: &Engine) -> wasmtime::Result<()> {
             }
         })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_come_from_a_pool_where_address_space_is_not_limited() {
+        let limited = address_space().is_some();
+        assert!(limited || pooled(&PluginLimits::default()).is_ok());
+    }
+
+    #[test]
+    fn so_many_runs_go_on_at_once_as_leave_room_for_what_they_read() {
+        for (address_space, runs) in [
+            (Some(100 << 20), 1),
+            (Some(1500 << 20), 1),
+            (Some(3 << 30), 3),
+            (Some(1 << 40), POOLED_RUNS),
+            (None, POOLED_RUNS),
+        ] {
+            assert_eq!(runs_within(address_space), runs, "{address_space:?}");
+        }
+    }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use wasmtime::ResourceLimiter;
 
 use super::parts::{self, INSTANCES, MEMORIES, TABLE_ELEMENTS, TABLES};
+use super::run;
 use super::spending::Stopped;
 
 /// Components of at least this size carry an interpreter and a library: a Python one has 18 MB, a JavaScript one 12 MB,
@@ -135,6 +136,11 @@ impl Meter {
 impl ResourceLimiter for Meter {
     fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
         self.grow(desired.saturating_sub(current))
+    }
+
+    /// What the machine has no room for is told as that. A plugin would only see that it gets no more, and fall over it.
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        if run::is_hosts(&error) { Err(error) } else { Ok(()) }
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {

@@ -101,13 +101,13 @@ impl std::fmt::Debug for Sandbox {
 }
 
 impl Sandbox {
-    /// A sandbox with a pool of instances of its own: what runs in one takes no place in another.
+    /// A sandbox with places of its own: what runs in one takes none in another.
     pub(crate) fn new(limits: PluginLimits, cache: Option<PathBuf>, compiler: Option<PathBuf>) -> anyhow::Result<Self> {
-        let engine = engine::engine(&limits).map_err(anyhow::Error::from)?;
+        let (engine, runs) = engine::engine(&limits).map_err(anyhow::Error::from)?;
         let mut linker = Linker::new(&engine);
         bindings::Plugin::add_to_linker::<_, HasSelf<Run>>(&mut linker, |run| run).map_err(anyhow::Error::from)?;
         let cache = CodeCache::new(cache, compiler, &engine);
-        let slots = Arc::new(Slots::new(engine::POOLED_RUNS));
+        let slots = Arc::new(Slots::new(runs));
         Ok(Self {
             engine,
             linker,

@@ -275,14 +275,17 @@ fn place(error: &wasmtime::Error) -> String {
     }
 }
 
-/// What the host lacked, if that is why: places in the pool, memory, address space, an artifact that was there before.
+/// What the host lacked, if that is why.
 fn hosts(error: &wasmtime::Error) -> Option<String> {
-    if error.is::<Stopped>() || error.is::<Trap>() {
-        return None;
-    }
+    is_hosts(error).then(|| format!("the host could not run it: {error:#}"))
+}
+
+/// Whether the host lacked something: places in the pool, memory, address space, an artifact that was there before.
+pub(super) fn is_hosts(error: &wasmtime::Error) -> bool {
+    let is_plugins = error.is::<Stopped>() || error.is::<Trap>();
     let lacks = error.is::<PoolConcurrencyLimitError>()
         || error.is::<HostFailure>()
         || error.is::<rustix::io::Errno>()
         || error.is::<std::io::Error>();
-    lacks.then(|| format!("the host could not run it: {error:#}"))
+    lacks && !is_plugins
 }
