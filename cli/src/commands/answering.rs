@@ -82,6 +82,10 @@ impl Form {
 
     /// The exit status where there is no verdict yet.
     pub fn status_unread(self) -> ExitCode {
-        if self.exit_code { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        if self.exit_code {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        }
     }
 }

@@ -39,9 +39,9 @@ mod screen;
 #[cfg(feature = "diagnosis")]
 mod short;
 #[cfg(feature = "diagnosis")]
-mod ticket;
-#[cfg(feature = "diagnosis")]
 mod threads;
+#[cfg(feature = "diagnosis")]
+mod ticket;
 
 use crate::output::Clean;
 pub use anew::diagnosed_anew;

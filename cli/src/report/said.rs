@@ -49,7 +49,12 @@ impl Said {
 
     #[cfg(feature = "diagnosis")]
     fn is_of_running_job(&self) -> bool {
-        self.document.evidence.context.get("kind").and_then(|kind| kind.as_str()) == Some("hang")
+        self.document
+            .evidence
+            .context
+            .get("kind")
+            .and_then(|kind| kind.as_str())
+            == Some("hang")
     }
 
     /// The title of its first finding.

@@ -100,7 +100,9 @@ fn a_page_is_tried_on_crashes() {
 fn a_mistyped_word_is_named_with_file_line_and_the_right_one() {
     let home = Home::new();
     home.file("pages/team-stale.md", page("team-stale", TABLE));
-    let typo = TABLE.replace("python-exception", "pythn-exception").replace("where.exception", "where.exeption");
+    let typo = TABLE
+        .replace("python-exception", "pythn-exception")
+        .replace("where.exception", "where.exeption");
     home.file("pages/team-bad.md", page("team-bad", &typo));
     home.file("train.log", LOG);
     let run = |arguments: &[&str]| {
@@ -110,27 +112,41 @@ fn a_mistyped_word_is_named_with_file_line_and_the_right_one() {
     };
     let (status, said, _) = run(&["cause", "check", "pages"]);
     assert_eq!(status, Some(1), "{said}");
-    let named = "pages/team-bad.md:16: `kind`: there is no kind of event `pythn-exception`; did you mean `python-exception`?";
+    let named =
+        "pages/team-bad.md:16: `kind`: there is no kind of event `pythn-exception`; did you mean `python-exception`?";
     assert!(said.contains(named), "{said}");
     let (status, json, told) = run(&["diagnose", "--knowledge", "pages", "--format", "json", "train.log"]);
     assert_eq!(status, Some(0), "{told}");
     assert!(
-        told.contains("warning: the page pages/team-bad.md is left out: line 16: ") && told.contains("`python-exception`"),
+        told.contains("warning: the page pages/team-bad.md is left out: line 16: ")
+            && told.contains("`python-exception`"),
         "{told}"
     );
     let document: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(document["left_out"][0]["page"], "pages/team-bad.md");
     assert_eq!(
-        (&document["findings"][0]["cause"], &document["findings"][0]["confidence"]),
+        (
+            &document["findings"][0]["cause"],
+            &document["findings"][0]["confidence"]
+        ),
         (&"team-stale".into(), &0.93.into()),
         "the other page stands, and says how sure it is"
     );
     let (_, json, _) = run(&["doctor", "--knowledge", "pages", "--format", "json"]);
     let checks: Value = serde_json::from_str(&json).expect("JSON");
-    let pages = checks.as_array().expect("a list").iter().find(|check| check["name"] == "pages of causes");
+    let pages = checks
+        .as_array()
+        .expect("a list")
+        .iter()
+        .find(|check| check["name"] == "pages of causes");
     let pages = pages.expect("it looks at the pages");
     assert_eq!(pages["state"], "limited");
-    assert!(pages["found"].as_str().is_some_and(|found| found.contains("pages/team-bad.md")), "{pages}");
+    assert!(
+        pages["found"]
+            .as_str()
+            .is_some_and(|found| found.contains("pages/team-bad.md")),
+        "{pages}"
+    );
 }
 
 #[test]
@@ -139,12 +155,19 @@ fn why_a_page_says_nothing_is_told() {
     home.file("train.log", LOG);
     let why = |from: &str, to: &str| {
         home.file("team-stale.md", page("team-stale", &TABLE.replacen(from, to, 1)));
-        let output = home.whycrash(&["cause", "try", "team-stale.md", "train.log"]).output().expect("it runs");
+        let output = home
+            .whycrash(&["cause", "try", "team-stale.md", "train.log"])
+            .output()
+            .expect("it runs");
         assert!(output.status.success(), "{}", errors(&output));
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     for (from, to, told) in [
-        ("python-exception", "cuda-oom\"\nwhere.backend = \"CUDA", "table 1: no event is of kind `cuda-oom`"),
+        (
+            "python-exception",
+            "cuda-oom\"\nwhere.backend = \"CUDA",
+            "table 1: no event is of kind `cuda-oom`",
+        ),
         (
             "StaleIndexError$",
             "StalledIndexError$",
@@ -160,7 +183,11 @@ fn why_a_page_says_nothing_is_told() {
             "with = [{ kind = \"xid\", where.code = 79 }]\nconfidence",
             "`with` asks for xid event: code 79; there is \"0 of this kind",
         ),
-        ("kind = \"python-exception\"\nwhere.exception = { matches = 'StaleIndexError$' }", "kind = \"line\"\ntext = 'no such words'", "table 1: no line matches its `text`"),
+        (
+            "kind = \"python-exception\"\nwhere.exception = { matches = 'StaleIndexError$' }",
+            "kind = \"line\"\ntext = 'no such words'",
+            "table 1: no line matches its `text`",
+        ),
     ] {
         let said = why(from, to);
         assert!(said.contains("train.log: says nothing"), "{said}");

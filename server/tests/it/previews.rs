@@ -200,13 +200,20 @@ async fn a_page_that_does_not_hold_is_refused_or_left_out_by_name() {
     let knowledge = tempfile::tempdir().unwrap();
     let folder = knowledge.path().join("team");
     std::fs::create_dir(&folder).unwrap();
-    std::fs::write(folder.join("desk-open.md"), page("desk-open", "The desk is closed", table)).unwrap();
+    std::fs::write(
+        folder.join("desk-open.md"),
+        page("desk-open", "The desk is closed", table),
+    )
+    .unwrap();
     std::fs::write(folder.join("desk-typo.md"), page("desk-typo", "A typo", &typo)).unwrap();
     let server = Server::with(|config| config.knowledge = vec![folder.clone()]).await;
     let id = server.send(json!({}), &[("train.log", log.as_bytes())]).await;
     let document = server.processed(&id).await;
     assert_eq!(
-        (&document["findings"][0]["cause"], &document["findings"][0]["confidence"]),
+        (
+            &document["findings"][0]["cause"],
+            &document["findings"][0]["confidence"]
+        ),
         (&json!("desk-open"), &json!(0.9))
     );
     let document = server.json(&format!("/api/v1/reports/{id}")).await;
@@ -216,15 +223,26 @@ async fn a_page_that_does_not_hold_is_refused_or_left_out_by_name() {
         let left_out = &told["left_out"][0];
         assert_eq!(left_out["page"], "team/desk-typo.md", "{told}");
         assert!(
-            left_out["message"].as_str().unwrap().contains("did you mean `python-exception`?"),
+            left_out["message"]
+                .as_str()
+                .unwrap()
+                .contains("did you mean `python-exception`?"),
             "{left_out}"
         );
     }
     let typo = page("desk-other", "A typo", &typo).into_bytes();
-    let refused = server.post("/api/v1/previews?page=desk-other.md").body(typo).send().await.unwrap();
+    let refused = server
+        .post("/api/v1/previews?page=desk-other.md")
+        .body(typo)
+        .send()
+        .await
+        .unwrap();
     let refused = problem(refused, 422, "plugin-refused").await;
     assert!(
-        refused["detail"].as_str().unwrap().contains("did you mean `python-exception`?"),
+        refused["detail"]
+            .as_str()
+            .unwrap()
+            .contains("did you mean `python-exception`?"),
         "{refused}"
     );
 }

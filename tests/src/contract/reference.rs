@@ -83,7 +83,9 @@ fn facts(evidence: &Definition) -> String {
         };
         text.push_str(&format!("| `{path}` | {} | {members} |\n", cell(&field.doc)));
     }
-    text.push_str("| `history` | What is known of other reports: `earlier` ones of the group, and those of the incident. | |\n");
+    text.push_str(
+        "| `history` | What is known of other reports: `earlier` ones of the group, and those of the incident. | |\n",
+    );
     text
 }
 
@@ -97,7 +99,9 @@ fn members(shape: &Words) -> String {
 
 /// What a `case.toml` says: the members of the type that reads it, with their comments.
 fn of_case(source: &str) -> anyhow::Result<String> {
-    let (_, body) = source.split_once("struct Case {\n").context("nothing reads a case.toml")?;
+    let (_, body) = source
+        .split_once("struct Case {\n")
+        .context("nothing reads a case.toml")?;
     let (body, _) = body.split_once("\n}\n").context("the type has no end")?;
     let mut text = "\n## `case.toml`\n\nA case of a plugin is a folder with what a crash left and this file, of which \
                     nothing but `cause` must be there.\n\n| key | type | what |\n|---|---|---|\n"
@@ -133,7 +137,11 @@ fn type_in_words(of: &Type) -> String {
         Type::Named(name) if ["Hex", "ThreadId"].contains(&name.as_str()) => "text".to_owned(),
         Type::Named(_) => "object".to_owned(),
         Type::List(of) => format!("list: {}", type_in_words(of)),
-        Type::Tuple(of) => format!("{} of them: {}", of.len(), of.first().map(type_in_words).unwrap_or_default()),
+        Type::Tuple(of) => format!(
+            "{} of them: {}",
+            of.len(),
+            of.first().map(type_in_words).unwrap_or_default()
+        ),
         Type::Map(_) => "object".to_owned(),
     }
 }

@@ -241,7 +241,9 @@ fn text(report: &Report) -> Clean {
         }
         if log.len() > LOG_LINES {
             let more = log.len() - LOG_LINES;
-            text.push(format!("         log: … and {more} lines more, which --format json has"));
+            text.push(format!(
+                "         log: … and {more} lines more, which --format json has"
+            ));
             text.end_line();
         }
         for line in tried.problem.iter().flat_map(|problem| problem.lines()) {

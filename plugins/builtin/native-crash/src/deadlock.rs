@@ -103,14 +103,22 @@ impl<'r> Party<'r> {
 
     /// Whether a thread of the same process has what this one waits for.
     fn waits_for(&self, other: &Self) -> bool {
-        let holder = self.activity.awaits.as_ref().and_then(|awaited| awaited.holder.as_ref());
+        let holder = self
+            .activity
+            .awaits
+            .as_ref()
+            .and_then(|awaited| awaited.holder.as_ref());
         let id = holder.map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned));
         id.as_deref() == Some(other.walk.thread.id.as_str()) && self.walk.thread.artifact == other.walk.thread.artifact
     }
 
     /// Whether it waits for a lock, by its memory or by the functions that it is in.
     fn wants_lock(&self) -> bool {
-        let proved = self.activity.awaits.as_ref().is_some_and(|awaited| awaited.kind != "thread");
+        let proved = self
+            .activity
+            .awaits
+            .as_ref()
+            .is_some_and(|awaited| awaited.kind != "thread");
         let told = || frames::wait(&self.frames).is_some_and(|waiting| waiting.what == Wait::Lock);
         proved || told()
     }
@@ -137,7 +145,10 @@ pub fn proved(scene: &Scene) -> Option<Verdict> {
         way.get(..=end).map(<[usize]>::to_vec)
     })?;
     let parties: Vec<&Party> = circle.iter().filter_map(|position| threads.get(*position)).collect();
-    let told = parties.iter().zip(parties.iter().cycle().skip(1)).map(|(waiter, holder)| step(waiter, holder));
+    let told = parties
+        .iter()
+        .zip(parties.iter().cycle().skip(1))
+        .map(|(waiter, holder)| step(waiter, holder));
     let places = parties.iter().filter_map(|party| Some(party.cite(party.own()?)));
     let finding = scene
         .finding("hang-lock-order", 0.97)
@@ -182,9 +193,14 @@ pub fn likely(scene: &Scene) -> Option<Verdict> {
     }
     let threads = Party::all(scene, activities);
     let mut waiting: Vec<&Party> = Vec::new();
-    for thread in threads.iter().filter(|thread| thread.wants_lock() && thread.own().is_some()) {
+    for thread in threads
+        .iter()
+        .filter(|thread| thread.wants_lock() && thread.own().is_some())
+    {
         let lock = |party: &Party| party.activity.awaits.as_ref().map(|awaited| awaited.address.clone());
-        let is_known = waiting.iter().any(|known| lock(known).is_some() && lock(known) == lock(thread));
+        let is_known = waiting
+            .iter()
+            .any(|known| lock(known).is_some() && lock(known) == lock(thread));
         if !is_known {
             waiting.push(thread);
         }
@@ -222,12 +238,19 @@ pub fn standing(scene: &Scene) -> Option<Verdict> {
         Some(id) => id.to_string(),
         None => String::new(),
     };
-    let own = scene.report.walks().take(THREADS).find(|walk| walk.thread.id == id).and_then(|walk| {
-        let mut frames = walk.frames().take(FRAMES);
-        let (index, frame) = frames.find(|(_, frame)| frame.function.as_deref() == Some(function))?;
-        Some((describe(&frame), walk.cite(index, &frame)))
-    });
-    let place = own.as_ref().map_or_else(|| format!("`{function}`"), |(place, _)| place.clone());
+    let own = scene
+        .report
+        .walks()
+        .take(THREADS)
+        .find(|walk| walk.thread.id == id)
+        .and_then(|walk| {
+            let mut frames = walk.frames().take(FRAMES);
+            let (index, frame) = frames.find(|(_, frame)| frame.function.as_deref() == Some(function))?;
+            Some((describe(&frame), walk.cite(index, &frame)))
+        });
+    let place = own
+        .as_ref()
+        .map_or_else(|| format!("`{function}`"), |(place, _)| place.clone());
     let finding = scene
         .finding("hang-no-progress", 0.55)
         .titled(format!("The job waits for {what}, in {}", place.replace('`', "")))

@@ -64,7 +64,10 @@ fn is_in_container(scene: &Scene, killed: u32) -> bool {
 fn counted(scene: &Scene) -> Option<Verdict> {
     let kills: u64 = scene.report.context_text("oom_kills")?.parse().ok()?;
     let counter = scene.report.cite_fact("context.oom_kills")?;
-    let signal = scene.report.cite_fact("crash.signal").or_else(|| scene.report.cite_fact("crash.exit_code"));
+    let signal = scene
+        .report
+        .cite_fact("crash.signal")
+        .or_else(|| scene.report.cite_fact("crash.exit_code"));
     if kills > 0 {
         let finding = scene.finding("host-oom-killer", 0.85).because(format!(
             "While the job ran, the kernel killed {} of its control group for want of memory, by the group's own counter, and this one \

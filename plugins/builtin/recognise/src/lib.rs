@@ -42,7 +42,10 @@ impl Plugin for Recognise {
         let kinds = signs.iter().map(|sign| sign.kind.as_str());
         let read = Read::new(report, kinds.chain(SAYING));
         let rules = rules(&signs, &read);
-        let mentioned = rules.iter().flat_map(|asked| asked.rule.mentions()).map(|(kind, _)| kind);
+        let mentioned = rules
+            .iter()
+            .flat_map(|asked| asked.rule.mentions())
+            .map(|(kind, _)| kind);
         let read = read.with(mentioned).with_lines(rules.iter().map(|asked| &asked.table));
         let mut best: BTreeMap<&str, (usize, Match)> = BTreeMap::new();
         for asked in &rules {

@@ -30,9 +30,20 @@ pub fn lines<'t>(report: &Report, tables: impl Iterator<Item = &'t Table>) -> Ve
     if asked.is_empty() {
         return Vec::new();
     }
-    let texts: Vec<Artifact> = report.artifacts().into_iter().filter(|artifact| artifact.lines > 0).collect();
-    let through: u64 = texts.iter().map(|text| text.bytes / 16 + text.lines * LINE_OF_TEXT).sum();
-    let is_log = |line: &Line| texts.iter().any(|text| text.name == line.artifact && text.kind != "context");
+    let texts: Vec<Artifact> = report
+        .artifacts()
+        .into_iter()
+        .filter(|artifact| artifact.lines > 0)
+        .collect();
+    let through: u64 = texts
+        .iter()
+        .map(|text| text.bytes / 16 + text.lines * LINE_OF_TEXT)
+        .sum();
+    let is_log = |line: &Line| {
+        texts
+            .iter()
+            .any(|text| text.name == line.artifact && text.kind != "context")
+    };
     let (mut lines, mut known) = (Vec::new(), BTreeSet::new());
     let (mut fuel, mut brought) = (FUEL, 0);
     for search in asked {
@@ -47,7 +58,9 @@ pub fn lines<'t>(report: &Report, tables: impl Iterator<Item = &'t Table>) -> Ve
             Vec::new()
         });
         brought += found.iter().map(|line| line.text.len()).sum::<usize>();
-        let matching = found.into_iter().filter(|line| is_log(line) && search.is_in(&line.text));
+        let matching = found
+            .into_iter()
+            .filter(|line| is_log(line) && search.is_in(&line.text));
         for line in matching.take(KEPT) {
             if known.insert((line.artifact.clone(), line.number)) {
                 lines.push(line);
@@ -88,5 +101,10 @@ pub fn went_on(report: &Report, line: &Line) -> bool {
         return false;
     };
     let behind = report.lines(&line.artifact, line.number + 1, BEHIND);
-    behind.iter().filter(|line| progress.is_in(&line.text)).take(ENOUGH).count() == ENOUGH
+    behind
+        .iter()
+        .filter(|line| progress.is_in(&line.text))
+        .take(ENOUGH)
+        .count()
+        == ENOUGH
 }

@@ -94,7 +94,9 @@ impl<'r> Read<'r> {
 
     /// Whether what happened at this position is a line behind which the program went on.
     pub fn is_line_passed(&self, position: usize) -> bool {
-        let line = position.checked_sub(self.events.len()).and_then(|place| self.lines.get(place));
+        let line = position
+            .checked_sub(self.events.len())
+            .and_then(|place| self.lines.get(place));
         line.is_some_and(|line| lines::went_on(self.report, line))
     }
 

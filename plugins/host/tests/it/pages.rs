@@ -71,11 +71,19 @@ fn a_page_with_a_mistake_harms_itself_alone() {
     assert!(alone.left_out.is_empty());
     assert_eq!(alone.findings[0].cause, "team-seat", "{:#?}", alone.findings);
     for (from, to, said) in [
-        ("python-exception", "pythn-exception", "did you mean `python-exception`?"),
+        (
+            "python-exception",
+            "pythn-exception",
+            "did you mean `python-exception`?",
+        ),
         ("where.exception", "where.exeption", "did you mean `exception`?"),
         ("matches", "match", "did you mean `matches`?"),
         ("LicenceError$", "(LicenceError$", "the pattern is not understood"),
-        ("confidence", "facts.\"lines\" = 5\nconfidence", "there is no fact `lines`"),
+        (
+            "confidence",
+            "facts.\"lines\" = 5\nconfidence",
+            "there is no fact `lines`",
+        ),
         ("0.9", "9", "from 0 to 1"),
     ] {
         let bad = page("team-bad", &TABLE.replacen(from, to, 1));
@@ -83,7 +91,10 @@ fn a_page_with_a_mistake_harms_itself_alone() {
         let [left_out] = beside.left_out.as_slice() else {
             panic!("{to}: {:?}", beside.left_out);
         };
-        assert!(left_out.page.ends_with("/team-bad.md") && left_out.line > 15, "{left_out}");
+        assert!(
+            left_out.page.ends_with("/team-bad.md") && left_out.line > 15,
+            "{left_out}"
+        );
         assert!(left_out.message.contains(said), "{left_out}");
         assert_eq!(concluded(&beside), concluded(&alone), "{to}");
     }
@@ -101,13 +112,19 @@ fn the_confidence_of_a_page_is_shown_as_it_is() {
 fn nothing_else_changes_for_pages_that_say_nothing_or_are_left_out() {
     let ours = Diagnoser::new(Settings::default()).unwrap();
     let knowledge = tempfile::tempdir().unwrap();
-    let line = TABLE.replace("kind = \"python-exception\"\nwhere.exception = { matches = 'LicenceError$' }", "kind = \"line\"\ntext = 'qwertzuiop said no'");
+    let line = TABLE.replace(
+        "kind = \"python-exception\"\nwhere.exception = { matches = 'LicenceError$' }",
+        "kind = \"line\"\ntext = 'qwertzuiop said no'",
+    );
     let theirs = with_pages(
         knowledge.path(),
         &[
             ("team-seat.md", page("team-seat", TABLE)),
             ("team-line.md", page("team-line", &line)),
-            ("team-bad.md", page("team-bad", &TABLE.replace("python-exception", "pythn-exception"))),
+            (
+                "team-bad.md",
+                page("team-bad", &TABLE.replace("python-exception", "pythn-exception")),
+            ),
         ],
     );
     assert_eq!(theirs.left_out().len(), 1);
@@ -118,7 +135,12 @@ fn nothing_else_changes_for_pages_that_say_nothing_or_are_left_out() {
     };
     for folder in various() {
         let report = Arc::new(ours.read(&input(folder)));
-        assert_eq!(plain(ours.conclude(&report)), plain(theirs.conclude(&report)), "{}", folder.display());
+        assert_eq!(
+            plain(ours.conclude(&report)),
+            plain(theirs.conclude(&report)),
+            "{}",
+            folder.display()
+        );
     }
 }
 
@@ -149,7 +171,9 @@ fn a_table_may_ask_for_any_line() {
     let line = |members: &str| {
         page(
             "team-line",
-            &format!("[[recognise]]\nkind = \"line\"\n{members}\nconfidence = 0.8\nexplanation = \"{{server}} refused.\"\n\n"),
+            &format!(
+                "[[recognise]]\nkind = \"line\"\n{members}\nconfidence = 0.8\nexplanation = \"{{server}} refused.\"\n\n"
+            ),
         )
     };
     let said = "text = 'licence server (?<server>\\S+) said no'";
@@ -171,9 +195,23 @@ fn a_table_may_ask_for_any_line() {
         (said.to_owned(), went_on.as_str(), false),
         (format!("{said}\nwhere.artifact = \"train.log\""), LOG, true),
         (format!("{said}\nwhere.artifact = \"other.log\""), LOG, false),
-        (format!("{said}\nwith = [{{ kind = \"python-exception\", where.exception = {{ matches = 'LicenceError' }} }}]"), LOG, true),
-        (format!("{said}\nwithout = [{{ kind = \"line\", text = '0 seats' }}]"), LOG, false),
-        (format!("{said}\nwithout = [{{ kind = \"line\", text = 'nobody says so' }}]"), LOG, true),
+        (
+            format!(
+                "{said}\nwith = [{{ kind = \"python-exception\", where.exception = {{ matches = 'LicenceError' }} }}]"
+            ),
+            LOG,
+            true,
+        ),
+        (
+            format!("{said}\nwithout = [{{ kind = \"line\", text = '0 seats' }}]"),
+            LOG,
+            false,
+        ),
+        (
+            format!("{said}\nwithout = [{{ kind = \"line\", text = 'nobody says so' }}]"),
+            LOG,
+            true,
+        ),
     ] {
         assert_eq!(found(&members, log).is_some(), expected, "{members} in {log}");
     }
@@ -186,19 +224,35 @@ fn lines_are_searched_only_where_a_table_asks_for_them() {
         let run = document.plugins.iter().find(|run| run.name == "recognise").cloned();
         (run.unwrap().fuel, document.plugins.len())
     };
-    let line = TABLE.replace("kind = \"python-exception\"\nwhere.exception = { matches = 'LicenceError$' }", "kind = \"line\"\ntext = 'said no'");
+    let line = TABLE.replace(
+        "kind = \"python-exception\"\nwhere.exception = { matches = 'LicenceError$' }",
+        "kind = \"line\"\ntext = 'said no'",
+    );
     let (without, rows) = fuel(&[]);
     let (with, rows_with) = fuel(&[("team-line.md", page("team-line", &line))]);
-    assert_eq!((with, rows_with), (without, rows + 1), "the tables of our pages cost what they did");
+    assert_eq!(
+        (with, rows_with),
+        (without, rows + 1),
+        "the tables of our pages cost what they did"
+    );
 }
 
 #[test]
 fn more_pages_than_findings_do_not_fail_each_other() {
     let pages: Vec<(String, String)> = (0..40)
-        .map(|number| (format!("team-seat-{number}.md"), page(&format!("team-seat-{number}"), TABLE)))
+        .map(|number| {
+            (
+                format!("team-seat-{number}.md"),
+                page(&format!("team-seat-{number}"), TABLE),
+            )
+        })
         .collect();
     let named: Vec<(&str, String)> = pages.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
     let document = diagnosed(&named, LOG);
-    let run = document.plugins.iter().find(|run| run.name == "recognise-pages").unwrap();
+    let run = document
+        .plugins
+        .iter()
+        .find(|run| run.name == "recognise-pages")
+        .unwrap();
     assert_eq!((run.outcome, &run.reason), (Outcome::Ok, &None));
 }
