@@ -213,6 +213,7 @@ fn installed(info: &types::PluginInfo, pages: Vec<Cause>) -> Installed {
             ..PluginInfo::default()
         },
         plugin: None,
+        is_unavailable: false,
         pages,
         health: Arc::default(),
     }

@@ -127,6 +127,7 @@ impl Installed {
                 ..recognise.info.clone()
             },
             plugin: recognise.plugin.clone(),
+            is_unavailable: recognise.is_unavailable,
             pages: Vec::new(),
             health: Arc::default(),
         })
