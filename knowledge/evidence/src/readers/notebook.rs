@@ -177,7 +177,6 @@ impl Failure {
                 let words = LastWords {
                     family: LastWords::ERROR.to_owned(),
                     message: self.said.clone(),
-                    ..LastWords::default()
                 };
                 (EventPayload::LastWords(words), self.said)
             }

@@ -107,7 +107,7 @@ impl<'m> Iterator for Fields<'m> {
 }
 
 /// A field of a message, the last one where there are several.
-pub fn last<'m>(message: &'m [u8], number: u64) -> Option<Field<'m>> {
+pub fn last(message: &[u8], number: u64) -> Option<Field<'_>> {
     let of_number = fields(message).filter(|(found, _)| *found == number);
     of_number.last().map(|(_, field)| field)
 }
