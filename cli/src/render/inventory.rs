@@ -123,6 +123,8 @@ mod tests {
                 .iter()
                 .map(|code| Problem::new(code, "what happened"))
                 .collect(),
+            archive: None,
+            sections: Vec::new(),
         }
     }
 

@@ -149,6 +149,8 @@ fn a_report_is_known_by_what_was_found_where_nothing_says_that_it_failed() {
             bytes: 7,
             sha256: String::new(),
             problems: Vec::new(),
+            archive: None,
+            sections: Vec::new(),
         }],
         ..head("no failure found")
     };

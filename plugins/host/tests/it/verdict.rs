@@ -17,6 +17,8 @@ fn artifact(name: &str, kind: ArtifactKind, problem: Option<&str>) -> ArtifactHe
             .map(|code| Problem::new(code, "what is wrong with it; what to do"))
             .into_iter()
             .collect(),
+        archive: None,
+        sections: Vec::new(),
     }
 }
 
@@ -267,6 +269,7 @@ fn stack(id: &str, frames: Vec<Frame>) -> Thread {
         frames,
         frames_omitted: None,
         holds_gil: false,
+        activity: None,
     }
 }
 
