@@ -1,7 +1,7 @@
 /** Made from the server's own description of its API by `make contract`: mend the Rust type, and not this file. */
 
 import type { Evidence } from './evidence';
-import type { LeftOut, Place, Retry } from './shared';
+import type { LeftOut, Place, Retry, VerdictKind } from './shared';
 
 /** One artifact of a report. */
 export interface ArtifactHead {
@@ -32,6 +32,18 @@ export interface Citation {
   at: Place;
   /** What stands there, word for word. */
   quote?: string;
+}
+
+/** A line of the program's own code, with its text where somebody quotes it. */
+export interface CodeLine {
+  /** Source file, as the stack names it. */
+  file?: string;
+  /** The line in it, counted from 1. */
+  line?: number;
+  /** The function. */
+  function?: string | null;
+  /** The line's text, where an artifact quotes it. */
+  source?: string | null;
 }
 
 /** An artifact that would decide between causes, and the exact setting that produces it. */
@@ -92,6 +104,8 @@ export interface Document {
   schema: number;
   /** What crashed, and what it left. */
   report: ReportHead;
+  /** What it comes to; absent where the report was not read yet. */
+  verdict?: Verdict | null;
   /** Causes that explain the report, best first. None at all is a good answer when nothing fits. */
   findings: Finding[];
   /** Every plugin that was considered, and how its run ended. */
@@ -150,6 +164,8 @@ export interface Finding {
   title?: string;
   /** 0 to 1. */
   confidence?: number;
+  /** True for what holds of so much that it explains nothing: it is named where no documented cause fits. */
+  last_resort?: boolean;
   /**
    * Who owns such a failure: `program`, `data`, `environment`, `framework`, `hardware`, `network`, `operator` or
    * `unknown`.
@@ -315,4 +331,14 @@ export interface Signature {
   parts?: string[];
   /** Why these parts, in words. */
   why?: string;
+}
+
+/** What a report comes to. */
+export interface Verdict {
+  /** Which of the four. */
+  kind?: VerdictKind;
+  /** Why, in one sentence. */
+  why?: string;
+  /** The line of the program's own code at which it failed, where a stack has one. */
+  code?: CodeLine | null;
 }

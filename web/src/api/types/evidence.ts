@@ -32,7 +32,7 @@ export interface Awaited {
 }
 
 /** What a thread can be waiting for so that memory tells who has it. */
-export type AwaitedKind = 'mutex' | 'lock' | 'rlock' | 'thread' | (string & {});
+export type AwaitedKind = 'mutex' | 'lock' | 'rlock' | 'thread' | 'other' | (string & {});
 
 /** How a process ended, from the most direct witness in the report. */
 export interface Crash {
@@ -81,6 +81,9 @@ export interface Crash {
   /** Where in that artifact, when it is text. */
   at?: Place | null;
 }
+
+/** What the last lines of a text show of its run, the best first. */
+export type EndSign = 'exit-zero' | 'tests-passed' | 'finished' | 'progress' | 'log-lines' | 'none' | (string & {});
 
 /** Something that happened, with where it is written and, as far as known, when and to whom. */
 export type Event = EventPayload & {
@@ -140,6 +143,8 @@ export interface Evidence {
   series?: Series[];
   /** All events in one order, oldest first. */
   timeline?: Event[];
+  /** How the texts of programs end, the best signs first; of many texts the first ones. */
+  text_ends?: TextEnd[];
   /** The processes, where artifacts tell of more than one. */
   processes?: Process[];
   /** What the collector wrote down: command, host, packages, GPUs, driver, limits. Of several processes' the first. */
@@ -156,6 +161,8 @@ export interface Frame {
   file?: string | null;
   /** Line in `file`, counted from 1. */
   line?: number | null;
+  /** That line's text, shortened, where the artifact quotes it. */
+  source?: string | null;
   /** Path of the binary the address is in. */
   module?: string | null;
   /** That binary's build id as lower-case hex. */
@@ -274,6 +281,20 @@ export interface SignalSender {
   pid?: number;
   /** The user that it ran as. */
   uid?: number;
+}
+
+/** How a text ends: what there is to believe that its run ended well, or that it is of a run at all. */
+export interface TextEnd {
+  /** The artifact. */
+  artifact?: string;
+  /** How many lines it has, as far as it was read. */
+  lines?: number;
+  /** What its last lines show. */
+  sign?: EndSign;
+  /** The line that shows it. */
+  at?: Place | null;
+  /** That line, shortened. */
+  text?: string;
 }
 
 /** One thread of one process, innermost frame first. */

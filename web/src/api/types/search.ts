@@ -1,7 +1,7 @@
 /** Made from the server's own description of its API by `make contract`: mend the Rust type, and not this file. */
 
 import type { Json } from './json';
-import type { Retry } from './shared';
+import type { Retry, VerdictKind } from './shared';
 
 /** One documented cause. */
 export interface Cause {
@@ -145,6 +145,8 @@ export interface Summary {
   id: string;
   /** One line a person recognizes the crash by. */
   title?: string;
+  /** What the report comes to; absent where that was not noted yet. */
+  verdict?: VerdictKind | null;
   /** Id of the best finding's cause. */
   cause?: string | null;
   /** Title of the best finding. */

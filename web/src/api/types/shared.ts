@@ -51,3 +51,6 @@ export interface Retry {
 
 /** Names a thread within its artifact. */
 export type ThreadId = number | string;
+
+/** The four kinds of verdicts. */
+export type VerdictKind = 'cause' | 'nothing-failed' | 'unreadable' | 'unknown-failure' | (string & {});
