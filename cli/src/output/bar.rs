@@ -1,9 +1,14 @@
 //! How far a transfer has come.
 
+use std::time::Duration;
+
 use indicatif::{ProgressBar, ProgressStyle};
 use whycrash_evidence::printable;
 
 use crate::client::Progress;
+
+/// How often a bar that nothing moves shows that somebody is there.
+const TICK: Duration = Duration::from_millis(100);
 
 /// A progress bar on standard error; nothing where that is no terminal.
 #[derive(Clone, Debug)]
@@ -23,10 +28,31 @@ impl Bar {
 
     /// A bar that counts reports.
     pub fn of_reports(count: u64) -> Self {
+        Self::of(count, "reports")
+    }
+
+    /// A bar that counts cases.
+    pub fn of_cases(count: u64) -> Self {
+        Self::of(count, "cases")
+    }
+
+    fn of(count: u64, what: &str) -> Self {
         let bar = ProgressBar::new(count);
-        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos:>9} of {len} reports {eta:>4}") {
+        let template = format!("{{wide_bar}} {{pos:>9}} of {{len}} {what} {{eta:>4}}");
+        if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style);
         }
+        Self(bar)
+    }
+
+    /// What is waited for, of which nobody knows how far it has come, and for how long already.
+    pub fn of_waiting(what: &str) -> Self {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(printable(what).into_owned());
+        bar.enable_steady_tick(TICK);
         Self(bar)
     }
 

@@ -5,7 +5,7 @@ use whycrash_plugin_host::{Document, Outcome, PluginRun};
 use crate::limits::{Resource, limit};
 
 /// MiB of address space with which every built-in plugin runs, and large artifacts are read besides.
-const ENOUGH_MIB: u64 = 1024;
+const ENOUGH_MIB: u64 = 512;
 
 /// What is said, once for all plugins that could not be run, with what to do; none where all could.
 pub fn not_run(document: &Document) -> Option<String> {

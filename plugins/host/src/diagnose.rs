@@ -103,6 +103,13 @@ impl Diagnoser {
         self.registry.now().plugins.iter().map(told).collect()
     }
 
+    /// What one run of the plugin of this name may use; none where there is none that can be used.
+    pub fn limits_of(&self, name: &str) -> Option<PluginLimits> {
+        let plugins = self.registry.now().plugins;
+        let named = plugins.iter().find(|installed| installed.info.name == name)?;
+        Some(named.plugin.as_ref()?.limits().clone())
+    }
+
     /// Whether a plugin is set aside, so that diagnoses made now lack what it would say.
     pub fn sets_aside(&self) -> bool {
         let plugins = self.registry.now().plugins;

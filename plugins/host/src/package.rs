@@ -23,6 +23,8 @@ const PAGE_BYTES: usize = 256 << 10;
 const MANIFEST: &str = "plugin.toml";
 const COMPONENT: &str = "plugin.wasm";
 const FOLDER: &str = "causes/";
+/// Letters of a SHA-256 in hex.
+const DIGEST_CHARS: usize = 64;
 /// Bytes of `plugin.toml`, and of a signature.
 const MANIFEST_BYTES: usize = 64 << 10;
 
@@ -31,6 +33,8 @@ const MANIFEST_BYTES: usize = 64 << 10;
 pub(crate) struct Package {
     /// The plugin's name by the manifest; none of a bare component.
     pub(crate) name: Option<String>,
+    /// Digest of the sources that it was built of, by the manifest.
+    pub(crate) sources: Option<String>,
     pub(crate) component: Vec<u8>,
     /// The pages it brings.
     pub(crate) pages: Vec<Cause>,
@@ -41,6 +45,7 @@ pub(crate) struct Package {
 #[derive(Deserialize)]
 struct Manifest {
     name: String,
+    sources: Option<String>,
 }
 
 impl Package {
@@ -56,12 +61,13 @@ impl Package {
         let mut contents = contents_of(&archive, limits.component_bytes)?;
         let signed_by = signer(&archive, &contents)?;
         let manifest = text(MANIFEST, contents.remove(MANIFEST).unwrap_or_default())?;
-        let Manifest { name } =
+        let Manifest { name, sources } =
             toml::from_str(&manifest).map_err(|error| refused(format!("its plugin.toml does not parse: {error}")))?;
         let component = contents.remove(COMPONENT).unwrap_or_default();
         let pages = pages(contents, &name, catalog)?;
         Ok(Self {
             name: Some(name),
+            sources: sources.map(|sources| cut(&sources, DIGEST_CHARS)),
             component,
             pages,
             signed_by,

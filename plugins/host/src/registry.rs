@@ -50,6 +50,10 @@ pub struct PluginInfo {
     pub source: String,
     /// SHA-256 of the component, lower-case hex; empty for one that could not be read.
     pub sha256: String,
+    /// Digest of the sources that it was built of, where its package says so: builds of the same sources have it in
+    /// common, also where their bytes differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<String>,
     /// Ids of the causes whose pages it brings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pages: Vec<String>,
@@ -495,6 +499,7 @@ fn usable(source: &str, sha256: String, (plugin, package, signed_by): Loaded, he
         needs_all_of: said.needs.all_of.clone(),
         source: clean::line(source),
         sha256,
+        sources: package.sources.as_deref().map(clean::line),
         pages: package.pages.iter().map(|page| page.id.clone()).collect(),
         imports: imports(&package.component),
         signed_by,

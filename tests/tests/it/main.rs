@@ -1,6 +1,7 @@
 //! Tests of the whole.
 
 mod attack;
+mod author_commands;
 mod authors;
 mod contract;
 mod corpus;

@@ -3,15 +3,19 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
+use super::faults;
 use super::project::{Language, Project};
+use super::sources::{self, Sources};
 use crate::output::{self, Clean};
 
 /// What plugins in Rust are compiled for.
@@ -25,26 +29,66 @@ pub struct Args {
     folder: PathBuf,
 }
 
-/// Builds it.
+/// Builds it, where it is not what its files say.
 pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
-    build(&args.folder)?;
+    let project = Project::open(&args.folder)?;
+    let built = build_what_changed(&project)?;
+    let package = project.package();
+    fs::write(&package, project.pack()?).with_context(|| format!("can not write {}", package.display()))?;
+    let package = package.display();
+    output::tell(&Clean::from(match built {
+        Built::Anew(time) => format!("built {package} in {:.1} s", time.as_secs_f64()),
+        Built::Before => {
+            format!("{package} is what the files here make already; without the folder build it is built anew")
+        }
+    }));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds `build/plugin.wasm`, and of it and the pages `build/NAME.zip`.
-pub fn build(folder: &Path) -> anyhow::Result<()> {
-    let project = Project::open(folder)?;
+/// How a component came to be what its files say.
+#[derive(Clone, Copy, Debug)]
+pub enum Built {
+    /// It was built now, in so much time.
+    Anew(Duration),
+    /// Nothing has changed since it was built.
+    Before,
+}
+
+/// Builds `build/plugin.wasm` if a file that it is built of changed since, or may have.
+pub fn build_what_changed(project: &Project) -> anyhow::Result<Built> {
+    let list = project.folder.join(sources::LIST);
+    let (now, before) = (Sources::of_component(&project.folder)?, Sources::read(&list));
+    let why = match before.filter(|_| project.component().is_file()) {
+        None => "it is not built yet".to_owned(),
+        Some(before) => match now.changed_since(&before) {
+            Some(changed) => changed,
+            None if project.builds_elsewhere() => "it depends on files outside of this folder".to_owned(),
+            None => return Ok(Built::Before),
+        },
+    };
+    output::tell(&Clean::from(format!("building {}: {why}", project.name)));
+    let begun = Instant::now();
+    build(project).with_context(|| format!("{} can not be built", project.name))?;
+    let made_of = now.with_locks_of(&Sources::of_component(&project.folder)?);
+    fs::write(&list, made_of.list()).with_context(|| format!("can not write {}", list.display()))?;
+    Ok(Built::Anew(begun.elapsed()))
+}
+
+/// Builds it with the tools of its language.
+fn build(project: &Project) -> anyhow::Result<()> {
     fs::create_dir_all(project.folder.join("build"))?;
-    match project.language {
-        Language::Rust => rust(&project)?,
-        Language::Python => python(&project)?,
-        Language::Js | Language::Ts => js(&project)?,
-        Language::C => c(&project)?,
+    // A build that is broken off leaves nothing that seems to be of these files.
+    if let Err(error) = fs::remove_file(project.folder.join(sources::LIST))
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error.into());
     }
-    let package = project.package();
-    fs::write(&package, project.pack()?).with_context(|| format!("can not write {}", package.display()))?;
-    output::tell(&Clean::from(format!("built {}", package.display())));
-    Ok(())
+    match project.language {
+        Language::Rust => rust(project),
+        Language::Python => python(project),
+        Language::Js | Language::Ts => js(project),
+        Language::C => c(project),
+    }
 }
 
 /// With the toolchain that is here: its own target, or rustup's, or the compiler of Debian and Ubuntu, which builds the
@@ -119,16 +163,20 @@ fn debian_compiler() -> Option<&'static str> {
 /// With componentize-py, in a virtual environment of the project's own.
 fn python(project: &Project) -> anyhow::Result<()> {
     let tool = environment(project)?.join("bin/componentize-py");
+    say("componentize-py takes some ten seconds");
     // What it imports of WASI is replaced by stubs: a plugin has none of it.
     let arguments = ["-d", "wit", "-w", "plugin", "componentize", "--stub-wasi"];
     // Projects that were made before there was a library are the component themselves.
     let has_library = project.folder.join("whycrash/component.py").is_file();
     let module = if has_library { "whycrash.component" } else { "app" };
-    run(Command::new(tool)
-        .args(arguments)
-        .args([module, "-o"])
-        .arg(project.component())
-        .current_dir(&project.folder))
+    run_quietly(
+        Command::new(tool)
+            .args(arguments)
+            .args([module, "-o"])
+            .arg(project.component())
+            .current_dir(&project.folder),
+        faults::of_python,
+    )
 }
 
 /// With the C compiler of ziglang, which brings its linker along. A core module comes of it, which is wrapped here.
@@ -163,7 +211,7 @@ fn environment(project: &Project) -> anyhow::Result<PathBuf> {
     let environment = project.folder.join(".venv");
     let ready = environment.join("ready");
     if !ready.is_file() {
-        output::tell(&Clean::from("installing what requirements.txt names into .venv (once)"));
+        say("installing what requirements.txt names into .venv (once)");
         run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
         let install = [
             "install",
@@ -183,18 +231,31 @@ fn environment(project: &Project) -> anyhow::Result<PathBuf> {
 /// With componentize-js, by the project's own script.
 fn js(project: &Project) -> anyhow::Result<()> {
     install_node_modules(project)?;
-    run(Command::new("node")
-        .arg("build.mjs")
-        .arg(project.component())
-        .current_dir(&project.folder))
+    let scripts = project.files_with(&["js", "mjs", "cjs"])?;
+    for script in scripts {
+        // componentize-js counts what is wrong, and node says where.
+        run_quietly(
+            Command::new("node")
+                .arg("--check")
+                .arg(script)
+                .current_dir(&project.folder),
+            faults::of_js,
+        )?;
+    }
+    say("componentize-js takes some ten seconds");
+    run_quietly(
+        Command::new("node")
+            .arg("build.mjs")
+            .arg(project.component())
+            .current_dir(&project.folder),
+        faults::of_js,
+    )
 }
 
 /// What its package.json names, once.
 pub fn install_node_modules(project: &Project) -> anyhow::Result<()> {
     if !project.folder.join("node_modules").is_dir() {
-        output::tell(&Clean::from(
-            "installing what package.json names into node_modules (once)",
-        ));
+        say("installing what package.json names into node_modules (once)");
         let install = ["install", "--no-fund", "--no-audit", "--loglevel=error"];
         run(Command::new("npm").args(install).current_dir(&project.folder))?;
     }
@@ -215,10 +276,37 @@ fn asked(program: &str, arguments: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// Tells what takes a while.
+fn say(what: &str) {
+    output::tell(&Clean::from(what));
+}
+
+/// Runs a tool whose own words are told where it fails, and then without those that are about itself.
+fn run_quietly(command: &mut Command, fault: fn(&str) -> String) -> anyhow::Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let name = Path::new(&name)
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let output = command
+        .env("RUST_BACKTRACE", "0")
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("can not run {name}: is it installed?"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = [output.stdout, output.stderr].concat();
+    output::tell(&Clean::lines(&fault(&String::from_utf8_lossy(&said))));
+    bail!("{name} failed ({}); what it said stands above", output.status)
+}
+
 /// Runs a tool, whose own words go to standard error.
 fn run(command: &mut Command) -> anyhow::Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let status = command
+        .env("RUST_BACKTRACE", "0")
         .stdout(output::for_tools())
         .status()
         .with_context(|| format!("can not run {name}: is it installed?"))?;

@@ -2,9 +2,12 @@
 
 mod build;
 mod case;
+mod faults;
 mod inspect;
 mod installed;
+mod junit;
 mod key;
+mod names;
 mod native;
 mod new;
 mod preview;
@@ -12,6 +15,7 @@ mod project;
 mod publish;
 mod reference;
 mod scaffold;
+mod sources;
 mod test;
 mod watch;
 

@@ -136,7 +136,7 @@ impl Native {
 }
 
 /// Whether plugins of this project are run natively.
-pub fn is_native(project: &Project) -> bool {
+fn is_native(project: &Project) -> bool {
     let library = match project.language {
         Language::Python => "whycrash/native.py",
         Language::Js | Language::Ts => "whycrash/native.mjs",

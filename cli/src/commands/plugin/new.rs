@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 
 use super::project::{Language, check_name};
-use super::scaffold;
+use super::{names, scaffold};
 use crate::output::{self, Clean};
 
 /// Make a folder with a plugin that builds and passes its own test
@@ -26,6 +26,7 @@ pub struct Args {
 /// Writes the files of a new project.
 pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
     check_name(&args.name)?;
+    names::check(&args.name, args.lang)?;
     let folder = args.folder.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     if folder.exists() {
         bail!(

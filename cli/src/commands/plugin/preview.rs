@@ -85,7 +85,9 @@ fn begin(args: &PreviewArgs, client: &Client) -> anyhow::Result<u64> {
     let page = args.path.extension().is_some_and(|extension| extension == "md");
     let page = page.then(|| args.path.file_name().unwrap_or_default().to_string_lossy());
     let bytes = publish::bytes(&args.path)?;
+    let waiting = Bar::of_waiting("the server looks at what is tried");
     let begun = client.begin_preview(&bytes, page.as_deref(), args.search.as_deref())?;
+    waiting.finish();
     let number = count(&begun, "number");
     output::tell(&Clean::from(format!(
         "preview {number}: {} reports, looked at from what is stored of them",

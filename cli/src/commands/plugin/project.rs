@@ -10,6 +10,8 @@ use serde::Deserialize;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
+use super::sources::Sources;
+
 /// A language that plugins are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -86,7 +88,11 @@ impl Project {
             zip.write_all(bytes)?;
             Ok(())
         };
-        add("plugin.toml", format!("name = {:?}\n", self.name).as_bytes())?;
+        let made_of = self.sources()?;
+        add(
+            "plugin.toml",
+            format!("name = {:?}\nsources = {made_of:?}\n", self.name).as_bytes(),
+        )?;
         add("plugin.wasm", &component)?;
         for page in self.pages()? {
             let name = page.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -95,18 +101,56 @@ impl Project {
         Ok(zip.finish()?.into_inner())
     }
 
+    /// One digest of all that its package is made of. Two packages with the same say the same, whatever their bytes are.
+    pub fn sources(&self) -> anyhow::Result<String> {
+        Ok(Sources::of_package(&self.folder)?.digest())
+    }
+
+    /// Whether it is built of files that are not in its folder, of which nobody here knows whether they changed.
+    pub fn builds_elsewhere(&self) -> bool {
+        let manifest = fs::read_to_string(self.folder.join("Cargo.toml")).ok();
+        let manifest = manifest.filter(|_| self.language == Language::Rust);
+        let manifest = manifest.and_then(|text| toml::from_str::<toml::Table>(&text).ok());
+        manifest.is_some_and(|manifest| leads_outside(&toml::Value::Table(manifest)))
+    }
+
+    /// The files right in its folder with one of these extensions.
+    pub fn files_with(&self, extensions: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
+        files_with(&self.folder, extensions)
+    }
+
     /// The pages of its causes, by name.
     pub fn pages(&self) -> anyhow::Result<Vec<PathBuf>> {
         let folder = self.folder.join("causes");
         if !folder.is_dir() {
             return Ok(Vec::new());
         }
-        let files = fs::read_dir(&folder)?.map(|file| Ok(file?.path()));
-        let mut files = files.collect::<std::io::Result<Vec<PathBuf>>>()?;
-        files.retain(|file| file.extension().is_some_and(|extension| extension == "md"));
-        files.sort();
-        Ok(files)
+        files_with(&folder, &["md"])
     }
+}
+
+/// Whether something in a manifest of cargo's names a folder above that of the manifest, or from the root.
+fn leads_outside(manifest: &toml::Value) -> bool {
+    match manifest {
+        toml::Value::Table(table) => table.iter().any(|(key, value)| match value.as_str() {
+            Some(path) => key == "path" && (path.starts_with("..") || path.starts_with('/')),
+            None => leads_outside(value),
+        }),
+        toml::Value::Array(entries) => entries.iter().any(leads_outside),
+        _ => false,
+    }
+}
+
+/// The files of a folder with one of these extensions, by name.
+fn files_with(folder: &Path, extensions: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
+    let files = fs::read_dir(folder)?.map(|file| Ok(file?.path()));
+    let mut files = files.collect::<std::io::Result<Vec<PathBuf>>>()?;
+    files.retain(|file| {
+        let extension = file.extension().unwrap_or_default();
+        extensions.iter().any(|wanted| extension == *wanted)
+    });
+    files.sort();
+    Ok(files)
 }
 
 /// Names are part of addresses, files and ids.

@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use whycrash_plugin_host::PluginInfo;
 
-use super::key;
 use super::project::Project;
-use crate::client::Client;
+use super::sources::digest_of;
+use super::{build, key};
+use crate::client::{Client, Progress as _};
 use crate::config::Config;
-use crate::output::{self, Clean, Format};
+use crate::output::{self, Bar, Clean, Format};
 use crate::render;
 
 /// Give a server the plugin in this folder, or a package or component; needs a token with the scope `admin`
@@ -25,6 +26,9 @@ pub struct PublishArgs {
     /// Sign the package with the private key in this file (`whycrash plugin key`)
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+    /// Do nothing, and succeed, where the server has what this is made of already: neither built nor sent is it then
+    #[arg(long)]
+    if_changed: bool,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -83,42 +87,80 @@ struct Version {
     signed_by: Option<String>,
 }
 
-/// The package of the project in a folder, or what a file has.
+/// The package of the project in a folder, built where something changed, or what a file has.
 pub fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     if path.is_dir() {
-        return Project::open(path)?.pack();
+        let project = Project::open(path)?;
+        build::build_what_changed(&project)?;
+        return project.pack();
     }
     fs::read(path).with_context(|| format!("can not read {}", path.display()))
 }
 
 /// Sends a plugin to a server.
 pub fn publish(args: &PublishArgs, config: &Config) -> anyhow::Result<ExitCode> {
+    let client = Client::new(args.server.server.as_deref(), config)?;
+    if args.if_changed
+        && let Some(plugin) = published(&args.path, &client)?
+    {
+        let said = serde_json::to_value(plugin)?;
+        return tell_published(args, &said, &client, "nothing was built or sent");
+    }
     let bytes = match &args.key {
         Some(key) => key::signed(bytes(&args.path)?, key)?,
         None => bytes(&args.path)?,
     };
-    let client = Client::new(args.server.server.as_deref(), config)?;
-    let answer = client.publish_plugin(&bytes)?;
-    let plugin = PluginInfo::deserialize(&answer).context("the server's answer is no plugin")?;
-    output::answer(args.server.format, &answer, |answer| {
-        let mut text = Clean::from(format!(
-            "published {} {} to {}",
-            plugin.name,
-            plugin.version,
-            client.server()
-        ));
+    let waiting = Bar::of_waiting("the server looks at the plugin, and compiles it");
+    let said = client.publish_plugin(&bytes)?;
+    waiting.finish();
+    let other = "its bytes differ, what they were built of does not";
+    let stands = if said["sha256"] == digest_of(&bytes) { "" } else { other };
+    tell_published(args, &said, &client, stands)
+}
+
+/// Says what is published now, by the server's answer, and what follows; and why something else was not published, where
+/// that is so.
+fn tell_published(args: &PublishArgs, said: &Value, client: &Client, stands: &str) -> anyhow::Result<ExitCode> {
+    let plugin = PluginInfo::deserialize(said).context("the server's answer is no plugin")?;
+    output::answer(args.server.format, said, |said| {
+        let (name, version, server) = (&plugin.name, &plugin.version, client.server());
+        let mut text = Clean::from(if stands.is_empty() {
+            format!("published {name} {version} to {server}")
+        } else {
+            format!("{name} {version} is published to {server} already: {stands}")
+        });
         text.end_line();
         for page in &plugin.pages {
-            text.push(format!("its cause: {}/causes/{page}", client.server()));
+            text.push(format!("its cause: {server}/causes/{page}"));
             text.end_line();
         }
-        if let Some(follows) = render::diagnosed_anew(&answer["diagnosed_anew"]) {
+        if let Some(follows) = render::diagnosed_anew(&said["diagnosed_anew"]) {
             text.push(follows);
             text.end_line();
         }
         text
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the server has already of what is in a folder or a file, and uses.
+fn published(path: &Path, client: &Client) -> anyhow::Result<Option<PluginInfo>> {
+    let (sources, sha256) = if path.is_dir() {
+        (Some(Project::open(path)?.sources()?), None)
+    } else {
+        let bytes = fs::read(path).with_context(|| format!("can not read {}", path.display()))?;
+        (None, Some(digest_of(&bytes)))
+    };
+    let there: Plugins = client.get("plugins", &[])?;
+    let there = there.plugins.into_iter().map(|listed| listed.plugin);
+    let is_used = |plugin: &PluginInfo| plugin.problem.is_none() && plugin.notice.is_none();
+    let is_this = |plugin: &PluginInfo| {
+        sources
+            .as_ref()
+            .is_some_and(|sources| plugin.sources.as_ref() == Some(sources))
+            || sha256.as_ref() == Some(&plugin.sha256)
+    };
+    Ok(there.filter(is_used).find(is_this))
 }
 
 /// Prints a server's plugins.

@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use whycrash_catalog::suggestion::explained;
 use whycrash_plugin_host::{Document, Finding, Outcome, PluginLimits, PluginRun};
 
-use super::native::{self, Native, Runner};
+use super::native::{Native, Runner};
 use super::project::Project;
-use super::{build, installed, watch};
-use crate::output::{self, Clean, Format};
+use super::{build, installed, junit, watch};
+use crate::client::Progress as _;
+use crate::output::{self, Bar, Clean, Format};
 
 /// Run the plugin in this folder on its cases, without the built-in ones, and compare with what it found before
 #[derive(Debug, clap::Args)]
@@ -30,6 +31,9 @@ pub struct Args {
     /// JavaScript and TypeScript are
     #[arg(long)]
     sandbox: bool,
+    /// Write what came of each case into this file, as JUnit's XML, which systems for CI show
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
     /// How to answer
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -45,6 +49,9 @@ const LOG_CHARS: usize = 300;
 struct Case {
     /// The true cause; empty when none should be found.
     cause: String,
+    /// Whether the plugin must be skipped here, since what it needs is absent.
+    #[serde(default)]
+    skipped: bool,
     /// Where the case comes from, for people.
     #[serde(default)]
     #[expect(dead_code, reason = "it is for people")]
@@ -57,34 +64,46 @@ struct Case {
 
 /// How one case ended.
 #[derive(Debug, Serialize)]
-struct Tried {
-    case: String,
+pub struct Tried {
+    pub case: String,
+    pub state: State,
     /// What is wrong.
-    problem: Option<String>,
-    findings: Vec<Finding>,
-    run: Option<PluginRun>,
+    pub problem: Option<String>,
+    pub findings: Vec<Finding>,
+    pub run: Option<PluginRun>,
 }
 
-/// All of them, and what a run may use.
+/// Whether a case is as it must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// The plugin ran, and found what it must.
+    Ok,
+    /// It did not.
+    Failed,
+    /// The plugin was skipped, as it must be there: it said nothing about the case.
+    Skipped,
+}
+
+/// All of them, how many ended how, and what a run may use.
 #[derive(Debug, Serialize)]
-struct Report {
-    cases: Vec<Tried>,
+pub struct Report {
+    pub plugin: String,
+    pub cases: Vec<Tried>,
+    pub ok: usize,
+    pub failed: usize,
+    pub skipped: usize,
     /// They were not run in the sandbox, but by the interpreter of their language on this machine.
-    native: bool,
-    fuel: u64,
-    memory: u64,
-    millis: u64,
+    pub native: bool,
+    pub fuel: u64,
+    pub memory: u64,
+    pub millis: u64,
 }
 
 /// Tries the plugin on each case of `cases/`.
 pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
     if args.watch {
-        watch::run(&args.folder, || {
-            if args.sandbox || !native::is_native(&Project::open(&args.folder)?) {
-                build::build(&args.folder)?;
-            }
-            try_cases(args)
-        });
+        watch::run(&args.folder, || try_cases(args));
     }
     try_cases(args)
 }
@@ -95,25 +114,44 @@ fn try_cases(args: &Args) -> anyhow::Result<ExitCode> {
     let native = if args.sandbox { None } else { Native::of(&project)? };
     let runner = match native {
         Some(native) => Runner::Native(native),
-        None => install(&project)?,
+        None => {
+            build::build_what_changed(&project)?;
+            install(&project)?
+        }
     };
-    let tried = cases.iter().map(|folder| try_case(&runner, folder, args.accept));
-    let bytes = if runner.is_native() {
-        0
-    } else {
-        fs::metadata(project.component())?.len()
+    let bar = Bar::of_cases(cases.len() as u64);
+    let tried = cases.iter().zip(1..).map(|(folder, number)| {
+        let tried = try_case(&runner, folder, args.accept);
+        bar.set(number);
+        tried
+    });
+    let tried = tried.collect::<anyhow::Result<Vec<_>>>()?;
+    bar.finish();
+    let limits = match &runner {
+        Runner::Sandbox(diagnoser, plugin) => diagnoser.limits_of(&plugin.name).unwrap_or_default(),
+        Runner::Native(_) => PluginLimits::default(),
     };
-    let limits = PluginLimits::default().of_component(bytes as usize);
+    let count = |state| tried.iter().filter(|tried| tried.state == state).count();
     let report = Report {
+        plugin: project.name,
+        ok: count(State::Ok),
+        failed: count(State::Failed),
+        skipped: count(State::Skipped),
         native: runner.is_native(),
-        cases: tried.collect::<anyhow::Result<_>>()?,
+        cases: tried,
         fuel: limits.fuel,
         memory: limits.memory as u64,
         millis: limits.millis,
     };
     output::answer(args.format, &report, text)?;
-    let failed = report.cases.iter().any(|tried| tried.problem.is_some());
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    if let Some(file) = &args.junit {
+        fs::write(file, junit::xml(&report)).with_context(|| format!("can not write {}", file.display()))?;
+    }
+    Ok(if report.failed > 0 {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// The folders with a `case.toml`.
@@ -131,11 +169,14 @@ fn cases(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(cases)
 }
 
-/// A diagnoser in which the project's package is installed as a server would install it.
+/// A diagnoser in which the project's package is installed as a server would install it. An interpreter in it is compiled
+/// for this machine once, which takes longer than everything else.
 fn install(project: &Project) -> anyhow::Result<Runner> {
     let folder = tempfile::tempdir()?;
     fs::write(folder.path().join(format!("{}.zip", project.name)), project.pack()?)?;
+    let waiting = Bar::of_waiting("compiling the plugin for this machine");
     let (diagnoser, plugin) = installed::from_folder(folder.path())?;
+    waiting.finish();
     match &plugin.problem {
         Some(problem) => bail!("the plugin can not be used: {problem}"),
         None => Ok(Runner::Sandbox(diagnoser, plugin)),
@@ -154,6 +195,11 @@ fn try_case(runner: &Runner, folder: &Path, accept: bool) -> anyhow::Result<Trie
     };
     Ok(Tried {
         case: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        state: match problem {
+            Some(_) => State::Failed,
+            None if case.skipped => State::Skipped,
+            None => State::Ok,
+        },
         problem,
         findings: document.findings,
         run,
@@ -169,22 +215,27 @@ fn wrong_case(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error
 
 /// What speaks against what the plugin said.
 fn wrong(case: &Case, run: Option<&PluginRun>, document: &Document) -> Option<String> {
-    let reason = |run: &PluginRun| run.reason.clone().unwrap_or_default();
+    let Some(run) = run else {
+        return Some("it did not run".to_owned());
+    };
+    let reason = run.reason.as_deref().unwrap_or_default();
     let found = document
         .findings
         .first()
         .map(|finding| finding.cause.as_str())
         .unwrap_or_default();
-    match run {
-        None => Some("it did not run".to_owned()),
-        Some(run) if run.outcome == Outcome::Failed => Some(format!("it failed: {}", reason(run))),
-        Some(run) if run.outcome == Outcome::Skipped && !case.cause.is_empty() => {
-            Some(format!("it was skipped: {}", reason(run)))
-        }
-        Some(_) if found == case.cause => None,
-        Some(_) if found.is_empty() => Some(format!("it found nothing instead of {}", case.cause)),
-        Some(_) if case.cause.is_empty() => Some(format!("it found {found}, and there is nothing to find")),
-        Some(_) => Some(format!("it found {found} instead of {}", case.cause)),
+    match run.outcome {
+        Outcome::Failed => Some(format!("it failed: {reason}")),
+        Outcome::Unavailable => Some(format!("this machine could not run it: {reason}")),
+        Outcome::Skipped if case.skipped => None,
+        Outcome::Skipped => Some(format!(
+            "it was skipped: {reason}; if that is right, write `skipped = true` into case.toml"
+        )),
+        Outcome::Ok if case.skipped => Some("it ran, and case.toml says that it is skipped".to_owned()),
+        Outcome::Ok if found == case.cause => None,
+        Outcome::Ok if found.is_empty() => Some(format!("it found nothing instead of {}", case.cause)),
+        Outcome::Ok if case.cause.is_empty() => Some(format!("it found {found}, and there is nothing to find")),
+        Outcome::Ok => Some(format!("it found {found} instead of {}", case.cause)),
     }
 }
 
@@ -211,8 +262,12 @@ fn compare(path: &Path, findings: &[Finding], accept: bool) -> anyhow::Result<Op
 fn text(report: &Report) -> Clean {
     let mut text = Clean::default();
     for tried in &report.cases {
-        let state = if tried.problem.is_some() { "FAILED" } else { "ok" };
-        text.push(format!("{state:6} {}", tried.case));
+        let state = match tried.state {
+            State::Ok => "ok",
+            State::Failed => "FAILED",
+            State::Skipped => "skipped",
+        };
+        text.push(format!("{state:7} {}", tried.case));
         if let Some(run) = tried.run.as_ref().filter(|_| report.native) {
             text.push(format!("  natively, {:.0} ms", run.millis.unwrap_or_default()));
         } else if let Some(run) = &tried.run {
@@ -251,6 +306,14 @@ fn text(report: &Report) -> Clean {
             text.end_line();
         }
     }
+    text.push(format!(
+        "{} of {} cases ok, {} failed, {} skipped",
+        report.ok,
+        report.cases.len(),
+        report.failed,
+        report.skipped
+    ));
+    text.end_line();
     if report.native {
         text.push(
             "run natively; before you publish, `whycrash plugin test --sandbox` runs the component as a server does",

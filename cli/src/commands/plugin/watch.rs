@@ -13,7 +13,7 @@ use crate::output::{self, Clean};
 /// How often the folder is looked at.
 const LOOK: Duration = Duration::from_millis(300);
 /// What building and testing write themselves, and what tools fetch.
-const OTHERS: [&str; 8] = [
+pub const OTHERS: [&str; 8] = [
     "build",
     "target",
     "node_modules",

@@ -43,6 +43,11 @@ export interface PluginInfo {
   source?: string;
   /** SHA-256 of the component, lower-case hex; empty for one that could not be read. */
   sha256?: string;
+  /**
+   * Digest of the sources that it was built of, where its package says so: builds of the same sources have it in
+   * common, also where their bytes differ.
+   */
+  sources?: string | null;
   /** Ids of the causes whose pages it brings. */
   pages?: string[];
   /** What its component imports. */
