@@ -257,12 +257,13 @@ fn unread(page: &mut Page, answer: &Answer<'_>) {
     }
 }
 
-/// Plugins that did not run to their end: without them this may not be the whole answer.
+/// Plugins that failed: without them this may not be the whole answer. Of those that the machine could not run it is told at
+/// the end what to do.
 fn plugins(page: &mut Page, document: &Document) {
     let failed: Vec<&str> = document
         .plugins
         .iter()
-        .filter(|run| matches!(run.outcome, Outcome::Failed | Outcome::Unavailable))
+        .filter(|run| run.outcome == Outcome::Failed)
         .map(|run| run.name.as_str())
         .collect();
     if let Some(first) = failed.first() {
