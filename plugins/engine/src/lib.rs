@@ -26,6 +26,9 @@ pub const FEATURES: WasmFeatures = WasmFeatures::WASM2
 /// Bytes of address space that are reserved for one memory, which is what a plugin may use by default: one that grows
 /// further moves. With 4 GiB no access would have to be checked, but a limit of address space (`ulimit -v`, which batch
 /// systems set to the memory that a job asked for) would let nothing run.
+///
+/// Every twentieth report of the corpus, both ways in turn, in a development build: plugins take 1.08 times the processor
+/// time that they took with 4 GiB, and a diagnosis 1.05 times the time.
 pub const RESERVED_PER_MEMORY: u64 = 256 << 20;
 /// Bytes behind a memory that are never mapped: accesses that lie no further from a checked address need no check of their
 /// own.
