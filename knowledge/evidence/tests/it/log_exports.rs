@@ -329,6 +329,24 @@ fn records_in_order_of_one_writer_stay_the_lines_that_they_are() {
 }
 
 #[test]
+fn lines_of_a_logger_that_name_their_source_are_of_one_writer() {
+    let record = |index: usize, file: &str| json!({"timestamp": date(index), "level": "INFO", "message": "said", "filename": file});
+    let (reading, lines) = read_export(&by_line(&[record(0, "a.rs"), record(1, "b.rs")]));
+    assert_eq!(
+        (reading.kind, lines[0].starts_with('{')),
+        (Some(ArtifactKind::Log), true)
+    );
+}
+
+#[test]
+fn records_among_others_are_lines_of_a_log() {
+    let nested = json!({"timestamp": date(0), "level": "WARN", "fields": {"message": "said"}});
+    let flat = json!({"timestamp": date(1), "message": "said", "host": "a"});
+    let (reading, _) = read_export(&by_line(&[nested.clone(), nested, flat]));
+    assert_eq!(reading.kind, Some(ArtifactKind::Log));
+}
+
+#[test]
 fn an_export_that_is_cut_is_read_as_the_text_that_it_is() {
     let whole = loki(false);
     let (reading, lines) = read_export(&whole[..whole.len() - 40]);

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use memchr::memmem;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::record::Record;
 
@@ -126,11 +126,13 @@ impl Form {
 pub fn stream(object: &Value) -> Option<Vec<Record>> {
     let labels = object.get("stream").or(object.get("labels"))?;
     let values = object.get("values")?.as_array()?;
+    let of = json!({ "labels": labels });
+    let (writer, rank) = (writer(&of), rank(&of));
     let records = values.iter().filter_map(|pair| {
         let mut record = Record {
             time: Some(time(pair.get(0)?)?),
-            writer: writer(labels),
-            rank: rank(labels),
+            writer: writer.clone(),
+            rank,
             ..Record::default()
         };
         record.say(pair.get(1)?.as_str()?);
@@ -184,7 +186,6 @@ const WRITERS: [(&str, &[&[&str]]); 3] = [
             &["/@logStream"],
             &["/attrs/tag"],
             &["/container_id"],
-            &["/filename"],
             &["/labels/filename"],
             &["/_source/log/file/path"],
             &["/result/source"],
@@ -197,7 +198,6 @@ const WRITERS: [(&str, &[&[&str]]); 3] = [
             &["/labels/instance"],
             &["/host"],
             &["/hostname"],
-            &["/instance"],
             &["/_source/host/name"],
             &["/_source/host/hostname"],
             &["/attributes/host"],

@@ -58,7 +58,8 @@ impl Record {
 pub fn all(documents: &[Value]) -> Option<Vec<Record>> {
     let mut found = Found::default();
     for document in documents {
-        found.look_into(document, DEPTH);
+        let is_other = !found.look_into(document, DEPTH);
+        found.others += usize::from(is_other);
     }
     let Found { records, others, .. } = found;
     (!records.is_empty() && others * 9 <= records.len()).then_some(records)
