@@ -156,11 +156,12 @@ impl Failure {
     fn add_to(self, reading: &mut Reading, artifact: &str) {
         let [first, last] = self.lines;
         let timeline = &mut reading.evidence.timeline;
-        let is_told = timeline.iter().any(|event| {
-            let is_complaint = event.payload.is_complaint();
-            matches!(event.at, Some(Place::Line([from, to])) if first <= to && from <= last) && !is_complaint
-        });
-        if is_told {
+        let is_inside =
+            |event: &Event| matches!(event.at, Some(Place::Line([from, to])) if first <= to && from <= last);
+        if timeline
+            .iter()
+            .any(|event| is_inside(event) && !event.payload.is_complaint())
+        {
             return;
         }
         let (payload, text) = match self.raised {
@@ -181,13 +182,19 @@ impl Failure {
                 (EventPayload::LastWords(words), self.said)
             }
         };
-        timeline.push(Event {
-            event: timeline.len(),
+        // What was only a line that sounds like a failure is one.
+        let complaint = timeline.iter().position(is_inside);
+        let event = Event {
+            event: complaint.unwrap_or(timeline.len()),
             text,
             artifact: artifact.to_owned(),
             at: Some(Place::Line(self.lines)),
             ..Event::new(payload)
-        });
+        };
+        match complaint.and_then(|place| timeline.get_mut(place)) {
+            Some(known) => *known = event,
+            None => timeline.push(event),
+        }
     }
 }
 

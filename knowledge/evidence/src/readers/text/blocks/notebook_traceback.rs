@@ -1,7 +1,7 @@
 //! Tracebacks as IPython prints them, and so notebooks and what runs them (Jupyter, papermill, Colab): the exception's
 //! name in front of the header, then the frames, outermost first, each with source code, then the exception.
 //!
-//! What stands in front of a frame differs by version: `Cell In[3], line 2` (since 8.7), `Input In [3], in <cell line:
+//! What stands in front of a frame differs by version: `Cell In[3], line 2, in fetch(index)` (since 8.7), `Input In [3], in <cell line:
 //! 2>()`, `File /job/data.py:88, in fetch(self, index)` (since 8.0), `/job/data.py in fetch(self, index)` before, and
 //! then the arrow beside the source code has the line.
 
@@ -151,7 +151,7 @@ fn message(rest: &str) -> Option<&str> {
 /// The line in front of a frame's source code.
 fn parse_frame(text: &str, number: u64) -> Option<Frame> {
     let found = regex!(
-        r"^(?:(?P<cell>(?:Cell|Input) In ?\[\d+\])(?:, line (?P<cell_line>\d+)|, in (?P<cell_in>.+?))|File (?P<file>\S.*?):(?P<line>\d+)(?:, in (?P<in>.+?))?|(?P<old>[/~<]\S*|\S+\.pyx?) in (?P<old_in>\S.*?))(?:\(.*\))?$"
+        r"^(?:(?P<cell>(?:Cell|Input) In ?\[\d+\])(?:, line (?P<cell_line>\d+))?(?:, in (?P<cell_in>.+?))?|File (?P<file>\S.*?):(?P<line>\d+)(?:, in (?P<in>.+?))?|(?P<old>[/~<]\S*|\S+\.pyx?) in (?P<old_in>\S.*?))(?:\(.*\))?$"
     )
     .captures(text)?;
     let group = |names: &[&str]| names.iter().find_map(|name| found.name(name)).map(|part| part.as_str());
