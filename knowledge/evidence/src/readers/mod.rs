@@ -4,6 +4,7 @@ pub mod archive;
 pub mod bug_report;
 pub mod compression;
 pub mod context;
+mod data_set;
 pub mod dcgm;
 pub mod elastic;
 pub mod elf_core;

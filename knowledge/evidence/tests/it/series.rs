@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use whycrash_evidence::model::{Divergence, EventPayload, Place, Series};
+use whycrash_evidence::model::{Divergence, EndSign, EventPayload, Place, Series};
 use whycrash_evidence::readers::{Lines, Reading};
 use whycrash_evidence::{ArtifactKind, Limits, read};
 
@@ -218,6 +218,7 @@ fn rows_among_the_lines_of_a_log_are_series_of_a_log() {
 fn other_tables_and_data_stay_what_they_are() {
     for text in [
         "id,title,label\n1,CUDA error: out of memory,3\n2,b,4\n",
+        "id,text,label\n1,\"RuntimeError: CUDA error: out of memory, and more\",3\n",
         "x,y,z\n1,2,3\n4,5,6\n",
         "name,loss\nhouse,nan\nbarn,nan\n",
         "{\"text\": \"RuntimeError: CUDA error: an illegal memory access was encountered\", \"label\": 1}\n{\"text\": \"fine\", \"label\": 0}\n",
@@ -329,13 +330,20 @@ fn a_record_of_a_run_has_what_was_printed_and_logged_and_how_it_ended() {
 }
 
 #[test]
+fn a_run_that_ended_well_says_so() {
+    let file = wandb_file(&[Record::Output("step 1\n"), Record::Exit(0)]);
+    let reading = read_as("run-abc.wandb", &file);
+    let signs: Vec<_> = reading.evidence.text_ends.iter().map(|end| end.sign).collect();
+    assert_eq!((signs, reading.evidence.timeline.len()), (vec![EndSign::ExitZero], 0));
+}
+
+#[test]
 fn a_record_of_a_run_may_be_cut_or_damaged_anywhere() {
-    let long = "x".repeat(70_000);
+    let long = format!("{}\n", "x".repeat(8_000)).repeat(9);
     let mut records: Vec<Record> = (0..400)
         .map(|step| Record::History(vec![("_step", step.to_string()), ("loss", "0.5".to_owned())]))
         .collect();
     records.push(Record::Output(&long));
-    records.push(Record::Output("\n"));
     let whole = wandb_file(&records);
     assert!(whole.len() > 64 << 10, "several blocks");
     let reading = read_as("run-abc.wandb", &whole);

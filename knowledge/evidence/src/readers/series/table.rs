@@ -42,6 +42,26 @@ pub fn is_table(head: &[u8]) -> bool {
     })
 }
 
+/// The names of the columns of a table that starts so; none for what is no table.
+pub(in crate::readers) fn names(head: &[u8]) -> Option<Vec<String>> {
+    let lines = whole_lines(head)?;
+    let (header, rows) = lines.split_first()?;
+    let columns = Columns::of(header)?;
+    let width = |row: &&str| quoted_cells(row, columns.separator) == columns.names.len();
+    let is_table = columns.names.len() > 2 && !rows.is_empty() && rows.iter().take(64).all(|row| width(row));
+    is_table.then_some(columns.names)
+}
+
+/// How many values a row has, of which those that have the separator in them stand in quotation marks.
+fn quoted_cells(row: &str, separator: char) -> usize {
+    let mut is_quoted = false;
+    let ends = row.chars().filter(|c| {
+        is_quoted ^= *c == '"';
+        *c == separator && !is_quoted
+    });
+    1 + ends.count()
+}
+
 /// The lines of a beginning that are whole.
 fn whole_lines(head: &[u8]) -> Option<Vec<&str>> {
     let whole = match head.len() >= CUT_BYTES {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 
 use super::{Logged, TIMES, is_one_of, number};
-use crate::model::{Event, EventPayload, Place, ProcessExit};
+use crate::model::{EndSign, Event, EventPayload, Place, ProcessExit, TextEnd};
 use crate::readers::protobuf::{self, Field};
 use crate::readers::rendered::{Rendered, as_shown};
 use crate::readers::{Input, Reading, read_problem};
@@ -48,7 +48,15 @@ pub fn read(input: &Input, limits: &Limits) -> Reading {
     };
     let mut reading = run.text.read(input.name(), limits);
     run.logged.finish(input.name(), limits, &mut reading);
-    if let Some((code, line)) = run.exit.filter(|(code, _)| *code != 0) {
+    if let Some((0, line)) = run.exit {
+        reading.evidence.text_ends = vec![TextEnd {
+            artifact: input.name().to_owned(),
+            lines: line,
+            sign: EndSign::ExitZero,
+            at: Some(Place::Line([line; 2])),
+            text: exit_words(0),
+        }];
+    } else if let Some((code, line)) = run.exit {
         let exit = ProcessExit {
             exit_code: Some(code),
             ..ProcessExit::default()
@@ -149,7 +157,11 @@ impl Run {
         let step_of_record = protobuf::last(history, 2).and_then(Field::bytes);
         let of_record = step_of_record.and_then(|step| protobuf::last(step, 1)?.integer());
         let step = items.get("_step").and_then(|step| step.parse().ok()).or(of_record);
-        let shown = items.iter().filter(|(_, value)| number(value).is_some());
+        // Of its own members the step alone tells something.
+        let is_told = |name: &str| name == "_step" || !name.starts_with('_');
+        let shown = items
+            .iter()
+            .filter(|(name, value)| is_told(name) && number(value).is_some());
         let shown = shown
             .map(|(name, value)| format!("{name}={value}"))
             .collect::<Vec<_>>()

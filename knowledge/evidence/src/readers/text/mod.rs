@@ -50,6 +50,7 @@ use stream::{OpenBlock, Stream};
 use tags::Tags;
 use tail::Tail;
 
+use super::data_set::is_data_set;
 use super::lines::next_line;
 use super::{Input, Reading, read_problem};
 use crate::model::TextEnd;
@@ -132,8 +133,13 @@ fn is_report(input: &Input) -> bool {
 
 /// Reads a text artifact.
 pub fn read(input: &Input, limits: &Limits) -> Reading {
-    if is_document(input.name()) && !is_report(input) {
-        let what = "it is a document by its name: what it quotes is not taken for what happened";
+    let quoting = if is_document(input.name()) && !is_report(input) {
+        Some("it is a document by its name")
+    } else {
+        is_data_set(input.head()).then_some("it is a data set by the names of its columns")
+    };
+    if let Some(why) = quoting {
+        let what = format!("{why}: what it quotes is not taken for what happened");
         return Reading {
             problems: vec![Problem::new("document", what)],
             ..Reading::default()
@@ -156,7 +162,9 @@ pub(super) fn read_filtered(input: &Input, limits: &Limits, filter: &mut impl Li
 
 /// Reads text that is part of something else.
 pub(super) fn read_str(name: &str, text: &str, limits: &Limits) -> Reading {
-    read_lines(name, text.as_bytes(), limits, &mut Every)
+    let mut reading = read_lines(name, text.as_bytes(), limits, &mut Every);
+    reading.evidence.text_ends.clear();
+    reading
 }
 
 /// Reads those lines of a text in memory that the filter takes.
@@ -164,7 +172,6 @@ pub(super) fn read_lines(name: &str, text: &[u8], limits: &Limits, filter: &mut 
     let mut reader = TextReader::new(name, limits);
     let torn = reader.read_all(text, limits, filter).err();
     let mut reading = reader.finish();
-    reading.evidence.text_ends.clear();
     reading.problems.extend(torn.as_ref().map(read_problem));
     reading
 }
