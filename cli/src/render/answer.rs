@@ -6,7 +6,7 @@ use whycrash_plugin_host::{Citation, CodeLine, Document, Finding, Verdict, Verdi
 
 use super::document::describe;
 use super::files::{Files, lines_of};
-use super::{frames, paths};
+use super::{frames, paths, proof};
 
 /// Surer than this a finding is said without a word of doubt, and less sure than this it is only a guess.
 const SURE: f64 = 0.9;
@@ -135,7 +135,7 @@ impl<'a> Answer<'a> {
                     .rfind(|event| event.payload.is_complaint() && !event.survived);
                 whycrash_evidence::failure_event(evidence)
                     .or(complaint)
-                    .and_then(told)
+                    .and_then(|event| self.told(event))
                     .into_iter()
                     .collect()
             }
@@ -166,14 +166,15 @@ impl<'a> Answer<'a> {
                 .timeline
                 .iter()
                 .find(|event| event.event == *number)
-                .and_then(told),
+                .and_then(|event| self.told(event)),
             Place::Line([first, last]) => {
                 let is_there = |event: &&Event| match &event.at {
                     Some(Place::Line([from, to])) => event.artifact == citation.artifact && from <= last && first <= to,
                     _ => false,
                 };
                 let event = evidence.timeline.iter().find(is_there);
-                event.and_then(told).or_else(|| self.quoted(citation, *first, *last))
+                let told = event.and_then(|event| self.told(event));
+                told.or_else(|| self.quoted(citation, *first, *last))
             }
             Place::Frame(at) => {
                 let thread = evidence.threads.iter().find(|thread| thread.id == at.thread);
@@ -192,10 +193,7 @@ impl<'a> Answer<'a> {
                 let crash = evidence.crash.as_ref()?;
                 Some((crash.artifact.clone(), describe(crash)))
             }
-            Place::Fact(path) => Some((
-                citation.artifact.clone(),
-                super::proof::fact_text(citation, evidence, path),
-            )),
+            Place::Fact(path) => Some((citation.artifact.clone(), proof::fact_text(citation, evidence, path))),
             Place::Bytes(_) => Some((citation.artifact.clone(), one_line(&citation.quote)?)),
         }
     }
@@ -206,7 +204,29 @@ impl<'a> Answer<'a> {
         let quoted = || (first..).zip(citation.quote.lines().map(str::to_owned)).collect();
         let lines: Vec<(u64, String)> = if here.is_empty() { quoted() } else { here };
         let telling = lines.into_iter().find(|(_, text)| says_something(text));
-        telling.map(|(number, text)| (format!("{}:{number}", citation.artifact), text.trim().to_owned()))
+        telling.map(|(number, text)| (self.placed(&citation.artifact, number), text.trim().to_owned()))
+    }
+
+    /// A line of an artifact, with the name of the part of it that the line is in.
+    fn placed(&self, artifact: &str, line: u64) -> String {
+        match proof::section(&self.document.report, artifact, line) {
+            Some(section) => format!("{artifact}:{line}, {section}"),
+            None => format!("{artifact}:{line}"),
+        }
+    }
+
+    /// The line that an event is known by, with its place.
+    fn told(&self, event: &Event) -> Option<(String, String)> {
+        let line = match (&event.at, &event.payload) {
+            // What was raised stands in the last line of a traceback.
+            (Some(Place::Line([first, last])), EventPayload::PythonException(raised)) => {
+                let behind = raised.message.lines().count().saturating_sub(1) as u64;
+                last.saturating_sub(behind).max(*first)
+            }
+            (Some(Place::Line([first, _])), _) => *first,
+            _ => return Some((event.artifact.clone(), one_line(&event.text)?)),
+        };
+        Some((self.placed(&event.artifact, line), one_line(&event.text)?))
     }
 }
 
@@ -221,20 +241,6 @@ fn is_same(one: &str, other: &str) -> bool {
     const QUOTED: usize = 32;
     let beginning: String = one.chars().take(QUOTED).collect();
     one.contains(other) || beginning.chars().count() == QUOTED && other.contains(&beginning)
-}
-
-/// The line that an event is known by, with its place.
-fn told(event: &Event) -> Option<(String, String)> {
-    let line = match (&event.at, &event.payload) {
-        // What was raised stands in the last line of a traceback.
-        (Some(Place::Line([first, last])), EventPayload::PythonException(raised)) => {
-            let behind = raised.message.lines().count().saturating_sub(1) as u64;
-            last.saturating_sub(behind).max(*first)
-        }
-        (Some(Place::Line([first, _])), _) => *first,
-        _ => return Some((event.artifact.clone(), one_line(&event.text)?)),
-    };
-    Some((format!("{}:{line}", event.artifact), one_line(&event.text)?))
 }
 
 /// The first line of a text that says something.

@@ -7,6 +7,7 @@ use whycrash_plugin_host::{ArtifactHead, Document, Finding, Fix, Outcome, Plugin
 
 use super::answer::{Answer, percent};
 use super::cause::whose;
+use super::evidence::odd_series;
 use super::page::{Page, columns, count, style};
 use super::{Files, frames, inventory, proof};
 use crate::output::Clean;
@@ -30,12 +31,13 @@ pub fn document(answer: &Answer<'_>, width: usize) -> Clean {
         Some((best, others)) => {
             page.section("Failed");
             page.paragraph(0, &document.report.title);
-            finding(&mut page, best, &document.evidence, files);
+            finding(&mut page, &document.report, best, &document.evidence, files);
             alternatives(&mut page, others);
         }
         None => no_finding(&mut page, answer),
     }
     next(&mut page, document);
+    odd_series(&mut page, &document.evidence.series);
     artifacts(&mut page, &document.report.artifacts);
     unavailable(&mut page, document);
     failed_plugins(&mut page, &document.plugins);
@@ -68,7 +70,7 @@ pub fn ending(report: &ReportHead, evidence: &Evidence) -> String {
     }
 }
 
-fn finding(page: &mut Page, finding: &Finding, evidence: &Evidence, files: &Files) {
+fn finding(page: &mut Page, report: &ReportHead, finding: &Finding, evidence: &Evidence, files: &Files) {
     page.section("Cause");
     page.styled_item(0, "", style::STRONG, &finding.title);
     page.line(
@@ -84,11 +86,11 @@ fn finding(page: &mut Page, finding: &Finding, evidence: &Evidence, files: &File
     page.paragraph(0, &finding.explanation);
     if !finding.citations.is_empty() {
         page.section("Proof");
-        proof::citations(page, &finding.citations, evidence, files);
+        proof::citations(page, report, &finding.citations, evidence, files);
     }
     if !finding.contradictions.is_empty() {
         page.section("Against");
-        proof::citations(page, &finding.contradictions, evidence, files);
+        proof::citations(page, report, &finding.contradictions, evidence, files);
     }
     if !finding.domain.is_empty() {
         page.section("Whose");

@@ -163,16 +163,28 @@ fn gpu_cores(page: &mut Page, evidence: &Evidence) {
 
 /// A line for each series; those that were lost or grow come first.
 fn series(page: &mut Page, all: &[Series]) {
-    if all.is_empty() {
+    let (odd, others): (Vec<&Series>, Vec<&Series>) = all.iter().partition(|series| is_odd(series));
+    lines_of_series(page, &odd.into_iter().chain(others).collect::<Vec<_>>());
+}
+
+/// A line for each series that was lost or grows to its end.
+pub fn odd_series(page: &mut Page, all: &[Series]) {
+    lines_of_series(page, &all.iter().filter(|series| is_odd(series)).collect::<Vec<_>>());
+}
+
+fn is_odd(series: &Series) -> bool {
+    series.growth.is_some() || series.non_finite.as_ref().is_some_and(|lost| lost.to_the_end > 0)
+}
+
+fn lines_of_series(page: &mut Page, series: &[&Series]) {
+    if series.is_empty() {
         return;
     }
     page.section("Series");
-    let is_odd = |series: &&Series| series.non_finite.is_some() || series.growth.is_some();
-    let (odd, others): (Vec<&Series>, Vec<&Series>) = all.iter().partition(is_odd);
-    for one in odd.into_iter().chain(others).take(ROWS) {
+    for one in series.iter().take(ROWS) {
         page.line(0, cut(&of_series(one), page.room()));
     }
-    more(page, all.len(), "series");
+    more(page, series.len(), "series");
 }
 
 /// `train/loss  100 values, steps 0 to 990, 2 → 0.03, nan from step 700 on`.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use whycrash_evidence::Evidence;
 use whycrash_evidence::model::{FramePlace, Place};
-use whycrash_plugin_host::Citation;
+use whycrash_plugin_host::{Citation, ReportHead};
 
 use super::files::Files;
 use super::frames;
@@ -13,16 +13,22 @@ use super::page::{Page, columns, cut, style};
 const LINES: u64 = 8;
 
 /// Prints each citation: where it is, and what stands there.
-pub fn citations(page: &mut Page, citations: &[Citation], evidence: &Evidence, files: &Files) {
+pub fn citations(page: &mut Page, report: &ReportHead, citations: &[Citation], evidence: &Evidence, files: &Files) {
     for citation in citations {
         match &citation.at {
-            Place::Line([first, last]) => lines(page, citation, files, *first, *last),
+            Place::Line([first, last]) => lines(page, report, citation, files, [*first, *last]),
             Place::Frame(place) => frame(page, citation, evidence, place),
-            Place::Event(number) => event(page, citation, evidence, files, *number),
+            Place::Event(number) => event(page, report, citation, evidence, files, *number),
             Place::Bytes([start, end]) => quoted(page, citation, &format!("bytes {start} to {end}")),
             Place::Fact(path) => fact(page, citation, evidence, path),
         }
     }
+}
+
+/// Name of the part of an artifact's text that a line is in, such as a cell of a notebook, where it has parts.
+pub fn section<'r>(report: &'r ReportHead, artifact: &str, line: u64) -> Option<&'r str> {
+    let head = report.artifacts.iter().find(|head| head.name == artifact)?;
+    head.section(line)
 }
 
 /// `artifact, place` on a line of its own.
@@ -42,11 +48,15 @@ fn quoted(page: &mut Page, citation: &Citation, at: &str) {
     }
 }
 
-fn lines(page: &mut Page, citation: &Citation, files: &Files, first: u64, last: u64) {
+fn lines(page: &mut Page, report: &ReportHead, citation: &Citation, files: &Files, [first, last]: [u64; 2]) {
     let at = if first == last {
         format!("line {first}")
     } else {
         format!("lines {first} to {last}")
+    };
+    let at = match section(report, &citation.artifact, first) {
+        Some(section) => format!("{at} ({section})"),
+        None => at,
     };
     let shown = files.lines(&citation.artifact, first, last.min(first.saturating_add(LINES - 1)));
     if shown.is_empty() {
@@ -75,7 +85,7 @@ fn frame(page: &mut Page, citation: &Citation, evidence: &Evidence, at: &FramePl
     frames::source(page, 4, found);
 }
 
-fn event(page: &mut Page, citation: &Citation, evidence: &Evidence, files: &Files, number: usize) {
+fn event(page: &mut Page, report: &ReportHead, citation: &Citation, evidence: &Evidence, files: &Files, number: usize) {
     let Some(event) = evidence.timeline.iter().find(|event| event.event == number) else {
         return quoted(page, citation, &format!("event {number}"));
     };
@@ -86,7 +96,7 @@ fn event(page: &mut Page, citation: &Citation, evidence: &Evidence, files: &File
                 quote: event.text.clone(),
                 ..citation.clone()
             };
-            lines(page, &written, files, *first, *last);
+            lines(page, report, &written, files, [*first, *last]);
         }
         _ => {
             place(page, citation, &format!("event {number}"));
