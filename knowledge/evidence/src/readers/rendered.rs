@@ -84,6 +84,11 @@ impl Rendered {
         lines.split('\n').all(|line| self.line(&["", line]))
     }
 
+    /// Adds a line that is only shown, behind what says when and of whom.
+    pub fn show_line(&mut self, before: &str, line: &str) -> bool {
+        self.line(&[before, line])
+    }
+
     /// Adds lines that tell what happened: the first and the last of them.
     pub fn tell(&mut self, lines: &str) -> [u64; 2] {
         let first = self.lines + 1;

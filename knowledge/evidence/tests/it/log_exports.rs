@@ -287,6 +287,53 @@ fn a_pod_tells_how_its_containers_ended() {
 }
 
 #[test]
+fn a_container_that_is_started_again_and_again_failed() {
+    let mut pulled = event_of_pod(
+        "Pulled",
+        "Container image already present on machine",
+        "2026-03-14T08:52:00Z",
+    );
+    pulled["type"] = json!("Normal");
+    let backed_off = event_of_pod(
+        "BackOff",
+        "Back-off restarting failed container main",
+        "2026-03-14T08:52:00Z",
+    );
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [backed_off, pulled]});
+    let (reading, lines) = read_export(&list.to_string());
+    assert!(lines[1].contains("BackOff"), "{lines:#?}");
+    let [event] = &reading.evidence.timeline[..] else {
+        panic!("{:#?}", reading.evidence.timeline)
+    };
+    assert!(event.payload.is_complaint() && !event.survived, "{event:#?}");
+}
+
+#[test]
+fn how_containers_stand_is_no_failure() {
+    let of = |state: &Value| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train-0"},
+            "status": {"containerStatuses": [{"name": "main", "restartCount": 0, "state": state}]}})
+    };
+    for (state, last) in [
+        (
+            json!({"running": {"startedAt": "2026-03-14T08:53:00Z"}}),
+            "2026-03-14T08:53:00Z pod/train-0, container main: running, started anew 0 times",
+        ),
+        (
+            json!({"terminated": {"reason": "Completed", "exitCode": 0}}),
+            "    Exit Code:  0",
+        ),
+    ] {
+        let (reading, lines) = read_export(&of(&state).to_string());
+        assert_eq!(
+            (reading.kind, lines.last().map(String::as_str)),
+            (Some(ArtifactKind::LogExport), Some(last))
+        );
+        assert!(reading.evidence.timeline.is_empty(), "{:#?}", reading.evidence.timeline);
+    }
+}
+
+#[test]
 fn data_that_quotes_failures_is_no_export_and_no_failure() {
     let quoted = "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nRuntimeError: CUDA error: out of memory";
     for text in [

@@ -70,6 +70,8 @@ fn event(event: &Value) -> Record {
             word(event, "/reason"),
             message.collect::<Vec<_>>().join(" ")
         ),
+        // Times are of whole seconds: what a container is warned of comes after it was started.
+        is_late: word(event, "/type") == "Warning",
         ..Record::default()
     }
 }
@@ -99,6 +101,8 @@ fn pod(pod: &Value) -> Vec<Record> {
         }
         let waiting = container.pointer("/state/waiting");
         records.extend(waiting.and_then(|waiting| wait(name, container, waiting)));
+        let running = container.pointer("/state/running");
+        records.extend(running.map(|running| run(name, container, running)));
     }
     records
 }
@@ -129,6 +133,24 @@ fn end(pod: &str, container: &Value, title: &str, ended: &Value) -> Record {
     Record {
         time: first_time(ended, &["/finishedAt", "/startedAt"]),
         text: lines.join("\n"),
+        is_state: number("/exitCode") == Some(0),
+        ..Record::default()
+    }
+}
+
+/// That a container runs, and how often it was started anew.
+fn run(pod: &str, container: &Value, running: &Value) -> Record {
+    let restarts = container
+        .get("restartCount")
+        .and_then(Value::as_u64)
+        .unwrap_or_default();
+    Record {
+        time: first_time(running, &["/startedAt"]),
+        text: format!(
+            "pod/{pod}, container {}: running, started anew {restarts} times",
+            word(container, "/name")
+        ),
+        is_state: true,
         ..Record::default()
     }
 }

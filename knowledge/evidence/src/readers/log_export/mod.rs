@@ -78,7 +78,11 @@ pub(super) fn rendered(input: &Input, limits: &Limits) -> Option<Rendered> {
     for record in &records {
         let before = record.prefix(has_several);
         let mut lines = record.text.split('\n');
-        if !lines.all(|line| rendered.tell_line(&before, line)) {
+        let has_room = match record.is_state {
+            true => lines.all(|line| rendered.show_line(&before, line)),
+            false => lines.all(|line| rendered.tell_line(&before, line)),
+        };
+        if !has_room {
             break;
         }
     }

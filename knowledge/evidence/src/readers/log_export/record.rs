@@ -25,6 +25,10 @@ pub struct Record {
     pub is_flat: bool,
     /// The next record of the writer goes on in the same line.
     pub goes_on: bool,
+    /// Of what has the same time, it comes last.
+    pub is_late: bool,
+    /// It tells how things stand, and of nothing that happened.
+    pub is_state: bool,
     /// Number of the list that it is in: each has an order of its own.
     pub list: usize,
 }
@@ -143,7 +147,7 @@ pub fn in_order(mut records: Vec<Record>) -> Vec<Record> {
             (last, record)
         })
         .collect();
-    timed.sort_by_key(|(time, _)| *time);
+    timed.sort_by_key(|(time, record)| (*time, record.is_late));
     joined(timed.into_iter().map(|(_, record)| record))
 }
 
