@@ -10,6 +10,7 @@ import struct
 import sys
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 
 PAGE = 4096
@@ -138,6 +139,84 @@ def texts():
     yield "flight_recorder", "rank_0.json", recorder()
 
 
+def field(number, value):
+    """A field of Protocol Buffers that has bytes, or a small number."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def varint(value):
+    out = b""
+    while value >= 0x80:
+        out += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def masked(data):
+    """CRC-32C, bit by bit, as TFRecords have it."""
+    total = 0xFFFFFFFF
+    for byte in data:
+        total ^= byte
+        for _ in range(8):
+            total = total >> 1 ^ (0x82F63B78 if total & 1 else 0)
+    total ^= 0xFFFFFFFF
+    return struct.pack("<I", ((total >> 15 | total << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def events_file():
+    """Scalars of TensorBoard, as a float and as a tensor."""
+    file = b""
+    for step in range(6):
+        loss = struct.pack("<f", 0.5 if step < 4 else float("nan"))
+        tensor = field(8, field(1, 1) + field(2, b"") + field(4, loss))
+        values = [field(1, b"train/loss") + b"\x15" + loss, field(1, b"lr") + tensor]
+        event = field(2, step) + field(5, b"".join(field(1, value) for value in values))
+        length = struct.pack("<Q", len(event))
+        file += length + masked(length) + event + masked(event)
+    return file
+
+
+def run_of_wandb():
+    """Rows, what was printed, and the exit code of a run."""
+    records = []
+    for step in range(6):
+        items = {b"_step": b"%d" % step, b"loss": b"0.5" if step < 4 else b'"NaN"'}
+        records.append(field(2, b"".join(field(1, field(2, name) + field(16, value)) for name, value in items.items())))
+        records.append(field(13, field(1, 1) + field(3, b"step\n")))
+    records.append(field(13, field(1, 0) + field(3, b"Traceback (most recent call last):\nKeyError: 'x'\n")))
+    records.append(field(18, field(1, 1)))
+    file = b":W&B\xe1\xbe\x00"
+    for record in records:
+        total = zlib.crc32(b"\x01" + record)
+        file += struct.pack("<IHB", total, len(record), 1) + record
+    return file
+
+
+def notebook():
+    """A cell that printed, and one that failed."""
+    raised = {"output_type": "error", "ename": "KeyError", "evalue": "'x'",
+              "traceback": ["KeyError   Traceback (most recent call last)", "Cell In[2], line 1\n----> 1 f()", "KeyError: 'x'"]}
+    outputs = [[{"output_type": "stream", "name": "stderr", "text": ["step 1\n"]}], [raised]]
+    cells = [{"cell_type": "code", "execution_count": count, "metadata": {}, "source": ["f()"], "outputs": output}
+             for count, output in enumerate(outputs, 1)]
+    return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def exports():
+    """Lines of a log as stores of logs hand them out, and events of a cluster."""
+    lines = ["Traceback (most recent call last):", "KeyError: 'x'"]
+    times = [f"2026-03-14T08:51:{second:02}Z" for second in range(len(lines))]
+    loki = {"stream": {"pod": "a"}, "values": [[f"{1773478277 + at}000000000", line] for at, line in enumerate(lines)]}
+    yield "loki.json", {"data": {"resultType": "streams", "result": [loki, loki]}}
+    hits = [{"_source": {"@timestamp": time, "message": line}} for time, line in zip(times, lines)]
+    yield "hits.json", {"hits": {"hits": hits[::-1]}}
+    event = {"apiVersion": "v1", "kind": "Event", "type": "Warning", "reason": "Evicted", "message": "m", "lastTimestamp": times[0],
+             "involvedObject": {"kind": "Pod", "name": "a"}}
+    yield "events.json", {"apiVersion": "v1", "kind": "List", "items": [event]}
+
+
 def archives():
     """Archives of each form, one of them in another."""
     files = {"logs/rank-0.log": b"ValueError: x\n" * 20, "logs/empty.log": b"", "../out.log": b"x"}
@@ -152,7 +231,7 @@ def archives():
                     entry.size = len(content)
                     archive.addfile(entry, io.BytesIO(content))
                 link = tarfile.TarInfo("deep/" * 30 + "link")
-                link.type, link.linkname = tarfile.SYMTYPE, "x" * 120
+                link.type, link.linkname = tarfile.SYMTYPE, "x" * (90 if form == "ustar" else 120)
                 archive.addfile(link)
             yield f"{form}.{mode}", packed.getvalue()
     inner = packed.getvalue()
@@ -183,6 +262,20 @@ def main(folder):
     for name, data in archives():
         write("unpack", name, data)
         write("any", name, data)
+    rows = [{"step": step, "loss": 0.5 if step < 4 else float("nan")} for step in range(6)]
+    table = "step,loss\n" + "".join(f"{row['step']},{row['loss']}\n" for row in rows)
+    by_line = "".join(json.dumps(row) + "\n" for row in rows)
+    for target, name, data in [
+        ("tfevents", "events.out.tfevents.1.a", events_file()),
+        ("wandb", "run-a.wandb", run_of_wandb()),
+        ("notebook", "train.ipynb", json.dumps(notebook()).encode()),
+        ("metrics", "metrics.csv", table.encode()),
+        ("metrics", "metrics.jsonl", by_line.encode()),
+    ]:
+        write(target, name, data)
+        write("any", name, data)
+    for name, value in exports():
+        write("any", name, json.dumps(value).encode())
     for target, name, value in texts():
         write(target, name, json.dumps(value).encode())
 
