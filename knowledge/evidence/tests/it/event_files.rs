@@ -58,7 +58,7 @@ fn masked(bytes: &[u8]) -> u32 {
         }
     }
     let sum = !sum;
-    ((sum >> 15) | (sum << 17)).wrapping_add(0xa282_ead8)
+    sum.rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
 /// What stands before the data of a record of this length.

@@ -48,7 +48,7 @@ pub(in crate::readers) fn names(head: &[u8]) -> Option<Vec<String>> {
     let (header, rows) = lines.split_first()?;
     let columns = Columns::of(header)?;
     let width = |row: &&str| quoted_cells(row, columns.separator) == columns.names.len();
-    let is_table = columns.names.len() > 2 && !rows.is_empty() && rows.iter().take(64).all(|row| width(row));
+    let is_table = columns.names.len() > 2 && !rows.is_empty() && rows.iter().take(64).all(width);
     is_table.then_some(columns.names)
 }
 
