@@ -24,6 +24,7 @@
 //! | values of a JSON artifact | 2 000 000 | `limit-json-values` |
 //! | nesting of JSON | 128 | `bad-json` |
 //! | text that is made of a notebook, an export of logs or a run | half of [`Limits::resident_bytes`]; 4096 sections with names | `limit-text-bytes` |
+//! | records of an export of logs that has one a line | half of [`Limits::resident_bytes`], the oldest go | `limit-text-bytes` |
 //! | series of an artifact; points of one | 256; 64 | `limit-series` |
 //! | bytes of a record of an event file; of a run | 1 MiB; 4 MiB | longer ones are passed over |
 //! | segments of a core | 1 048 576 | `limit-segments` |

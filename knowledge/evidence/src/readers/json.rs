@@ -12,6 +12,9 @@ use crate::{Limits, Problem};
 /// Values in one artifact. A value takes a hundred bytes where its text may take two.
 const VALUES: usize = 2_000_000;
 
+/// Code of the problem of a text that has more.
+pub(super) const TOO_MANY: &str = "limit-json-values";
+
 /// Reads a whole artifact as one value.
 pub(super) fn read<T: DeserializeOwned>(input: &Input, limits: &Limits) -> Result<T, Problem> {
     let (text, torn) = bytes(input, limits)?;
@@ -68,7 +71,7 @@ fn parse_within<T: DeserializeOwned>(text: &[u8], left: &mut usize) -> Result<T,
     let counted = count(text, left);
     if *left == 0 {
         return Err(Problem::new(
-            "limit-json-values",
+            TOO_MANY,
             format!("the JSON artifact has more than {VALUES} values and was not read"),
         ));
     }

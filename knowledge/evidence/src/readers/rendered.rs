@@ -15,7 +15,7 @@ const SECTIONS: usize = 4_096;
 pub fn of(input: &Input, limits: &Limits) -> Option<Rendered> {
     match detect(input.head()) {
         ArtifactKind::Notebook => notebook::rendered(input, limits),
-        ArtifactKind::LogExport => log_export::rendered(input, limits),
+        ArtifactKind::LogExport => log_export::rendered(input, limits).ok().flatten(),
         ArtifactKind::WandbRun => series::wandb::rendered(input, limits),
         _ => None,
     }
@@ -32,6 +32,7 @@ pub struct Rendered {
     told: Vec<[u64; 2]>,
     sections: Vec<Section>,
     is_cut: bool,
+    has_lost: bool,
 }
 
 impl Rendered {
@@ -44,6 +45,7 @@ impl Rendered {
             told: Vec::new(),
             sections: Vec::new(),
             is_cut: false,
+            has_lost: false,
         }
     }
 
@@ -62,8 +64,17 @@ impl Rendered {
         std::mem::take(&mut self.sections)
     }
 
+    /// Says that not all of the artifact is in it.
+    pub fn cut(&mut self) {
+        self.has_lost = true;
+    }
+
     /// What was left out, if anything was.
     pub fn problem(&self) -> Option<Problem> {
+        if self.has_lost {
+            let message = "there is more in the artifact than is looked at; its oldest lines were left out";
+            return Some(Problem::new("limit-text-bytes", message));
+        }
         let most = self.most;
         let message = || format!("the text of the artifact is longer than {most} bytes; what comes after was left out");
         self.is_cut.then(|| Problem::new("limit-text-bytes", message()))

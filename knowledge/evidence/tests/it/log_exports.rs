@@ -394,6 +394,74 @@ fn records_among_others_are_lines_of_a_log() {
 }
 
 #[test]
+fn of_more_records_than_are_held_the_newest_are_read() {
+    let limits = Limits {
+        resident_bytes: 64 << 10,
+        ..Limits::default()
+    };
+    for newest_first in [false, true] {
+        let mut records: Vec<Value> = (0..2000)
+            .map(|index| json!({"_source": {"@timestamp": format!("2026-03-14T08:{:02}:{:02}Z", index / 60, index % 60), "message": format!("step {index}")}}))
+            .collect();
+        records.extend(records_after(&records));
+        if newest_first {
+            records.reverse();
+        }
+        let (artifact, _keep) = artifact("hits.ndjson", by_line(&records).as_bytes());
+        let reading = read(&artifact, &limits);
+        let codes: Vec<_> = reading.problems.iter().map(|problem| problem.code.as_str()).collect();
+        assert_eq!(
+            (reading.kind, codes),
+            (Some(ArtifactKind::LogExport), vec!["limit-text-bytes"])
+        );
+        assert_eq!(exceptions(&reading.evidence).len(), 1, "{newest_first}");
+    }
+}
+
+/// The lines that end the log of these records.
+fn records_after(records: &[Value]) -> Vec<Value> {
+    let last = records.len() / 60;
+    let lines = PRINTED.iter().skip(1).enumerate();
+    lines
+        .map(|(index, line)| json!({"_source": {"@timestamp": format!("2026-03-14T08:{:02}:{:02}Z", last + 1, index), "message": line}}))
+        .collect()
+}
+
+#[test]
+fn an_export_that_is_too_long_to_be_parsed_was_not_read() {
+    let limits = Limits {
+        json_bytes: 100,
+        ..Limits::default()
+    };
+    let (artifact, _keep) = artifact("loki.json", loki(false).as_bytes());
+    let reading = read(&artifact, &limits);
+    assert_eq!(reading.kind, Some(ArtifactKind::Log));
+    assert!(
+        reading.problems.iter().any(|problem| problem.leaves_unread()),
+        "{:#?}",
+        reading.problems
+    );
+}
+
+#[test]
+fn other_lines_keep_their_place_among_records() {
+    let records = records(
+        false,
+        |index, line| json!({"_source": {"@timestamp": date(index), "message": line}}),
+    );
+    let mut lines: Vec<String> = records.iter().map(Value::to_string).collect();
+    lines.extend(lines.clone());
+    // Behind what tells the form.
+    let padding: Vec<String> = (0..400).map(|_| records[0].to_string()).collect();
+    let text = [padding, vec!["Killed".to_owned()], lines].concat().join("\n");
+    let (reading, lines) = read_export(&text);
+    assert_eq!(
+        (reading.kind, lines[400].as_str()),
+        (Some(ArtifactKind::LogExport), "Killed")
+    );
+}
+
+#[test]
 fn an_export_that_is_cut_is_read_as_the_text_that_it_is() {
     let whole = loki(false);
     let (reading, lines) = read_export(&whole[..whole.len() - 40]);

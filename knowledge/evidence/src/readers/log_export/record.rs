@@ -34,6 +34,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether it has what was said in an object of its own.
+    pub fn is_nested(&self) -> bool {
+        self.time.is_some() && !self.is_flat
+    }
+
     /// What stands before its lines: when, and whose they are where there are several.
     pub fn prefix(&self, has_several: bool) -> String {
         let time = self.time.map_or_else(String::new, |time| format!("{time} "));
@@ -58,26 +63,81 @@ impl Record {
     }
 }
 
-/// The records of documents; none where these are something else.
-pub fn all(documents: &[Value]) -> Option<Vec<Record>> {
-    let mut found = Found::default();
-    for document in documents {
-        let is_other = !found.look_into(document, DEPTH);
-        found.others += usize::from(is_other);
-    }
-    let Found { records, others, .. } = found;
-    (!records.is_empty() && others * 9 <= records.len()).then_some(records)
-}
-
-#[derive(Default)]
-struct Found {
+/// The records of an export, while they are gathered.
+#[derive(Debug, Default)]
+pub struct Records {
     records: Vec<Record>,
     /// Objects that stand where records do and are none.
     others: usize,
     lists: usize,
+    /// Bytes that the records may take, where they are bounded by nothing else; 0 where they are.
+    pub room: u64,
+    bytes: u64,
+    /// There was no room for all: the oldest are left out.
+    pub is_cut: bool,
 }
 
-impl Found {
+/// Bytes that a record takes beside its text.
+const RECORD_BYTES: usize = size_of::<Record>() + 32;
+
+impl Records {
+    /// Takes the records of a document.
+    pub fn add(&mut self, document: &Value) {
+        let is_other = !self.look_into(document, DEPTH);
+        self.others += usize::from(is_other);
+    }
+
+    /// Takes the records of a document that stands in a line.
+    pub fn add_line(&mut self, document: &Value, line: &[u8]) {
+        let before = self.records.len();
+        if self.look_into(document, DEPTH) {
+            self.count(before);
+        } else {
+            self.add_other(line);
+        }
+    }
+
+    /// Takes a line that is no record as it is.
+    pub fn add_other(&mut self, line: &[u8]) {
+        self.others += 1;
+        let before = self.records.len();
+        self.records.push(Record {
+            text: as_shown(&String::from_utf8_lossy(line)),
+            ..Record::default()
+        });
+        self.count(before);
+    }
+
+    /// Counts what came from this record on. What is oldest goes where there is no room.
+    fn count(&mut self, from: usize) {
+        let new = self.records.get(from..).unwrap_or_default();
+        let bytes: usize = new.iter().map(|record| record.text.len() + RECORD_BYTES).sum();
+        self.bytes += bytes as u64;
+        if self.room > 0 && self.bytes > self.room && !is_newest_first(&self.records) {
+            let half = self.records.len() / 2;
+            let gone: usize = self
+                .records
+                .drain(..half)
+                .map(|record| record.text.len() + RECORD_BYTES)
+                .sum();
+            self.bytes -= gone as u64;
+            self.is_cut = true;
+        }
+    }
+
+    /// Whether what follows is older than what there is no room for.
+    pub fn is_full(&mut self) -> bool {
+        let is_full = self.room > 0 && self.bytes > self.room;
+        self.is_cut |= is_full;
+        is_full
+    }
+
+    /// All of them; none where what was looked at is something else.
+    pub fn finish(self) -> Option<Vec<Record>> {
+        let count = self.records.len();
+        (count > 0 && self.others * 9 <= count).then_some(self.records)
+    }
+
     /// Takes the records of a value: whether it had any.
     fn look_into(&mut self, value: &Value, depth: usize) -> bool {
         let before = self.records.len();
@@ -128,7 +188,8 @@ pub fn is_newest_first(records: &[Record]) -> bool {
 
 /// Whether several are named as writers.
 pub fn has_several_writers(records: &[Record]) -> bool {
-    let writers: HashSet<&str> = records.iter().map(|record| record.writer.as_str()).collect();
+    let timed = records.iter().filter(|record| record.time.is_some());
+    let writers: HashSet<&str> = timed.map(|record| record.writer.as_str()).collect();
     writers.len() > 1
 }
 
