@@ -151,10 +151,7 @@ impl Diagnoser {
         let case = Case::new(Arc::clone(&report));
         let panel = &plugin.panel;
         let row = match absent(&plugin.info.needs, &case) {
-            Some(absent) => (
-                panel.row(&plugin.info, Outcome::Skipped, Some(absent)),
-                Verdict::default(),
-            ),
+            Some(absent) => (row(&plugin.info, Outcome::Skipped, Some(absent)), Verdict::default()),
             None => panel.judged(&plugin.info, &case, run(&Told::of(&report)?)),
         };
         let diagnosis = panel.concluded(&report, &case, [row], &Foreign::default());
@@ -167,20 +164,21 @@ impl Diagnoser {
     }
 }
 
-impl Panel {
-    fn row(&self, info: &types::PluginInfo, outcome: Outcome, reason: Option<String>) -> PluginRun {
-        PluginRun {
-            name: info.name.clone(),
-            version: info.version.clone(),
-            outcome,
-            reason,
-            fuel: 0,
-            millis: None,
-            memory: 0,
-            log: Vec::new(),
-        }
+/// The row of a plugin that was run as a program: it has no fuel and no memory of its own.
+fn row(info: &types::PluginInfo, outcome: Outcome, reason: Option<String>) -> PluginRun {
+    PluginRun {
+        name: info.name.clone(),
+        version: info.version.clone(),
+        outcome,
+        reason,
+        fuel: 0,
+        millis: None,
+        memory: 0,
+        log: Vec::new(),
     }
+}
 
+impl Panel {
     /// What a run of the only plugin comes to.
     fn judged(&self, info: &types::PluginInfo, case: &Case, run: NativeRun) -> (PluginRun, Verdict) {
         let limits = &self.limits;
@@ -198,7 +196,7 @@ impl Panel {
         let row = PluginRun {
             millis: Some(run.millis),
             log: log.map(|line| clean::line(&cut(line, limits.log_line_bytes))).collect(),
-            ..self.row(info, outcome, why)
+            ..row(info, outcome, why)
         };
         (row, verdict)
     }

@@ -242,11 +242,11 @@ fn packed_more_than_once() {
         for (outer, once) in compressed(&bytes) {
             assert_eq!(survive(name, outer, &once).kind, Some(kind), "{name} in {outer}");
             for (middle, twice) in compressed(&once) {
-                let thrice = compressed(&twice);
-                let deeper = thrice.iter().map(|(outer, thrice)| (*outer, thrice));
-                for (outermost, packed) in deeper.chain([("nothing", &twice)]) {
-                    let damage = format!("in {outer} in {middle} in {outermost}");
-                    let problems = survive(name, &damage, packed).problems;
+                let damage = format!("in {outer} in {middle}");
+                assert_eq!(survive(name, &damage, &twice).kind, Some(kind), "{name} {damage}");
+                for (outermost, thrice) in compressed(&twice) {
+                    let damage = format!("{damage} in {outermost}");
+                    let problems = survive(name, &damage, &thrice).problems;
                     assert_eq!(problems[0].code, "nested-compression", "{name} {damage}");
                 }
             }
