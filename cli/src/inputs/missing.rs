@@ -5,10 +5,10 @@ use std::io::{Error, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use whycrash_evidence::nearest;
+
 /// Names of a folder that are looked at.
 const NAMES: usize = 10_000;
-/// How alike a name must be to be meant: 1 for the same.
-const ALIKE: f64 = 0.85;
 
 /// What is wrong with a path, and what to do.
 pub fn explain(path: &Path, error: &Error) -> anyhow::Error {
@@ -50,31 +50,27 @@ fn not_found(path: &Path) -> String {
     }
 }
 
-/// The file or folder whose name is most like this one.
+/// The file or folder whose name is meant, if one is near enough.
 fn neighbour(folder: &Path, name: &OsStr) -> Option<PathBuf> {
-    let name = name.to_string_lossy().to_lowercase();
-    let names = std::fs::read_dir(folder)
+    let name = name.to_string_lossy();
+    let mut names: Vec<String> = std::fs::read_dir(folder)
         .ok()?
         .flatten()
         .take(NAMES)
-        .map(|entry| entry.file_name());
-    let alike = names.filter_map(|other| {
-        let plain = other.to_string_lossy().to_lowercase();
-        // What was packed meanwhile begins like it.
-        let is_longer = plain.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.'));
-        let likeness = if is_longer {
-            1.0
-        } else {
-            strsim::jaro_winkler(&plain, &name)
-        };
-        (likeness >= ALIKE).then_some((likeness, other))
-    });
-    let (_, nearest) = alike.max_by(|(one, a), (other, b)| one.total_cmp(other).then_with(|| b.cmp(a)))?;
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort_unstable();
+    // What was packed meanwhile begins like it.
+    let is_longer = |other: &&String| other.strip_prefix(&*name).is_some_and(|rest| rest.starts_with('.'));
+    let meant = match names.iter().find(is_longer) {
+        Some(longer) => longer.as_str(),
+        None => nearest(&name, names.iter().map(String::as_str))?,
+    };
     let is_here = folder == Path::new(".");
     Some(if is_here {
-        PathBuf::from(nearest)
+        PathBuf::from(meant)
     } else {
-        folder.join(nearest)
+        folder.join(meant)
     })
 }
 

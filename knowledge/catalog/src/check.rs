@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use pulldown_cmark::{Event, Parser, Tag};
+use whycrash_model::nearest;
 
 use crate::cause::Cause;
 use crate::parse::{Fault, line_of};
-use crate::suggestion::nearest;
 
 /// The rules no document can keep alone: no id is claimed twice, be it by name or by `also`, and no link between pages,
 /// no member of a family and no consequence dangles. Each cause comes with the text it was parsed from, which gives the

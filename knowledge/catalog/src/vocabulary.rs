@@ -6,11 +6,11 @@ mod shape;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use whycrash_model::{EventPayload, Evidence};
+use whycrash_model::{EventPayload, Evidence, nearest};
 use whycrash_recognise::{Flaw, LINE, Pattern, Scalar, Table, Test};
 
 pub use self::shape::Shape;
-use crate::suggestion::{instead, nearest};
+use crate::suggestion::instead;
 
 /// The member of the evidence with what the collector wrote down.
 const CONTEXT: &str = "context";

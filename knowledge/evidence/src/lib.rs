@@ -7,7 +7,6 @@
 mod judgement;
 mod limits;
 mod merge;
-mod nearest;
 mod printable;
 pub mod readers;
 pub mod signature;
@@ -18,9 +17,9 @@ pub use judgement::{Account, Kinship, judge, judge_together, kinship, locate, ma
 pub use limits::Limits;
 pub use merge::merge;
 pub use model::{Artifact, ArtifactKind, Evidence, Hex, Problem};
-pub use nearest::{did_they_mean, did_you_mean, nearest};
 pub use printable::{PrintableLog, printable, printable_json, printable_lines};
 pub use readers::{Reading, read};
 pub use signature::{CodeLine, NO_FAILURE, Signature, code_line, failure_event, signature, title};
 pub use trim::{Cut, trim};
 pub use whycrash_model as model;
+pub use whycrash_model::{did_they_mean, did_you_mean, nearest};

@@ -21,6 +21,8 @@ fn a_slip_is_told_from_another_word() {
         ("singal", Some("signal")),
         ("pythn-exception", Some("python-exception")),
         ("excption", Some("exception")),
+        ("python_exception", Some("python-exception")),
+        ("PythonException", Some("python-exception")),
         ("oom-frag", Some("oom-fragmentation")),
         ("hots", Some("host")),
         ("colour", None),
