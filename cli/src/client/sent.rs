@@ -34,7 +34,9 @@ pub fn remember(server: &str, id: &str) {
         .filter_map(|sent| serde_json::to_string(sent).ok())
         .fold(String::new(), |text, line| text + &line + "\n");
     let written = path.with_extension(format!("{}.partial", std::process::id()));
-    if fs::write(&written, text)
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    if folder
+        .and_then(|()| fs::write(&written, text))
         .and_then(|()| fs::rename(&written, &path))
         .is_err()
     {

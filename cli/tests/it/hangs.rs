@@ -375,12 +375,15 @@ fn ctrl_c_on_a_job_that_stood_still_says_so_in_a_line_and_keeps_what_was_seen() 
     command.stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     let job = command.spawn().expect("it starts");
     let group = job.id();
-    let is_looked_at = || {
-        let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
-        let mut commands = processes.filter_map(|process| std::fs::read_to_string(process.path().join("cmdline")).ok());
-        commands.any(|command| command.contains("look-at"))
+    let is_looker = |process: &std::path::Path| {
+        let read = |name: &str| std::fs::read_to_string(process.join(name)).unwrap_or_default();
+        read("cmdline").contains("look-at") && read("status").contains(&format!("\nPPid:\t{group}\n"))
     };
-    // It is looked at after a while, by a process that nobody else starts.
+    let is_looked_at = || {
+        let mut processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+        processes.any(|process| is_looker(&process.path()))
+    };
+    // It is looked at after a while, by a process that is started for that.
     eventually(|| is_looked_at().then_some(()));
     eventually(|| (!is_looked_at()).then_some(()));
     let told = Command::new("kill")

@@ -83,10 +83,16 @@ fn artifacts(home: &Home) {
 fn nothing_in_artifacts_reaches_the_terminal() {
     let home = Home::new();
     artifacts(&home);
-    for command in ["inspect", "diagnose"] {
-        let shown = run(home.whycrash(&[command, "crash"]), command);
+    for (command, all) in [
+        ("inspect", &["inspect", "crash"][..]),
+        ("diagnose", &["diagnose", "--full", "crash"]),
+    ] {
+        let shown = run(home.whycrash(all), command);
         assert!(shown.contains("END"), "{command} shows the text itself: {shown}");
-        assert!(shown.contains("\u{1b}[36m"), "{command} has our colours: {shown}");
+        for arguments in [all, &[command, "crash"]] {
+            let shown = run(home.whycrash(arguments), command);
+            assert!(shown.contains("\u{1b}[36m"), "{arguments:?} has our colours: {shown}");
+        }
         let json = run(home.whycrash(&[command, "crash", "--format", "json"]), command);
         let document = json.find("\n{").map_or(json.as_str(), |start| &json[start..]);
         assert!(document.contains("\\u202e"), "{command}: {document}");
@@ -189,8 +195,8 @@ fn nothing_that_a_server_says_reaches_the_terminal() {
     });
     let program = env!("CARGO_BIN_EXE_whycrash");
     for arguments in [
-        vec!["show", "0123"],
-        vec!["show", "0123", "--format", "json"],
+        vec!["show", ID],
+        vec!["show", ID, "--format", "json"],
         vec!["search", "x"],
         vec!["search", "x", "--format", "json"],
         vec!["upload", "crash"],
@@ -211,7 +217,7 @@ fn nothing_that_a_server_says_reaches_the_terminal() {
         Answer(400, "", problem.to_string())
     });
     for arguments in [
-        vec!["show", "0123"],
+        vec!["show", ID],
         vec!["search", "x"],
         vec!["upload", "crash"],
         vec!["doctor"],

@@ -113,12 +113,12 @@ fn a_mistyped_word_is_named_with_file_line_and_the_right_one() {
     let (status, said, _) = run(&["cause", "check", "pages"]);
     assert_eq!(status, Some(1), "{said}");
     let named =
-        "pages/team-bad.md:16: `kind`: there is no kind of event `pythn-exception`; did you mean `python-exception`?";
+        "pages/team-bad.md:17: `kind`: there is no kind of event `pythn-exception`; did you mean `python-exception`?";
     assert!(said.contains(named), "{said}");
     let (status, json, told) = run(&["diagnose", "--knowledge", "pages", "--format", "json", "train.log"]);
     assert_eq!(status, Some(0), "{told}");
     assert!(
-        told.contains("warning: the page pages/team-bad.md is left out: line 16: ")
+        told.contains("warning: the page pages/team-bad.md is left out: line 17: ")
             && told.contains("`python-exception`"),
         "{told}"
     );
@@ -164,8 +164,8 @@ fn why_a_page_says_nothing_is_told() {
     };
     for (from, to, told) in [
         (
-            "python-exception",
-            "cuda-oom\"\nwhere.backend = \"CUDA",
+            "kind = \"python-exception\"\nwhere.exception = { matches = 'StaleIndexError$' }",
+            "kind = \"cuda-oom\"\nwhere.backend = \"CUDA\"",
             "table 1: no event is of kind `cuda-oom`",
         ),
         (

@@ -109,7 +109,7 @@ mod tests {
         for (pattern, line) in [
             (
                 r"licen[cs]e server .* said no",
-                "12:01 Licence server lic-7 said no (5)",
+                "12:01 licence server lic-7 said no (5)",
             ),
             (r"^\[E\d+\] quota (?:exceeded|used up)", "[E17] quota used up"),
             (

@@ -23,6 +23,7 @@ use whycrash_evidence::{Artifact, ArtifactKind, Evidence, Limits, Problem, Readi
 pub use crate::files::build_id::is_build_id;
 pub use crate::files::debuginfod::{Debuginfod, DebuginfodLimits, Fetch, Fetched};
 pub use crate::files::symbol_file::{NotSymbols, SymbolIdentity, SymbolKind};
+pub use crate::names::demangle;
 
 use crate::costs::Costs;
 use crate::dwarf::gpu_lines;

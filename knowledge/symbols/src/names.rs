@@ -8,7 +8,7 @@ const MAX_MANGLED: usize = 64 << 10;
 const MAX_DEMANGLED: usize = 64 << 10;
 
 /// Demangles a symbol as debuggers show one: C++ with its parameters, Rust without its hash. What is not mangled stays.
-pub(crate) fn demangle(symbol: &str) -> String {
+pub fn demangle(symbol: &str) -> String {
     if symbol.len() > MAX_MANGLED {
         return symbol.to_owned();
     }

@@ -50,7 +50,7 @@ const SDK: Files = files!("plugins/sdk/src":
     "facts/gpu.rs", "facts/memory.rs", "facts/shared.rs", "finding.rs", "frames.rs", "info.rs", "lines.rs", "mock.rs",
     "mock/fact.rs", "mock/memory.rs", "mock/particulars.rs", "report.rs",
 );
-const FRAMES: Files = files!("knowledge/frames/src": "lib.rs", "native.rs", "python.rs");
+const FRAMES: Files = files!("knowledge/frames/src": "lib.rs", "native.rs", "python.rs", "waits.rs");
 
 /// The manifests of what is brought along, which is no part of this project's workspaces there.
 const SDK_MANIFEST: &str = r#"[package]

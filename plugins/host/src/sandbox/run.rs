@@ -8,6 +8,7 @@ use std::time::Duration;
 use wasmtime::component::Resource;
 use wasmtime::{Engine, PoolConcurrencyLimitError, Store, Trap, UpdateDeadline, WasmBacktrace};
 use whycrash_catalog::Cause;
+use whycrash_symbols::demangle;
 
 use super::bindings::{self, knowledge, types};
 use super::limits::Meter;
@@ -262,11 +263,14 @@ fn place(error: &wasmtime::Error) -> String {
     let frames = error
         .downcast_ref::<WasmBacktrace>()
         .map_or(&[][..], WasmBacktrace::frames);
-    let names: Vec<&str> = frames
+    let mut names: Vec<String> = frames
         .iter()
         .filter_map(|frame| frame.func_name())
-        .take(FUNCTIONS)
+        .map(demangle)
         .collect();
+    // A function that calls itself is named once.
+    names.dedup();
+    names.truncate(FUNCTIONS);
     let place = clean::line(&cut(&names.join(", called by "), PLACE_BYTES));
     if place.is_empty() {
         place
