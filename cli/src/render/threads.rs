@@ -141,7 +141,7 @@ fn state(thread: &Thread) -> String {
 /// A frame, with its line of source where the file is on this machine.
 fn one(page: &mut Page, frame: &Frame) {
     let label = frames::label(frame).replacen("(python ", "(", 1);
-    let source = source(frame);
+    let source = frame.source.clone().or_else(|| source(frame));
     let room = page.room().saturating_sub(4);
     let line = match source {
         Some(source) if !source.is_empty() => format!("{label:<FRAME_COLUMNS$}  {source}"),

@@ -70,6 +70,10 @@ pub struct PythonException {
     pub message: String,
     /// The thread in [`crate::Evidence::threads`] that holds its frames.
     pub thread: Option<super::ThreadId>,
+    /// The line of the program that led to it, where the traceback quotes it: that of the innermost frame of the
+    /// program's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// What it is to the exception printed after it: `cause` (raise … from), `context` (during handling), `original`
     /// (a worker's own, brought to the parent), `group` (a member or the group around it); absent for the last one.
     pub relation: Option<String>,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use whycrash_evidence::Limits;
 use whycrash_evidence::model::{Awaited, Frame, FrameKind, Thread, ThreadId};
 use whycrash_evidence::readers::elf_core::LiveProcess;
+use whycrash_evidence::waits::is_own;
 use whycrash_symbols::{Sources, Symbols};
 
 use super::process::{Process, call_name};
@@ -89,6 +90,9 @@ struct StackFrame {
     #[serde(skip_serializing_if = "Option::is_none")]
     module: Option<String>,
     line: u32,
+    /// The line's text, of a frame of the program's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
 }
 
 /// A line of what is written down.
@@ -262,7 +266,7 @@ fn stack(process: &Process, thread: &Thread) -> Option<Stack> {
             .frames
             .iter()
             .filter(|frame| is_known(frame))
-            .map(stack_frame)
+            .map(|frame| stack_frame(process.pid, frame))
             .collect(),
     })
 }
@@ -271,7 +275,29 @@ fn is_known(frame: &Frame) -> bool {
     frame.function.is_some() || frame.module.is_some()
 }
 
-fn stack_frame(frame: &Frame) -> StackFrame {
+/// Bytes of a file of source that lines are read of at most, and characters of a line that are kept.
+const SOURCE_BYTES: u64 = 4 << 20;
+const SOURCE_CHARS: usize = 200;
+
+/// The line of source that a frame of Python stands on, where it is the program's own and the file is where the process
+/// sees it.
+fn source(pid: u32, frame: &Frame) -> Option<String> {
+    if frame.kind != FrameKind::Python || !is_own(frame) {
+        return None;
+    }
+    let file = frame.file.as_deref().filter(|file| file.starts_with('/'))?;
+    let path = format!("/proc/{pid}/root{file}");
+    let about = std::fs::metadata(&path).ok()?;
+    if !about.is_file() || about.len() > SOURCE_BYTES {
+        return None;
+    }
+    let text = std::fs::read(&path).ok()?;
+    let number = usize::try_from(frame.line?.checked_sub(1)?).ok()?;
+    let line = String::from_utf8_lossy(text.split(|byte| *byte == b'\n').nth(number)?).trim().to_owned();
+    (!line.is_empty()).then(|| line.chars().take(SOURCE_CHARS).collect())
+}
+
+fn stack_frame(pid: u32, frame: &Frame) -> StackFrame {
     let address = || {
         frame
             .address
@@ -282,6 +308,7 @@ fn stack_frame(frame: &Frame) -> StackFrame {
         filename: frame.file.clone().or_else(|| frame.module.clone()).unwrap_or_default(),
         module: frame.module.clone().filter(|_| frame.kind == FrameKind::Native),
         line: frame.line.unwrap_or_default(),
+        source: source(pid, frame),
     }
 }
 

@@ -12,6 +12,7 @@ mod own;
 mod places;
 mod processes;
 mod ranks;
+mod sources;
 mod standstill;
 mod witnesses;
 
@@ -73,6 +74,7 @@ pub fn merge(parts: Vec<Evidence>, metadata: Map<String, Value>) -> Evidence {
     let crashes: Vec<Crash> = told.into_iter().filter_map(|one| one.crash).collect();
     let clocks = Clocks::of(merged.recorders.iter());
     merged.timeline = order::one_order(timelines, &merged.context, &clocks);
+    sources::quote(&mut merged.timeline, &merged.threads);
     standstill::complete(&mut merged.timeline, &merged.threads);
     echo::mark(&mut merged.timeline, &crashes, &merged.threads, kernel_alone);
     crash::silence_echoes(&mut merged);

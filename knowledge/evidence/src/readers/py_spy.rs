@@ -30,6 +30,8 @@ struct DumpedFrame {
     filename: Option<String>,
     module: Option<String>,
     line: Option<u32>,
+    /// The line's text: of the collector.
+    source: Option<String>,
 }
 
 /// True for text that starts like such a dump.
@@ -96,6 +98,7 @@ fn named_frame(frame: DumpedFrame) -> Frame {
         file: frame.filename,
         module: frame.module,
         line: frame.line.filter(|line| *line > 0),
+        source: frame.source,
         ..Frame::default()
     }
 }

@@ -215,3 +215,26 @@ fn a_job_that_waits_says_for_what_and_for_how_long_only_where_that_is_known() {
     );
     assert!(!finding.explanation.contains("seconds"), "{}", finding.explanation);
 }
+
+#[test]
+fn a_text_that_stands_in_the_program_is_no_damaged_data_set() {
+    let raised = |function: &str, source: &str, error: &str| {
+        format!(
+            "Traceback (most recent call last):\n  File \"/job/train.py\", line 12, in {function}\n    {source}\n  File \"/usr/lib/python3.11/json/__init__.py\", line 346, in loads\n    return _default_decoder.decode(s)\n{error}\n"
+        )
+    };
+    let json = "json.decoder.JSONDecodeError: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)";
+    let rows = [
+        ("<module>", "options = json.loads(\"{'lr': 1}\")", "py-bad-call"),
+        ("main", "row = json.loads(line)", "data-sample-corrupt"),
+        ("__getitem__", "return json.loads(\"{'lr': 1}\")", "data-sample-corrupt"),
+    ];
+    for (function, source, cause) in rows {
+        let document = diagnose(&[("train.log", raised(function, source, json))]);
+        assert_eq!(first(&document).0, cause, "{source}: {:?}", document.findings);
+    }
+    let literal = "Traceback (most recent call last):\n  File \"/job/train.py\", line 4, in parse_answer\n    return ast.literal_eval(text)\n  File \"/usr/lib/python3.11/ast.py\", line 64, in literal_eval\n    node_or_string = parse(node_or_string.lstrip(\" \\t\"), mode='eval')\n  File \"/usr/lib/python3.11/ast.py\", line 50, in parse\n    return compile(source, filename, mode, flags,\n  File \"<unknown>\", line 1\n    {'a': \n    ^\nSyntaxError: '{' was never closed\n";
+    let document = diagnose(&[("train.log", literal.to_owned())]);
+    let (cause, explanation) = first(&document);
+    assert_eq!(cause, "py-bad-call", "{explanation}");
+}

@@ -504,6 +504,9 @@ pub struct PythonException {
     pub message: String,
     /// The thread in `crate::Evidence::threads` that holds its frames.
     pub thread: Option<ThreadId>,
+    /// The line of the program that led to it, where the traceback quotes it: that of the innermost frame of the
+    /// program's own.
+    pub source: Option<String>,
     /// What it is to the exception printed after it: `cause` (raise … from), `context` (during handling), `original`
     /// (a worker's own, brought to the parent), `group` (a member or the group around it); absent for the last one.
     pub relation: Option<String>,

@@ -429,6 +429,11 @@ export interface PythonException {
   /** The thread in `crate::Evidence::threads` that holds its frames. */
   thread?: ThreadId | null;
   /**
+   * The line of the program that led to it, where the traceback quotes it: that of the innermost frame of the
+   * program's own.
+   */
+  source?: string | null;
+  /**
    * What it is to the exception printed after it: `cause` (raise … from), `context` (during handling), `original`
    * (a worker's own, brought to the parent), `group` (a member or the group around it); absent for the last one.
    */

@@ -502,6 +502,7 @@ impl Raised {
             exception: self.exception,
             message: message.trim_end().to_owned(),
             thread,
+            source: None,
             relation: self.relation,
             process: preface.thread.clone(),
             ignored,
