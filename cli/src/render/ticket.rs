@@ -58,7 +58,10 @@ fn proof(lines: &mut Vec<String>, answer: &Answer<'_>) {
     let shown: Vec<String> = proof
         .iter()
         .take(PROOF)
-        .map(|(place, text)| format!("{place}: {text}"))
+        .map(|(place, text)| match place.is_empty() {
+            true => text.clone(),
+            false => format!("{place}: {text}"),
+        })
         .collect();
     if !shown.is_empty() {
         lines.extend(["**Proof**".to_owned(), String::new()]);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Home, Server};
+use crate::support::{Answer, Home, ID, Server};
 use crate::terminal::ON_A_TERMINAL;
 
 /// A title, a colour that we do not use, a cleared screen, a clipboard, deletions, reversed and hidden text, other

@@ -99,7 +99,7 @@ mod tests {
     use crate::Table;
 
     fn searches(text: &str) -> Vec<LineSearch> {
-        let table = format!("kind = \"line\"\ntext = '{text}'\nconfidence = 0.5\nexplanation = \"x\"");
+        let table = format!("kind = \"line\"\ntext = '''{text}'''\nconfidence = 0.5\nexplanation = \"x\"");
         let table: Table = toml::from_str(&table).expect("a table");
         LineSearch::all(&table)
     }

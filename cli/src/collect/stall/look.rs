@@ -293,7 +293,9 @@ fn source(pid: u32, frame: &Frame) -> Option<String> {
     }
     let text = std::fs::read(&path).ok()?;
     let number = usize::try_from(frame.line?.checked_sub(1)?).ok()?;
-    let line = String::from_utf8_lossy(text.split(|byte| *byte == b'\n').nth(number)?).trim().to_owned();
+    let line = String::from_utf8_lossy(text.split(|byte| *byte == b'\n').nth(number)?)
+        .trim()
+        .to_owned();
     (!line.is_empty()).then(|| line.chars().take(SOURCE_CHARS).collect())
 }
 

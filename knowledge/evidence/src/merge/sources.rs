@@ -15,7 +15,10 @@ pub(super) fn quote(timeline: &mut [Event], threads: &[Thread]) {
         let EventPayload::PythonException(exception) = &mut event.payload else {
             continue;
         };
-        let stack = exception.thread.as_ref().and_then(|id| by_place.get(&(event.artifact.as_str(), id)));
+        let stack = exception
+            .thread
+            .as_ref()
+            .and_then(|id| by_place.get(&(event.artifact.as_str(), id)));
         let own = stack.and_then(|thread| thread.frames.get(own_frame(thread)?));
         exception.source = own.and_then(|frame| frame.source.clone());
     }

@@ -3,8 +3,8 @@
 //! Names and ids end up in documents, pages and addresses, so they are held to their form; a need or a cause that does
 //! not exist would be silence for ever, so it is an error now.
 
-use whycrash_catalog::suggestion::nearest;
 use whycrash_catalog::{Cause, Vocabulary};
+use whycrash_evidence::nearest;
 
 use super::bindings::types::PluginInfo;
 use super::{Knowledge, PluginError, cut};

@@ -223,7 +223,8 @@ fn a_text_that_stands_in_the_program_is_no_damaged_data_set() {
             "Traceback (most recent call last):\n  File \"/job/train.py\", line 12, in {function}\n    {source}\n  File \"/usr/lib/python3.11/json/__init__.py\", line 346, in loads\n    return _default_decoder.decode(s)\n{error}\n"
         )
     };
-    let json = "json.decoder.JSONDecodeError: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)";
+    let json =
+        "json.decoder.JSONDecodeError: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)";
     let rows = [
         ("<module>", "options = json.loads(\"{'lr': 1}\")", "py-bad-call"),
         ("main", "row = json.loads(line)", "data-sample-corrupt"),
