@@ -80,7 +80,7 @@ impl PluginInterface {
                 .map_or("void".to_owned(), |of| self.in_typescript(of, false));
             let params = params.collect::<Vec<_>>().join(", ");
             let name = camel(name_of_method(method));
-            let _ = write!(text, "{}  {name}({params}): {result};\n", comment("  ", &method.docs));
+            let _ = writeln!(text, "{}  {name}({params}): {result};", comment("  ", &method.docs));
         }
         text + "}\n"
     }

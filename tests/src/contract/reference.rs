@@ -135,14 +135,13 @@ fn type_in_words(of: &Type) -> String {
         Type::Text => "text".to_owned(),
         // Addresses and ids are written as text; what has members is asked for by these.
         Type::Named(name) if ["Hex", "ThreadId"].contains(&name.as_str()) => "text".to_owned(),
-        Type::Named(_) => "object".to_owned(),
+        Type::Named(_) | Type::Map(_) => "object".to_owned(),
         Type::List(of) => format!("list: {}", type_in_words(of)),
         Type::Tuple(of) => format!(
             "{} of them: {}",
             of.len(),
             of.first().map(type_in_words).unwrap_or_default()
         ),
-        Type::Map(_) => "object".to_owned(),
     }
 }
 

@@ -67,7 +67,7 @@ fn own<'d>(document: &'d Document, cause: &str) -> Option<&'d whycrash_plugin_ho
 #[test]
 fn a_page_with_a_mistake_harms_itself_alone() {
     let good = ("team-seat.md", page("team-seat", TABLE));
-    let alone = diagnosed(&[good.clone()], LOG);
+    let alone = diagnosed(std::slice::from_ref(&good), LOG);
     assert!(alone.left_out.is_empty());
     assert_eq!(alone.findings[0].cause, "team-seat", "{:#?}", alone.findings);
     for (from, to, said) in [

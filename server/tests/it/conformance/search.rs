@@ -267,7 +267,7 @@ pub async fn a_time_narrows_what_is_found(search: &impl Search) {
         ("", 23..i64::MAX, vec!["r24", "r23"]),
         ("", i64::MIN..1, vec!["r00"]),
         ("other", 5..8, vec![]),
-        ("words", 8..5, vec![]),
+        ("words", std::ops::Range { start: 8, end: 5 }, vec![]),
     ] {
         let request = SearchRequest {
             period: Some(period.clone()),
