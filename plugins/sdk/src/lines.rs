@@ -143,7 +143,10 @@ fn time_at(text: &[u8]) -> Option<f64> {
         _ => 0,
     };
     let whole = days_since_1970(year, month, day) * DAY + hour * 3600 + minute * 60 + second - ahead;
-    Some(whole as f64 + fraction)
+    // Seconds of a year of four digits: far below 2^53.
+    #[allow(clippy::cast_precision_loss)]
+    let whole = whole as f64;
+    Some(whole + fraction)
 }
 
 fn is_leap(year: i64) -> bool {
