@@ -1,9 +1,11 @@
 //! Diagnoses the whole corpus and tells how often what is said is right.
 
+use std::fmt::Write as _;
 use std::num::NonZero;
 use std::path::Path;
 
 use serde_json::Map;
+use sha2::{Digest as _, Sha256};
 use whycrash_catalog::Catalog;
 use whycrash_plugin_host::{Diagnoser, Document, Input, Outcome, Settings};
 use whycrash_symbols::Sources;
@@ -13,6 +15,8 @@ use whycrash_tests::score::{Answer, Summary, causes, first_tries, in_markdown, i
 /// Around the counts in `docs/diagnosis.md`, and what is set to have them written.
 const COUNTS: (&str, &str) = ("<!-- counts -->", "<!-- end of counts -->");
 const MAKE: &str = "WHYCRASH_MAKE_COUNTS";
+/// Names a file that the digest of each case's document is written to: what was only moved changes none (`make digests`).
+const DIGESTS: &str = "WHYCRASH_DIGESTS";
 
 /// The least share of right answers, and the largest of false alarms. Raise and lower them when they are passed.
 const LEAST_RIGHT: f64 = 0.85;
@@ -68,6 +72,15 @@ struct Judged {
     /// Whether another cause was named than the right one and its families.
     is_wrong: bool,
     problems: Vec<String>,
+    /// Of its document, in hexadecimal digits.
+    digest: String,
+}
+
+/// Of all that is said in a document, but for how long plugins took.
+fn digest(mut document: Document) -> String {
+    document.plugins.iter_mut().for_each(|run| run.millis = None);
+    let json = serde_json::to_vec(&document).expect("a document is JSON");
+    hex::encode(Sha256::digest(json))
 }
 
 fn judged(case: &Case, diagnoser: &Diagnoser, catalog: &Catalog) -> Judged {
@@ -95,6 +108,7 @@ fn judged(case: &Case, diagnoser: &Diagnoser, catalog: &Catalog) -> Judged {
         missed: (said != truth).then(|| format!("{}: {said} instead of {truth}", case.name)),
         is_wrong: said != truth && said != "nothing" && !is_family(catalog, said, truth),
         problems: forbidden(case, &document),
+        digest: digest(document),
         answer,
     }
 }
@@ -122,14 +136,18 @@ fn corpus_score() {
         !diagnoser.plugins().is_empty(),
         "built without plugins: run `make plugins` and build again"
     );
-    let (mut answers, mut wrong, mut problems) = (Vec::new(), Vec::new(), Vec::new());
-    for judged in all_judged(&cases, &diagnoser, &catalog) {
+    let (mut answers, mut wrong, mut problems, mut digests) = (Vec::new(), Vec::new(), Vec::new(), String::new());
+    for (judged, case) in all_judged(&cases, &diagnoser, &catalog).into_iter().zip(&cases) {
+        let _ = writeln!(digests, "{} {}", judged.digest, case.name);
         if let Some(missed) = judged.missed {
             println!("{missed}");
             wrong.extend(judged.is_wrong.then_some(missed));
         }
         problems.extend(judged.problems);
         answers.push(judged.answer);
+    }
+    if let Some(path) = std::env::var_os(DIGESTS) {
+        std::fs::write(path, digests).expect("the digests can be written");
     }
     println!(
         "\n{}\n{}\n{}\n{}",
