@@ -25,7 +25,7 @@ gather() {
 }
 
 fixtures=$here/../evidence/tests/fixtures
-corpus=$root/tests/corpus
+corpus=$(cargo run -q --manifest-path "$root/Cargo.toml" -p whycrash-corpus -- folder)
 gather text "$corpus" '*.log' '*.txt'
 gather text "$fixtures" '*.txt'
 gather memory_snapshot "$corpus" '*.pickle'

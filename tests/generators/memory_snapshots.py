@@ -14,7 +14,7 @@ import libtorch_pickle
 from caching_allocator import Allocator, GiB, KiB, MiB, OutOfMemory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CORPUS = ROOT / "tests/corpus"
+CORPUS = ROOT / "tests/corpus/files"
 FIXTURES = ROOT / "knowledge/evidence/tests/fixtures/memory_snapshots"
 
 

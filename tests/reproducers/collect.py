@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-CORPUS = HERE.parent / "corpus"
+MANIFEST = HERE.parent / "corpus/Cargo.toml"
 FOLDER = pathlib.Path("/tmp/reproducers")
 CXX_FLAGS = ["-g", "-O1", "-fno-omit-frame-pointer", "-pthread", "-fstack-protector-all"]
 TIMEOUT_SECONDS = 120
@@ -157,7 +157,7 @@ def versions(case: Case, python: str) -> str:
 
 
 def collect(case: Case, python: str) -> None:
-    """Runs one case and writes its folder of the corpus."""
+    """Runs one case and takes it into the corpus."""
     folder = FOLDER / case.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -169,7 +169,7 @@ def collect(case: Case, python: str) -> None:
     started = float(pathlib.Path("/proc/uptime").read_text().split()[0])
     ended = run(case, folder, command)
 
-    target = CORPUS / case.name
+    target = FOLDER / "kept" / case.name
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     artifacts = []
@@ -195,6 +195,7 @@ def collect(case: Case, python: str) -> None:
         f'versions = "{versions(case, python)}; {today}"\n'
         f"artifacts = {artifacts}\n".replace("'", '"')
     )
+    subprocess.run(["cargo", "run", "-q", "--manifest-path", MANIFEST, "--", "keep", target], check=True)
     size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     print(f"{case.name}: exit status {ended.returncode}, {', '.join(artifacts)}, {size // 1024} KiB", flush=True)
 

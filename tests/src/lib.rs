@@ -1,6 +1,5 @@
 //! What the tests of the whole share.
 
 pub mod contract;
-pub mod corpus;
 pub mod interface;
 pub mod score;

@@ -68,7 +68,7 @@ fn artifacts(home: &Home) {
     });
     home.file("crash/context.json", context.to_string());
     // A name of a function in a snapshot that PyTorch wrote, replaced by one of the same length.
-    let snapshot = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/oom-leak-snapshot/snapshot.pickle");
+    let snapshot = whycrash_corpus::folder().join("oom-leak-snapshot/snapshot.pickle");
     let mut snapshot = std::fs::read(snapshot).expect("it is in the corpus");
     let at = snapshot
         .windows(10)

@@ -1,7 +1,5 @@
 //! The first screen of an answer, as somebody reads it who was just woken: short, and with the line and the fix in it.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::Value;
 
 use crate::support::{Home, errors, python};
@@ -34,26 +32,11 @@ const CRASHES: [&str; 20] = [
     "assert-bce-range-bce-ran",
 ];
 
-fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus")
-}
-
-/// The artifacts of a case, as its `case.toml` lists them.
-fn artifacts(case: &Path) -> Vec<String> {
-    let text = std::fs::read_to_string(case.join("case.toml")).expect("a case");
-    let table: toml::Table = text.parse().expect("TOML");
-    let listed = table["artifacts"].as_array().expect("a list");
-    listed
-        .iter()
-        .map(|name| name.as_str().expect("a name").to_owned())
-        .collect()
-}
-
 fn screen_of(home: &Home, name: &str) -> String {
-    let case = corpus().join(name);
+    let case = whycrash_corpus::case(name);
     let mut command = home.whycrash(&["diagnose"]);
-    command.current_dir(&case).args(artifacts(&case));
-    if case.join("bin").is_dir() {
+    command.current_dir(&case.folder).args(&case.label.artifacts);
+    if case.binaries().is_some() {
         command.args(["--symbols", "bin"]);
     }
     let output = command.output().expect("it runs");

@@ -448,8 +448,7 @@ mod tests {
     /// Lines of the corpus's logs that say that something failed.
     fn lines() -> BTreeSet<String> {
         const SAYS: [&str; 6] = ["Error", "error", "Xid", "failed", "WARN", "Exception"];
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
-        let cases = fs::read_dir(corpus)
+        let cases = fs::read_dir(whycrash_corpus::folder())
             .unwrap()
             .filter_map(|case| fs::read_dir(case.unwrap().path()).ok());
         let files = cases.flatten().map(|file| file.unwrap().path());

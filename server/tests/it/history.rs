@@ -1,7 +1,5 @@
 //! What plugins are told of other reports: earlier ones of the group, and those of the incident.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 use whycrash_hostile_plugins::{Case, Claim, Place, component};
 
@@ -92,7 +90,7 @@ async fn earlier_reports_of_the_group_are_told_as_they_were_when_the_report_came
 async fn the_other_reports_of_the_incident_are_told_by_their_evidence() {
     let server = Server::start().await;
     publish(&server, plugin("1.0.0", &[("history.incident.0.host", "node-0")])).await;
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/dist-rank-branch-gloo");
+    let corpus = whycrash_corpus::folder().join("dist-rank-branch-gloo");
     let mut ids = Vec::new();
     for rank in 0..3 {
         let name = format!("nccl_trace_rank_{rank}");
@@ -130,7 +128,7 @@ async fn incident(server: &Server, id: &str) -> Vec<Value> {
 async fn a_rank_that_left_only_a_log_is_told_too() {
     let server = Server::start().await;
     let recorder = "nccl_trace_rank_0";
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/dist-rank-branch-gloo");
+    let corpus = whycrash_corpus::folder().join("dist-rank-branch-gloo");
     let recorder = (recorder, std::fs::read(corpus.join(recorder)).unwrap());
     let send = async |number: usize, metadata: Value, recorder: Option<&(&str, Vec<u8>)>| {
         let log = format!("step {number}\n{}", traceback("20.00"));

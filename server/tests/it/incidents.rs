@@ -10,8 +10,7 @@ use crate::support::Server;
 /// The flight recorder of one rank, as a job left it.
 fn recorder(case: &str, rank: u32) -> (String, Vec<u8>) {
     let name = format!("nccl_trace_rank_{rank}");
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus");
-    let bytes = std::fs::read(corpus.join(case).join(&name)).expect("the case has this rank");
+    let bytes = std::fs::read(whycrash_corpus::folder().join(case).join(&name)).expect("the case has this rank");
     (name, bytes)
 }
 

@@ -247,7 +247,7 @@ async fn reports_are_found_by_machine_and_job() {
 #[tokio::test]
 async fn reports_are_found_by_the_stacks_of_a_memory_snapshot() {
     let server = Server::start().await;
-    let snapshot = std::fs::read("../tests/corpus/oom-leak-snapshot/snapshot.pickle").unwrap();
+    let snapshot = std::fs::read(whycrash_corpus::folder().join("oom-leak-snapshot/snapshot.pickle")).unwrap();
     let id = server.send(json!({}), &[("snapshot.pickle", &snapshot)]).await;
     server.processed(&id).await;
     let document = server.json(&format!("/api/v1/reports/{id}")).await;

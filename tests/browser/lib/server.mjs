@@ -1,5 +1,5 @@
 /** A real whycrash-server on a free loopback port, with a data folder of its own. */
-import { execFile, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,9 +7,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const CORPUS = path.join(ROOT, 'tests/corpus');
 const TARGET = process.env.CARGO_TARGET_DIR ?? path.join(ROOT, 'target');
 const BINARY = process.env.WHYCRASH_SERVER_BIN ?? path.join(TARGET, 'debug/whycrash-server');
+/** Where the cases of the labelled corpus are laid out. */
+const CORPUS = execFileSync(path.join(path.dirname(BINARY), 'whycrash-corpus'), ['folder'], { encoding: 'utf8' }).trim();
 
 const START_MS = 60_000;
 const READ_MS = 60_000;

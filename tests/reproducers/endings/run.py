@@ -2,8 +2,8 @@
 
     python3 tests/reproducers/endings/run.py --python VENV/bin/python [CASE…]
 
-The programs are in the TOML files beside this one. `case` is the folder in `tests/corpus/`, whose `case.toml` has the
-true cause and what was said of it first: both stay, and the log and how it was made are written anew. `code` becomes
+The programs are in the TOML files beside this one. `case` is the name of one in `tests/corpus/`, whose `case.toml` has
+the true cause and what was said of it first: both stay, and the log and how it was made are written anew. `code` becomes
 `train.py`, `files` lie beside it, `before` prepares (it compiles, or sets a limit), and `run` is the command, without
 which it is `{python} train.py`. `{python}` has torch; `{python3.11}` is that version, and a program whose version is
 not on PATH is passed over.
@@ -19,10 +19,11 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
-CORPUS = HERE.parent.parent / "corpus"
+MANIFEST = HERE.parent.parent / "corpus/Cargo.toml"
 FOLDER = pathlib.Path("/tmp/endings")
 TIMEOUT_SECONDS = 300
 
@@ -59,19 +60,28 @@ def log_of(script: str, folder: pathlib.Path) -> tuple[str, int]:
     return ended.stdout.decode("utf-8", "replace").replace(str(folder), "/mnt/job"), ended.returncode
 
 
+def corpus(*arguments: str) -> str:
+    """What the corpus's own program says."""
+    command = ["cargo", "run", "-q", "--manifest-path", MANIFEST, "--", *arguments]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
 def collect(program: dict, python: str) -> None:
     """Runs one program and writes its log into its case."""
     script = with_pythons("\n".join([program.get("before", ""), program.get("run", "{python} train.py")]), python)
-    target = CORPUS / program["case"]
     if script is None:
         print(f"{program['case']}: passed over, its Python is not here")
         return
     log, status = log_of(script, prepare(program, python))
-    label = (target / "case.toml").read_text()
+    label = (pathlib.Path(corpus("folder").strip()) / program["case"] / "case.toml").read_text()
     [artifact] = tomllib.loads(label)["artifacts"]
-    (target / artifact).write_text(log)
     made = f'made = "tests/reproducers/endings/; exit status {status}"'
-    (target / "case.toml").write_text(re.sub(r"^made = .*$", lambda _: made, label, flags=re.MULTILINE))
+    with tempfile.TemporaryDirectory() as kept:
+        target = pathlib.Path(kept) / program["case"]
+        target.mkdir()
+        (target / artifact).write_text(log)
+        (target / "case.toml").write_text(re.sub(r"^made = .*$", lambda _: made, label, flags=re.MULTILINE))
+        corpus("keep", str(target))
     print(f"{program['case']}: exit status {status}, {len(log)} bytes", flush=True)
 
 

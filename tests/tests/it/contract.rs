@@ -135,7 +135,7 @@ fn answer_of(operations: &Value) -> Option<&str> {
 #[test]
 fn the_server_answers_as_the_description_says() {
     let house = House::open("");
-    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/oom-fragmentation-log");
+    let log = whycrash_corpus::folder().join("oom-fragmentation-log");
     let log = fs::read_dir(log).expect("a case").filter_map(Result::ok);
     let sent = house
         .whycrash(&["upload", "--format", "json"])

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use whycrash_catalog::{Catalog, Cause};
-use whycrash_tests::corpus::{self, Case};
+use whycrash_corpus::Case;
 
 /// What is wrong with a case, in words.
 fn faults(case: &Case, catalog: &Catalog) -> Vec<String> {
@@ -35,7 +35,7 @@ fn faults(case: &Case, catalog: &Catalog) -> Vec<String> {
 #[test]
 fn corpus_labels_hold() {
     let catalog = Catalog::embedded();
-    let cases = corpus::cases().expect("every folder of the corpus is a case");
+    let cases = whycrash_corpus::cases().expect("every folder of the corpus is a case");
     assert!(!cases.is_empty(), "the corpus is empty");
     let faults: Vec<String> = cases
         .iter()
@@ -51,7 +51,7 @@ fn corpus_labels_hold() {
 #[test]
 fn every_cause_has_a_case_or_says_why_no_artifact_tells_it() {
     let catalog = Catalog::embedded();
-    let cases = corpus::cases().expect("every folder of the corpus is a case");
+    let cases = whycrash_corpus::cases().expect("every folder of the corpus is a case");
     let has_case = |cause: &Cause| cases.iter().any(|case| cause.answers_for(&case.label.cause));
     let (mut without, mut needless) = (Vec::new(), Vec::new());
     for cause in catalog.causes() {
@@ -74,7 +74,7 @@ fn every_cause_has_a_case_or_says_why_no_artifact_tells_it() {
 #[test]
 fn every_program_of_an_ending_writes_a_case_that_is_there() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("reproducers/endings");
-    let cases = corpus::cases().expect("every folder of the corpus is a case");
+    let cases = whycrash_corpus::cases().expect("every folder of the corpus is a case");
     let has_one_log = |name: &str| {
         cases
             .iter()

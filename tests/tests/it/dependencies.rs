@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("whycrash-recognise", &[]),
     ("whycrash-engine", &[]),
     ("whycrash-words", &[]),
+    ("whycrash-corpus", &[]),
     ("whycrash-catalog", &["whycrash-model", "whycrash-recognise"]),
     ("whycrash-attack", &["whycrash-hostile-plugins"]),
     (

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-use whycrash_evidence::{Limits, read};
+use whycrash_corpus::Case;
+use whycrash_evidence::{Artifact, Limits, read};
 use whycrash_tests::contract::Contract;
-use whycrash_tests::corpus::{self, Case};
 
 use crate::house::House;
 
@@ -31,8 +31,8 @@ fn comparable(mut document: Value) -> Value {
 fn one_of_each(mut cases: Vec<Case>) -> Vec<Case> {
     let (mut sent, mut told) = (HashSet::new(), HashSet::new());
     cases.retain(|case| {
-        let artifacts = case.artifacts();
-        let readings: Vec<_> = artifacts.iter().map(|it| read(it, &Limits::default())).collect();
+        let artifacts = case.artifacts().map(|(name, path)| Artifact::new(name, path));
+        let readings: Vec<_> = artifacts.map(|it| read(&it, &Limits::default())).collect();
         let mut kinds: Vec<_> = readings.iter().map(|reading| format!("{:?}", reading.kind)).collect();
         kinds.sort_unstable();
         let events = readings.iter().flat_map(|reading| &reading.evidence.timeline);
@@ -57,7 +57,7 @@ fn printed(house: &House, case: &Case, arguments: &[&str]) -> Value {
 
 #[test]
 fn the_server_says_what_the_command_line_says() {
-    let cases = one_of_each(corpus::cases().expect("the corpus can be read"));
+    let cases = one_of_each(whycrash_corpus::cases().expect("the corpus can be read"));
     let binaries: Vec<_> = cases.iter().filter_map(Case::binaries).collect();
     let house = House::open(&format!("symbols = {binaries:?}"));
     let contract = Contract::of(&house.get("/api/v1/openapi.json")).expect("the API is described");

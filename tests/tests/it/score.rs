@@ -7,9 +7,10 @@ use std::path::Path;
 use serde_json::Map;
 use sha2::{Digest as _, Sha256};
 use whycrash_catalog::Catalog;
+use whycrash_corpus::Case;
+use whycrash_evidence::Artifact;
 use whycrash_plugin_host::{Diagnoser, Document, Input, Outcome, Settings};
 use whycrash_symbols::Sources;
-use whycrash_tests::corpus::{self, Case};
 use whycrash_tests::score::{Answer, Summary, causes, first_tries, in_markdown, is_held_out, parts, reliability};
 
 /// Around the counts in `docs/diagnosis.md`, and what is set to have them written.
@@ -85,7 +86,7 @@ fn digest(mut document: Document) -> String {
 
 fn judged(case: &Case, diagnoser: &Diagnoser, catalog: &Catalog) -> Judged {
     let document = diagnoser.diagnose(&Input {
-        artifacts: case.artifacts(),
+        artifacts: case.artifacts().map(|(name, path)| Artifact::new(name, path)).collect(),
         metadata: Map::new(),
     });
     let found = document.findings.iter();
@@ -129,7 +130,7 @@ fn all_judged(cases: &[Case], diagnoser: &Diagnoser, catalog: &Catalog) -> Vec<J
 
 #[test]
 fn corpus_score() {
-    let cases = corpus::cases().expect("every folder of the corpus is a case");
+    let cases = whycrash_corpus::cases().expect("every folder of the corpus is a case");
     let catalog = Catalog::embedded();
     let diagnoser = diagnoser(&cases);
     assert!(

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use whycrash_tests::corpus::{self, Case};
+use whycrash_corpus::Case;
 
 use crate::house::{House, client};
 
@@ -16,11 +16,7 @@ fn functions(document: &Value) -> Vec<&str> {
 
 /// A crash of the corpus, whose program carries its own debug information.
 fn case() -> Case {
-    let cases = corpus::cases().expect("the corpus can be read");
-    cases
-        .into_iter()
-        .find(|case| case.name == "seg-null-deref-worker-thread")
-        .expect("it is there")
+    whycrash_corpus::case("seg-null-deref-worker-thread")
 }
 
 /// What the command line prints when it may ask these debuginfod servers.

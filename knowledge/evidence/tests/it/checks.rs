@@ -15,8 +15,8 @@ fn merged(name: &str, text: &str) -> Evidence {
 }
 
 fn case(name: &str, file: &str) -> String {
-    let path = format!("{}/../../tests/corpus/{name}/{file}", env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    let path = whycrash_corpus::folder().join(name).join(file);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn checks(evidence: &Evidence) -> Vec<&Diagnostic> {

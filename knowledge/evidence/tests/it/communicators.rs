@@ -4,7 +4,7 @@
 use whycrash_evidence::model::{Collectives, Communicator, EventPayload, Evidence, Recorder};
 use whycrash_evidence::{Account, ArtifactKind, Limits, judge, judge_together, merge, read};
 
-use crate::recorders::{CORPUS, said};
+use crate::recorders::said;
 use crate::support::artifact;
 
 fn evidence(name: &str, text: &str) -> Evidence {
@@ -16,7 +16,7 @@ fn evidence(name: &str, text: &str) -> Evidence {
 
 /// The evidence of a labelled case's artifacts, in the order of their names.
 fn case(name: &str) -> Evidence {
-    let mut files: Vec<_> = std::fs::read_dir(format!("{CORPUS}/{name}"))
+    let mut files: Vec<_> = std::fs::read_dir(whycrash_corpus::folder().join(name))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension != "toml"))
@@ -178,7 +178,7 @@ fn ranks_are_those_of_the_job_where_a_communicator_has_all_of_it() {
 
 #[test]
 fn the_comma_that_nccl_2_28_9_leaves_out_is_put_in() {
-    let text = std::fs::read_to_string(format!("{CORPUS}/dist-ras-json-dead/ncclras.json")).unwrap();
+    let text = std::fs::read_to_string(whycrash_corpus::folder().join("dist-ras-json-dead/ncclras.json")).unwrap();
     let broken = text.replace(
         "\"cuda_dev\": 2,\n          \"nvml_dev\": 2,\n          \"status\": {\n            \"unresponsive\"",
         "\"cuda_dev\": 2\n          \"nvml_dev\": 2\n          \"status\": {\n            \"unresponsive\"",
@@ -248,7 +248,7 @@ fn what_is_stored_of_two_reports_is_judged_together() {
     let parts: Vec<Evidence> = (0..3)
         .map(|rank| {
             let name = format!("nccl_trace_rank_{rank}");
-            let path = format!("{CORPUS}/dist-op-mismatch-gloo/{name}");
+            let path = whycrash_corpus::folder().join("dist-op-mismatch-gloo").join(&name);
             read(&whycrash_evidence::Artifact::new(name, path), &Limits::default()).evidence
         })
         .collect();

@@ -29,8 +29,7 @@ fn fixture(path: &str) -> Vec<u8> {
 }
 
 fn labelled(path: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
-    std::fs::read(folder.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    std::fs::read(whycrash_corpus::folder().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 fn first_in(folder: &str) -> Vec<u8> {

@@ -7,7 +7,7 @@ use std::path::Path;
 use whycrash_evidence::model::{Collectives, EntryState, Peers, Progress, Recorder, RecorderEntry, RecorderGroup};
 use whycrash_evidence::{Evidence, match_ranks, title};
 
-use crate::recorders::{CORPUS, FIXTURES, recorders, said};
+use crate::recorders::{FIXTURES, recorders, said};
 use EntryState::{Completed, Scheduled};
 
 /// The labelled cases among them are in the corpus.
@@ -16,7 +16,7 @@ fn exchange(kind: &str) -> Collectives {
 }
 
 fn exchange_recorders(kind: &str) -> Vec<Recorder> {
-    let labelled = Path::new(CORPUS).join(format!("dist-exchange-{kind}-gloo"));
+    let labelled = whycrash_corpus::folder().join(format!("dist-exchange-{kind}-gloo"));
     let other = Path::new(FIXTURES).join("exchanges").join(kind);
     recorders(if labelled.exists() { &labelled } else { &other }, "")
 }

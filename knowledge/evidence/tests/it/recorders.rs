@@ -7,7 +7,6 @@ use whycrash_evidence::model::{Collectives, EntryState, Evidence, Recorder, Reco
 use whycrash_evidence::readers::flight_recorder::read as read_recorder;
 use whycrash_evidence::{Artifact, ArtifactKind, Limits, match_ranks, merge, read};
 
-pub(crate) const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus");
 pub(crate) const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/flight_recorder");
 
 /// What the recorders of a folder's files with these names' endings say together.
@@ -54,7 +53,7 @@ fn all_ranks_together_name_the_one_that_differs() {
         ("dist-dtype-mismatch-gloo", "dtype-mismatch 0:4 [2]"),
         ("dist-rank-branch-gloo", "missing-rank 0:4 [2]"),
     ] {
-        let collectives = folder(&Path::new(CORPUS).join(case), "");
+        let collectives = folder(&whycrash_corpus::folder().join(case), "");
         assert_eq!(said(&collectives), [verdict], "{case}");
         assert_eq!(
             (collectives.ranks, collectives.culprits),
@@ -67,7 +66,7 @@ fn all_ranks_together_name_the_one_that_differs() {
 #[test]
 fn healthy_ranks_give_no_verdict() {
     let healthy = [
-        folder(&Path::new(CORPUS).join("dist-healthy-gloo"), ""),
+        folder(&whycrash_corpus::folder().join("dist-healthy-gloo"), ""),
         folder(&Path::new(FIXTURES).join("gloo_ok"), ""),
     ];
     for collectives in healthy {
@@ -117,7 +116,7 @@ fn a_whole_recorder_is_read() {
 
 #[test]
 fn the_rank_is_in_the_name() {
-    let dump = std::fs::read(Path::new(CORPUS).join("dist-healthy-gloo/nccl_trace_rank_1")).unwrap();
+    let dump = std::fs::read(whycrash_corpus::folder().join("dist-healthy-gloo/nccl_trace_rank_1")).unwrap();
     for (name, rank) in [
         ("nccl_trace_rank_12", Some(12)),
         ("nccl_trace_rank_node-7_3", Some(3)),

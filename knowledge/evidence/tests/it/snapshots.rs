@@ -13,9 +13,7 @@ const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
 fn case(name: &str) -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus"))
-        .join(name)
-        .join("snapshot.pickle")
+    whycrash_corpus::folder().join(name).join("snapshot.pickle")
 }
 
 fn fixture(name: &str) -> PathBuf {

@@ -1,7 +1,6 @@
 //! What all artifacts of a report may cost together: each bound is kept, and said where it cut.
 
 use std::io::Write as _;
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
@@ -200,8 +199,7 @@ fn no_artifact_is_begun_after_the_time_that_a_report_has() {
 
 #[test]
 fn work_on_stacks_together_is_bounded() {
-    let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/abrt-assert-batch/core.zst");
-    let core = std::fs::read(core).unwrap();
+    let core = std::fs::read(whycrash_corpus::folder().join("abrt-assert-batch/core.zst")).unwrap();
     let limits = ReportLimits {
         symbol_work: Limits::default().symbol_work,
         ..ReportLimits::default()

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+use whycrash_corpus::Case;
 use whycrash_evidence::{Artifact, Limits};
 use whycrash_reading::stored::Body;
 use whycrash_reading::{Input, Reader, Report, ReportLimits};
@@ -16,22 +17,9 @@ fn reader() -> Reader {
 /// The artifacts of the labelled corpus, a report for each case; of the thousands that are one log, one in eight stands
 /// for the others.
 fn corpus() -> Vec<(String, Input)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
-    let folders = fs::read_dir(root)
-        .expect("the corpus is there")
-        .map(|entry| entry.unwrap().path());
-    let mut cases: Vec<_> = folders.filter(|folder| folder.is_dir()).collect();
-    cases.sort();
-    let is_log = |file: &PathBuf| {
-        let ending = file.extension().and_then(|ending| ending.to_str());
-        ending.is_some_and(|ending| ["log", "txt", "out", "err"].contains(&ending))
-    };
-    let is_one_log = |folder: &PathBuf| matches!(files(folder).as_slice(), [file] if is_log(file));
-    let (logs, others): (Vec<_>, Vec<_>) = cases.into_iter().partition(is_one_log);
-    let named = |folder: PathBuf| {
-        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        (name, input(files(&folder)))
-    };
+    let cases = whycrash_corpus::cases().expect("every folder is a case");
+    let (logs, others): (Vec<_>, Vec<_>) = cases.into_iter().partition(Case::is_one_log);
+    let named = |case: Case| (case.name, input(files(&case.folder)));
     logs.into_iter().step_by(8).chain(others).map(named).collect()
 }
 
@@ -104,7 +92,7 @@ fn every_report_of_the_corpus_is_loaded_as_it_was_read() {
 /// together.
 #[test]
 fn what_ranks_sent_apart_is_judged_together_from_what_is_stored() {
-    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/dist-op-mismatch-gloo");
+    let case = whycrash_corpus::folder().join("dist-op-mismatch-gloo");
     let reader = reader();
     let together = reader.read(&input(files(&case))).evidence.collectives.unwrap();
     assert_eq!(together.culprits, [2]);

@@ -40,7 +40,7 @@ fn awaited(evidence: &Evidence) -> Vec<(&ThreadId, AwaitedKind, Option<&ThreadId
 
 #[test]
 fn mutexes_name_the_threads_that_have_them() {
-    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/hang-lock-order-watchdog");
+    let case = whycrash_corpus::folder().join("hang-lock-order-watchdog");
     let evidence = read(&case.join("core.zst"), &symbols(&case.join("bin")));
     let found = awaited(&evidence);
     let mutexes: Vec<_> = found

@@ -1,16 +1,12 @@
 //! What a finding says besides its cause: how sure it is, what it shows first, and what would tell more.
 
-use std::path::Path;
-
 use whycrash_evidence::Artifact;
 use whycrash_plugin_host::{Diagnoser, Document, Input, Settings};
 
 use crate::support::cache;
 
 fn of_case(name: &str, artifacts: &[&str]) -> Document {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/corpus")
-        .join(name);
+    let folder = whycrash_corpus::folder().join(name);
     let settings = Settings {
         cache: Some(cache()),
         ..Settings::default()

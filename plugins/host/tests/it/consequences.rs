@@ -2,38 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
 
 use regex::Regex;
-use serde::Deserialize;
 use whycrash_catalog::Catalog;
 use whycrash_evidence::{Artifact, Limits, read};
 use whycrash_plugin_host::{Diagnoser, Input, Settings};
 
 use crate::support::cache;
 
-#[derive(Deserialize)]
-struct Case {
-    cause: String,
-    artifacts: Vec<String>,
-}
-
 /// Texts of events in the corpus, by the true cause of their case, of these causes.
 fn told(causes: &BTreeSet<&str>) -> BTreeMap<String, Vec<String>> {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
     let mut told: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for folder in fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()) {
-        let Ok(label) = fs::read_to_string(folder.join("case.toml")) else {
-            continue;
-        };
-        let case: Case = toml::from_str(&label).unwrap();
-        if !causes.contains(case.cause.as_str()) {
+    for case in whycrash_corpus::cases().expect("every folder is a case") {
+        if !causes.contains(case.label.cause.as_str()) {
             continue;
         }
-        let texts = told.entry(case.cause).or_default();
-        for name in &case.artifacts {
-            let artifact = Artifact::new(name, folder.join(name));
-            let timeline = read(&artifact, &Limits::default()).evidence.timeline;
+        let texts = told.entry(case.label.cause.clone()).or_default();
+        for (name, path) in case.artifacts() {
+            let timeline = read(&Artifact::new(name, path), &Limits::default()).evidence.timeline;
             texts.extend(timeline.into_iter().map(|event| event.text));
         }
     }

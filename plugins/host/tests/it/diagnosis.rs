@@ -1,6 +1,5 @@
 //! What a diagnosis says beside its findings, and what changed from one to another.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -83,8 +82,7 @@ fn a_diagnosis_says_what_was_looked_for() {
         "schema": 1, "kind": "whycrash-context", "host": "node-7",
         "unavailable": [{"what": "core dump", "why": "the hard limit on core dumps is 0"}],
     });
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
-    let snapshot = std::fs::read(corpus.join("oom-leak-snapshot/snapshot.pickle")).unwrap();
+    let snapshot = std::fs::read(whycrash_corpus::folder().join("oom-leak-snapshot/snapshot.pickle")).unwrap();
     let input = Input {
         artifacts: vec![
             file("train.log", b"step 1\nMemoryError\n"),

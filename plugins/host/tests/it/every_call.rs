@@ -12,6 +12,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use whycrash_catalog::Catalog;
+use whycrash_corpus::Case;
 use whycrash_evidence::Artifact;
 use whycrash_evidence::model::GpuCore;
 use whycrash_plugin_host::{Diagnoser, Diagnosis, History, Input, PluginLimits, Report, Told};
@@ -69,8 +70,8 @@ fn gpu_cores() -> Vec<GpuCore> {
     serde_json::from_value(json!([core])).unwrap()
 }
 
-fn read(diagnoser: &Diagnoser, folder: &Path, number: usize) -> Report {
-    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+fn read(diagnoser: &Diagnoser, case: &Case, number: usize) -> Report {
+    let files = fs::read_dir(&case.folder).unwrap().map(|file| file.unwrap().path());
     let is_left = |path: &PathBuf| path.is_file() && !path.ends_with("case.toml");
     let mut files: Vec<PathBuf> = files.filter(is_left).collect();
     files.sort();
@@ -109,7 +110,7 @@ fn ask() -> Asked {
     let (mut names, mut answers) = (Vec::new(), Vec::new());
     for (number, case) in various().iter().enumerate() {
         let report = Arc::new(read(&diagnoser, case, number));
-        let name = case.file_name().unwrap().to_string_lossy().into_owned();
+        let name = case.name.clone();
         let folder = folders.path().join(&name);
         fs::create_dir(&folder).unwrap();
         fs::write(

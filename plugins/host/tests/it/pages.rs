@@ -133,13 +133,13 @@ fn nothing_else_changes_for_pages_that_say_nothing_or_are_left_out() {
         diagnosis.plugins.retain(|run| run.name != "recognise-pages");
         serde_json::to_string(&diagnosis).unwrap()
     };
-    for folder in various() {
-        let report = Arc::new(ours.read(&input(folder)));
+    for case in various() {
+        let report = Arc::new(ours.read(&input(case)));
         assert_eq!(
             plain(ours.conclude(&report)),
             plain(theirs.conclude(&report)),
             "{}",
-            folder.display()
+            case.name
         );
     }
 }
