@@ -11,18 +11,29 @@ mod archive;
 
 fn main() -> anyhow::Result<()> {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").context("cargo sets CARGO_MANIFEST_DIR")?);
-    let out = PathBuf::from(env::var_os("OUT_DIR").context("cargo sets OUT_DIR")?).join("cases");
-    if out.exists() {
-        fs::remove_dir_all(&out)?;
-    }
-    fs::create_dir_all(&out)?;
-    for folder in ["cases", "files"] {
+    let out = PathBuf::from(env::var_os("OUT_DIR").context("cargo sets OUT_DIR")?);
+    for folder in ["cases", "files", "frozen"] {
         println!("cargo::rerun-if-changed={}", here.join(folder).display());
     }
-    for entry in fs::read_dir(here.join("cases"))? {
-        unpack(&entry?.path(), &out)?;
+    for part in ["cases", "frozen"] {
+        lay_out(&here.join(part), &out.join(part))?;
     }
-    copy(&here.join("files"), &out)?;
+    copy(&here.join("files"), &out.join("cases"))?;
+    Ok(())
+}
+
+/// Lays out all archives of a folder, in the place of what was laid out before.
+fn lay_out(archives: &Path, out: &Path) -> anyhow::Result<()> {
+    if out.exists() {
+        fs::remove_dir_all(out)?;
+    }
+    fs::create_dir_all(out)?;
+    for entry in fs::read_dir(archives)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "txtar") {
+            unpack(&path, out)?;
+        }
+    }
     Ok(())
 }
 

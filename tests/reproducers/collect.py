@@ -194,6 +194,7 @@ def collect(case: Case, python: str) -> None:
         f'made = """{how}; exit status {ended.returncode}"""\n'
         f'versions = "{versions(case, python)}; {today}"\n'
         f"artifacts = {artifacts}\n".replace("'", '"')
+        + f'date = "{today}"\norigin = "real"\n'
     )
     subprocess.run(["cargo", "run", "-q", "--manifest-path", MANIFEST, "--", "keep", target], check=True)
     size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())

@@ -2,4 +2,5 @@
 
 pub mod contract;
 pub mod interface;
+pub mod judge;
 pub mod score;

@@ -1,29 +1,29 @@
-//! How good answers are: per cause and in all, with how sure they were.
+//! How good answers are: per cause and in all, with how sure they were; of what was tuned on, of what was not, and at
+//! first sight.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+use whycrash_corpus::Origin;
 
 /// One case of the corpus, and what was said of it. Causes are ids of pages; the empty one stands for no cause.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The true cause.
     pub truth: String,
-    /// What was found, best first, with its confidence.
+    /// Other causes that are as right.
+    pub alternatives: Vec<String>,
+    /// What is found, best first, with its confidence.
     pub found: Vec<(String, f64)>,
-    /// Whether its artifacts were written from the grammar of messages rather than left by a crash.
-    pub synthetic: bool,
-    /// Whether it is of the split that nothing is tuned on.
-    pub held_out: bool,
-    /// What was said first before any rule knew of the case, where somebody looked.
-    pub first_try: Option<String>,
-}
-
-/// Whether a case is of the split that nothing is tuned on: one in four, by the hash of its name (FNV-1a).
-pub fn is_held_out(name: &str) -> bool {
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    hash.is_multiple_of(4)
+    /// How the case came to be.
+    pub origin: Origin,
+    /// The month in which it came into the corpus, such as `2026-11`.
+    pub month: String,
+    /// Whether it is of the part that nothing is tuned on.
+    pub is_frozen: bool,
+    /// What was said of it before any rule knew of it, where somebody looked: a cause, and how sure it was, where that is
+    /// known.
+    pub first: Option<(String, Option<f64>)>,
 }
 
 impl Answer {
@@ -31,8 +31,13 @@ impl Answer {
         self.found.first().map_or("", |(cause, _)| cause)
     }
 
+    /// Whether a cause is the true one, or as right.
+    fn holds(&self, cause: &str) -> bool {
+        cause == self.truth || self.alternatives.iter().any(|other| other == cause)
+    }
+
     fn is_right(&self) -> bool {
-        self.first() == self.truth
+        self.holds(self.first())
     }
 
     fn is_negative(&self) -> bool {
@@ -40,7 +45,7 @@ impl Answer {
     }
 
     fn is_among(&self, places: usize) -> bool {
-        self.found.iter().take(places).any(|(cause, _)| *cause == self.truth)
+        self.found.iter().take(places).any(|(cause, _)| self.holds(cause))
     }
 }
 
@@ -61,7 +66,12 @@ pub struct Summary {
     pub false_alarms: f64,
     /// How far confidence is from being right, on average over all first findings.
     pub calibration_error: f64,
+    /// First findings that are shown with at least [`SURE`], and those of them that are wrong.
+    pub sure: (usize, usize),
 }
+
+/// The least confidence of an answer that is shown as sure.
+pub const SURE: f64 = 0.95;
 
 impl Summary {
     /// Counts some answers.
@@ -80,22 +90,32 @@ impl Summary {
             abstained: share(&positives, |answer| answer.found.is_empty()),
             false_alarms: share(&negatives, |answer| !answer.found.is_empty()),
             calibration_error: calibration_error(positives.iter().chain(&negatives).copied()),
+            sure: sure(positives.iter().chain(&negatives).copied()),
         }
     }
 
     fn row(&self, name: &str) -> String {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         format!(
-            "{name:22}{:>6}{:>6}{:>10}{:>10}{:>11}{:>14}{:>7.3}",
+            "{name:22}{:>6}{:>6}{:>10}{:>10}{:>11}{:>14}{:>7.3}{:>16}",
             self.positives,
             self.negatives,
             percent(self.top1),
             percent(self.top3),
             percent(self.abstained),
             percent(self.false_alarms),
-            self.calibration_error
+            self.calibration_error,
+            format!("{} of {}", self.sure.1, self.sure.0)
         )
     }
+}
+
+/// Of how many first findings is one sure, and how many of these are wrong.
+fn sure<'a>(answers: impl Iterator<Item = &'a Answer>) -> (usize, usize) {
+    let is_sure = |answer: &&Answer| answer.found.first().is_some_and(|(_, confidence)| *confidence >= SURE);
+    answers.filter(is_sure).fold((0, 0), |(count, wrong), answer| {
+        (count + 1, wrong + usize::from(!answer.is_right()))
+    })
 }
 
 /// First findings of about the same confidence.
@@ -130,26 +150,6 @@ fn calibration_error<'a>(answers: impl Iterator<Item = &'a Answer>) -> f64 {
     let all: usize = bins.iter().map(|bin| bin.count).sum();
     let distances = bins.iter().map(|bin| (bin.confidences - bin.right as f64).abs());
     distances.sum::<f64>() / all.max(1) as f64
-}
-
-/// One row a bin of confidence: how many first findings of the part that rules are tuned on it has, and how many of
-/// them are right.
-pub fn reliability(answers: &[Answer]) -> String {
-    let mut out = format!("{:22}{:>8}{:>10}{:>8}\n", "confidence", "cases", "mean", "right");
-    for (place, bin) in bins(answers.iter().filter(|answer| !answer.held_out))
-        .iter()
-        .enumerate()
-    {
-        let (from, count) = (place as f64 / 10.0, bin.count);
-        let mean = bin.confidences / count.max(1) as f64;
-        let _ = writeln!(
-            out,
-            "{from:.1} to {:.1}{count:>20}{mean:>10.2}{:>8}",
-            from + 0.1,
-            bin.right
-        );
-    }
-    out
 }
 
 /// One row a cause: its cases, how many were right, how many were passed over in silence, precision and recall.
@@ -190,26 +190,71 @@ pub fn causes(answers: &[Answer]) -> String {
     out
 }
 
-/// One row a part of the corpus: all, the held-out split and the rest, what really crashed and what was written.
+/// One row a part of the corpus: what pages and plugins are tuned on, and what they are not.
 pub fn parts(answers: &[Answer]) -> String {
-    let parts: [(&str, fn(&Answer) -> bool); 7] = [
-        ("all", |_| true),
-        ("held out", |answer| answer.held_out),
-        ("the rest", |answer| !answer.held_out),
-        ("real", |answer| !answer.synthetic),
-        ("real, held out", |answer| !answer.synthetic && answer.held_out),
-        ("synthetic", |answer| answer.synthetic),
-        ("synthetic, held out", |answer| answer.synthetic && answer.held_out),
+    let parts: [(&str, fn(&Answer) -> bool); 4] = [
+        ("frozen", |answer| answer.is_frozen),
+        ("tuned on", |answer| !answer.is_frozen),
+        ("tuned on, real", |answer| {
+            !answer.is_frozen && answer.origin == Origin::Real
+        }),
+        ("tuned on, written", |answer| {
+            !answer.is_frozen && answer.origin == Origin::Written
+        }),
     ];
     let mut out = format!(
-        "{:22}{:>6}{:>6}{:>10}{:>10}{:>11}{:>14}{:>7}\n",
-        "part", "cases", "none", "top-1", "top-3", "abstained", "false alarms", "ECE"
+        "{:22}{:>6}{:>6}{:>10}{:>10}{:>11}{:>14}{:>7}{:>16}\n",
+        "part", "cases", "none", "top-1", "top-3", "abstained", "false alarms", "ECE", "sure and wrong"
     );
     for (name, is_in) in parts {
+        let part = Summary::of(answers.iter().filter(|answer| is_in(answer)));
+        let _ = writeln!(out, "{}", part.row(name));
+    }
+    out
+}
+
+/// First tries of a month and an origin. All are numbers of cases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tries {
+    positives: usize,
+    right: usize,
+    silent: usize,
+    negatives: usize,
+    false_alarms: usize,
+}
+
+/// What was said of cases before any rule knew of them, by the month in which they came: nearer to crashes that nobody
+/// here has seen than anything that a corpus says once its rules were mended. A table of Markdown.
+pub fn first_tries(answers: &[Answer]) -> String {
+    let mut rows: BTreeMap<(&str, bool), Tries> = BTreeMap::new();
+    for answer in answers {
+        let Some((said, _)) = &answer.first else { continue };
+        let row = rows
+            .entry((&answer.month, answer.origin == Origin::Written))
+            .or_default();
+        if answer.is_negative() {
+            row.negatives += 1;
+            row.false_alarms += usize::from(!said.is_empty());
+        } else {
+            row.positives += 1;
+            row.right += usize::from(answer.holds(said));
+            row.silent += usize::from(said.is_empty());
+        }
+    }
+    let mut out = String::from(
+        "| month | cases | with a cause | right | silent | wrong | without one | false alarms |\n|---|---|---|---|---|---|---|---|\n",
+    );
+    for ((month, is_written), row) in rows {
+        let origin = if is_written { "written" } else { "real" };
+        let share = match row.positives {
+            0 => String::new(),
+            all => format!(" ({:.0} %)", 100.0 * row.right as f64 / all as f64),
+        };
+        let wrong = row.positives - row.right - row.silent;
         let _ = writeln!(
             out,
-            "{}",
-            Summary::of(answers.iter().filter(|answer| is_in(answer))).row(name)
+            "| {month} | {origin} | {} | {}{share} | {} | {wrong} | {} | {} |",
+            row.positives, row.right, row.silent, row.negatives, row.false_alarms
         );
     }
     out
@@ -217,66 +262,66 @@ pub fn parts(answers: &[Answer]) -> String {
 
 /// Ranges of confidence as it is shown, surest first, and what answers of them are.
 const SHOWN: [(f64, &str); 4] = [
-    (0.965, "one message, or several pieces that agree"),
-    (0.81, "a kind of failure, of which a program's own exception may be one"),
-    (0.65, "what is certain of a kind and not of the member"),
+    (SURE, "one message, or several pieces that agree"),
+    (0.8, "a kind of failure, of which a program's own exception may be one"),
+    (0.6, "what is certain of a kind and not of the member"),
     (0.0, "the last resort"),
 ];
 
-/// The same as a table of Markdown, for `docs/diagnosis.md`: how many first findings of each range are right, on the part
-/// that rules are tuned on and on the part that they are not; and what was said on first tries.
-pub fn in_markdown(answers: &[Answer]) -> String {
-    let mut out = String::from("| shown as | what such answers are | tuned part | held out |\n|---|---|---|---|\n");
+/// How many of the first tries that were shown as so sure were right; of many nobody wrote down how sure. A table of
+/// Markdown.
+pub fn first_confidences(answers: &[Answer]) -> String {
+    let mut out = String::from("| shown as | what such answers are | right at first sight |\n|---|---|---|\n");
     let mut below = f64::INFINITY;
     for (from, what) in SHOWN {
-        let share = |held_out: bool| {
-            let first = |answer: &Answer| answer.found.first().map(|(_, confidence)| *confidence);
-            let of_range = |answer: &&Answer| first(answer).is_some_and(|shown| (from..below).contains(&shown));
-            let part: Vec<&Answer> = answers
-                .iter()
-                .filter(|answer| answer.held_out == held_out)
-                .filter(of_range)
-                .collect();
-            format!(
-                "{} of {}",
-                part.iter().filter(|answer| answer.is_right()).count(),
-                part.len()
-            )
-        };
+        let of_range = answers.iter().filter_map(|answer| {
+            let (said, confidence) = answer.first.as_ref()?;
+            let is_of_range = confidence.is_some_and(|shown| (from..below).contains(&shown));
+            is_of_range.then(|| answer.holds(said))
+        });
+        let of_range: Vec<bool> = of_range.collect();
+        let right = of_range.iter().filter(|is_right| **is_right).count();
         let range = if below.is_finite() {
             format!("{from} to {below}")
         } else {
             format!("{from} and more")
         };
-        let _ = writeln!(out, "| {range} | {what} | {} | {} |", share(false), share(true));
+        let _ = writeln!(out, "| {range} | {what} | {right} of {} |", of_range.len());
         below = from;
     }
-    let _ = write!(out, "\nOn their {}", first_tries(answers));
     out
 }
 
-/// How the cases did of which somebody looked at what was said before any rule knew of them: nearer to crashes that
-/// nobody here has seen than anything that a corpus says once its rules were mended.
-pub fn first_tries(answers: &[Answer]) -> String {
-    let tried: Vec<(&str, &str)> = answers
-        .iter()
-        .filter_map(|answer| Some((answer.truth.as_str(), answer.first_try.as_deref()?)))
-        .collect();
-    let (negatives, positives): (Vec<_>, Vec<_>) = tried.into_iter().partition(|(truth, _)| truth.is_empty());
-    let count = |holds: fn(&(&str, &str)) -> bool| positives.iter().filter(|try_| holds(try_)).count();
-    format!(
-        "first tries: {} cases, {} right, {} passed over in silence; {} without a cause, {} false alarms\n",
-        positives.len(),
-        count(|(truth, said)| truth == said),
-        count(|(_, said)| said.is_empty()),
-        negatives.len(),
-        negatives.iter().filter(|(_, said)| !said.is_empty()).count()
-    )
+/// What `docs/diagnosis.md` tells of all this: first tries first, then what today's knowledge says of what it was not
+/// tuned on, and of what it was.
+pub fn in_markdown(answers: &[Answer]) -> String {
+    let mut out = format!("{}\n{}\n", first_tries(answers), first_confidences(answers));
+    out.push_str("| today | with a cause | first | among three | silent | sure, and of these wrong | false alarms |\n");
+    out.push_str("|---|---|---|---|---|---|---|\n");
+    for (name, is_frozen) in [("frozen: nothing is tuned on it", true), ("tuned on", false)] {
+        let part = Summary::of(answers.iter().filter(|answer| answer.is_frozen == is_frozen));
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let _ = writeln!(
+            out,
+            "| {name} | {} | {} | {} | {} | {}, {} | {} of {} |",
+            part.positives,
+            percent(part.top1),
+            percent(part.top3),
+            percent(part.abstained),
+            part.sure.0,
+            part.sure.1,
+            percent(part.false_alarms),
+            part.negatives
+        );
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Summary, first_tries};
+    use whycrash_corpus::Origin;
+
+    use super::{Answer, Summary, first_confidences, first_tries};
 
     fn answer(truth: &str, found: &[(&str, f64)]) -> Answer {
         Answer {
@@ -285,9 +330,11 @@ mod tests {
                 .iter()
                 .map(|(cause, confidence)| ((*cause).to_owned(), *confidence))
                 .collect(),
-            synthetic: false,
-            held_out: false,
-            first_try: None,
+            alternatives: Vec::new(),
+            origin: Origin::Real,
+            month: "2026-11".to_owned(),
+            is_frozen: false,
+            first: None,
         }
     }
 
@@ -312,21 +359,31 @@ mod tests {
 
     #[test]
     fn first_tries_are_counted_by_what_was_said_then() {
-        let tried = |truth: &str, said: &str| Answer {
-            first_try: Some(said.to_owned()),
+        let tried = |truth: &str, said: &str, confidence: f64| Answer {
+            first: Some((said.to_owned(), (!said.is_empty()).then_some(confidence))),
             ..answer(truth, &[(truth, 0.9)])
         };
         let answers = [
-            tried("a", "a"),
-            tried("a", "b"),
-            tried("a", ""),
-            tried("", "a"),
-            tried("", ""),
+            tried("a", "a", 0.97),
+            tried("a", "b", 0.97),
+            Answer {
+                alternatives: vec!["b".to_owned()],
+                ..tried("a", "b", 0.7)
+            },
+            tried("a", "", 0.0),
+            tried("", "a", 0.7),
+            tried("", "", 0.0),
             answer("a", &[]),
         ];
-        assert_eq!(
-            first_tries(&answers),
-            "first tries: 3 cases, 1 right, 1 passed over in silence; 2 without a cause, 1 false alarms\n"
+        let table = first_tries(&answers);
+        assert!(
+            table.ends_with("| 2026-11 | real | 4 | 2 (50 %) | 1 | 1 | 2 | 1 |\n"),
+            "{table}"
+        );
+        let table = first_confidences(&answers);
+        assert!(
+            table.contains("agree | 1 of 2 |") && table.contains("member | 1 of 2 |"),
+            "{table}"
         );
     }
 }

@@ -26,9 +26,26 @@ pub(crate) fn calibrated(said: f64) -> f64 {
     })
 }
 
+/// How sure a rule was that is shown so: what [`calibrated`] was given.
+pub fn said(shown: f64) -> f64 {
+    let mut lines = POINTS.iter().zip(POINTS.iter().skip(1));
+    let line = lines.find(|(_, (_, high))| shown <= *high);
+    line.map_or(1.0, |((from, low), (to, high))| {
+        from + (shown - low) / (high - low) * (to - from)
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{POINTS, calibrated};
+    use super::{POINTS, calibrated, said};
+
+    #[test]
+    fn what_a_rule_said_is_found_again() {
+        for step in 0..=1000 {
+            let sure = f64::from(step) / 1000.0;
+            assert!((said(calibrated(sure)) - sure).abs() < 1e-9, "{sure}");
+        }
+    }
 
     #[test]
     fn what_is_surer_stays_surer() {

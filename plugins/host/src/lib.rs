@@ -7,7 +7,7 @@
 
 mod archive;
 mod builtin;
-mod calibration;
+pub mod calibration;
 mod case;
 mod citation;
 mod coverage;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde::Deserialize;
 
-pub use keep::keep;
+pub use keep::{digest, freeze, keep};
 
 /// One labelled crash.
 #[derive(Clone, Debug)]
@@ -23,6 +23,30 @@ pub struct Case {
     pub folder: PathBuf,
     /// What its `case.toml` says.
     pub label: Label,
+}
+
+/// How a case came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// A program really ended so.
+    Real,
+    /// Somebody wrote it, after the documented wording of messages or a public report.
+    Written,
+}
+
+/// What was said of a case before anything was made for it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FirstAnswer {
+    /// The first finding's cause; empty where nothing was found.
+    pub cause: String,
+    /// How sure it was shown to be, from 0 to 1. Absent where that was not written down.
+    pub confidence: Option<f64>,
+    /// How sure its rule said it was, before that was made a share of right answers.
+    pub said: Option<f64>,
+    /// Commit of the program that said it.
+    pub commit: String,
 }
 
 /// What a `case.toml` says.
@@ -37,15 +61,20 @@ pub struct Label {
     pub versions: String,
     /// File names of the artifacts.
     pub artifacts: Vec<String>,
-    /// Whether the artifacts were written from the documented grammar of messages, and no crash left them.
+    /// The day on which it came into the corpus, such as `2026-11-29`.
+    pub date: String,
+    /// How it came to be.
+    pub origin: Origin,
+    /// What was said of it first; absent where nobody looked.
+    pub first: Option<FirstAnswer>,
+    /// Other causes that a fair judge would accept.
     #[serde(default)]
-    pub synthetic: bool,
+    pub alternatives: Vec<String>,
+    /// How it is known that this is the cause, where the artifacts alone do not tell it.
+    pub why: Option<String>,
     /// Causes that must not be named.
     #[serde(default)]
     pub expect_not: Vec<String>,
-    /// What was said first of it before any rule was written or changed for it: a cause, or `""` for nothing. Absent
-    /// where nobody looked.
-    pub first_try: Option<String>,
 }
 
 impl Case {
@@ -83,9 +112,18 @@ impl Case {
     }
 }
 
-/// Where the cases are laid out.
+/// Where the cases are laid out that causes are made with.
 pub fn folder() -> &'static Path {
     Path::new(concat!(env!("OUT_DIR"), "/cases"))
+}
+
+/// The cases that answers are judged by, and nothing else: no page, rule or plugin is made or changed for one of them.
+/// Only what comes of all together is ever told.
+///
+/// # Errors
+/// On the first folder that is no case.
+pub fn frozen() -> anyhow::Result<Vec<Case>> {
+    below(Path::new(concat!(env!("OUT_DIR"), "/frozen")))
 }
 
 /// The case of this name.
@@ -96,12 +134,16 @@ pub fn case(name: &str) -> Case {
     Case::read(&folder().join(name)).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-/// All cases, by name.
+/// All cases but the frozen ones, by name.
 ///
 /// # Errors
 /// On the first folder that is no case.
 pub fn cases() -> anyhow::Result<Vec<Case>> {
-    let folders = fs::read_dir(folder())?;
+    below(folder())
+}
+
+fn below(folder: &Path) -> anyhow::Result<Vec<Case>> {
+    let folders = fs::read_dir(folder)?;
     let mut cases = folders
         .map(|entry| Case::read(&entry?.path()))
         .collect::<anyhow::Result<Vec<Case>>>()?;

@@ -1,10 +1,13 @@
 //! What is kept is what is found again.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use proptest::prelude::*;
 use whycrash_corpus::archive::{Entry, archive, entries, holdable};
-use whycrash_corpus::{Case, cases, keep};
+use whycrash_corpus::{Case, cases, digest, freeze, frozen, keep};
 
 fn pairs<'a>(entries: &[Entry<'a>]) -> Vec<(&'a str, &'a str)> {
     entries.iter().map(|entry| (entry.name, entry.text)).collect()
@@ -60,7 +63,8 @@ fn a_case_that_is_kept_stands_in_the_archive_of_its_cause_and_nowhere_else() {
     fs::write(case.join("core.zst"), b"\x28\xb5\x2f\xfd\x00").unwrap();
     let label = |cause: &str| {
         let label = format!(
-            "cause = {cause:?}\nmade = \"by hand\"\nversions = \"1\"\nartifacts = [\"train.log\", \"core.zst\"]\n"
+            "cause = {cause:?}\nmade = \"by hand\"\nversions = \"1\"\nartifacts = [\"train.log\", \"core.zst\"]\n\
+             date = \"2026-11-29\"\norigin = \"written\"\n"
         );
         fs::write(case.join("case.toml"), &label).unwrap();
         label
@@ -77,6 +81,75 @@ fn a_case_that_is_kept_stands_in_the_archive_of_its_cause_and_nowhere_else() {
     assert_eq!(archive_of("oom-exhaustion"), None, "its cause was another one");
     assert!(archive_of("none").is_some_and(|text| text.contains("-- a-case/train.log --")));
     assert!(!corpus.join("files/a-case").exists());
+}
+
+#[test]
+fn a_case_is_frozen_once_and_only_after_what_is_said_of_it_first_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let (corpus, case) = (folder.path().join("corpus"), folder.path().join("a-case"));
+    fs::create_dir_all(corpus.join("frozen")).unwrap();
+    fs::create_dir(&case).unwrap();
+    fs::write(case.join("train.log"), "step 1\n").unwrap();
+    let label = "cause = \"\"\nmade = \"by hand\"\nversions = \"1\"\nartifacts = [\"train.log\"]\ndate = \"2026-11-29\"\n\
+                 origin = \"written\"\n";
+    fs::write(case.join("case.toml"), label).unwrap();
+    assert!(freeze(&case, &corpus).is_err(), "nobody looked");
+    fs::write(
+        case.join("case.toml"),
+        format!("{label}first = {{ cause = \"\", commit = \"0\" }}\n"),
+    )
+    .unwrap();
+    freeze(&case, &corpus).unwrap();
+    let listed = fs::read_to_string(corpus.join("frozen/digests")).unwrap();
+    assert_eq!(listed, digest(&case).unwrap() + "\n");
+    assert!(
+        fs::read_to_string(corpus.join("frozen/2026-11-29.txtar"))
+            .unwrap()
+            .contains("-- a-case/train.log --")
+    );
+    let again = folder.path().join("another-name");
+    fs::rename(&case, &again).unwrap();
+    assert!(freeze(&again, &corpus).is_err(), "under another name it is the same");
+}
+
+/// What judges neither shrinks nor changes: every digest that was ever listed is listed, and is that of a case.
+#[test]
+fn the_frozen_part_only_grows() {
+    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("frozen/digests");
+    let listed = fs::read_to_string(&list).expect("the list is there");
+    let cases: BTreeSet<String> = frozen()
+        .expect("every folder is a case")
+        .iter()
+        .map(|case| digest(&case.folder).expect("it can be read"))
+        .collect();
+    let listed: BTreeSet<String> = listed.lines().map(str::to_owned).collect();
+    assert_eq!(
+        cases.difference(&listed).count(),
+        0,
+        "a frozen case was changed, or is not in the list"
+    );
+    assert_eq!(
+        listed.difference(&cases).count(),
+        0,
+        "a frozen case was changed, or is gone"
+    );
+    for (commit, earlier) in earlier(&list) {
+        let gone = earlier.lines().filter(|digest| !listed.contains(*digest)).count();
+        assert_eq!(gone, 0, "cases were frozen in {commit} that are not now");
+    }
+}
+
+/// The list in all commits that changed it; none where this is no checkout, or a shallow one without them.
+fn earlier(list: &Path) -> Vec<(String, String)> {
+    let folder = list.parent().expect("it is in a folder");
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").current_dir(folder).args(arguments).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        output.status.success().then_some(text)
+    };
+    let commits = git(&["log", "--format=%H", "--", "digests"]).unwrap_or_default();
+    let at = |commit: &str| Some((commit.to_owned(), git(&["show", &format!("{commit}:./digests")])?));
+    commits.lines().filter_map(at).collect()
 }
 
 #[test]
