@@ -9,7 +9,7 @@ SAY = @printf '%s\n' >&2
 export RUST_TEST_THREADS ?= $(shell expr 4 + $$(nproc))
 WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: digests first-try score-page setup setup-run plugins web build run test test-rust test-browser test-tools browser-tools test-programs run-rust-tests run-browser-tests authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz dist clean
+.PHONY: calibrate golden digests first-try score-page setup setup-run plugins web build run test test-rust test-browser test-tools browser-tools test-programs run-rust-tests run-browser-tests authors contract check truth bench bench-service bench-run faults attack ends score gpualert fuzz dist clean
 
 setup:            ## install what is missing on this machine, with progress
 	@.ci/setup run test browser check
@@ -122,6 +122,12 @@ ends: build       ## end a server suddenly in 300 ways: killed, stopped, disk fu
 
 score: build      ## diagnose the labelled corpus, one row a cause
 	cargo test -q --workspace --test system -- --nocapture corpus
+
+calibrate:        ## fit how sure answers are shown to be to what was said at first sight
+	cargo run -q --workspace --bin calibrate -- plugins/host/src/calibration.toml
+
+golden:          ## keep what the corpus is read as now, under new numbers of the readers and of signatures
+	WHYCRASH_MAKE_GOLDEN=1 cargo test -q --workspace --test it -- golden::
 
 first-try: build  ## write down what is said of new cases before anything is made for them: make first-try CASES='FOLDER…'
 	cargo run -q --workspace --bin first-try -- $(CASES)

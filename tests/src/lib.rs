@@ -2,5 +2,6 @@
 
 pub mod contract;
 pub mod interface;
+pub mod isotonic;
 pub mod judge;
 pub mod score;

@@ -38,7 +38,7 @@ pub(crate) fn of_plugins<'a>(plugins: impl IntoIterator<Item = &'a Installed>) -
 pub(crate) fn of_knowledge(catalog: &Catalog, tables: &[Arc<KnownTable>]) -> String {
     let mut hash = Sha256::new();
     hash.update(diagnosis::SCHEMA.to_le_bytes());
-    hash.update(serde_json::to_vec(&calibration::POINTS).unwrap_or_default());
+    hash.update(serde_json::to_vec(calibration::points()).unwrap_or_default());
     for table in tables {
         hash.update(table.json.as_bytes());
         hash.update([0]);

@@ -2,5 +2,6 @@
 
 mod archives;
 mod budget;
+mod golden;
 mod heap;
 mod stored;
