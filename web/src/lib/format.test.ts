@@ -21,8 +21,8 @@ it.each([
 it.each([
   [1, 'near certain'],
   [0.9, 'near certain'],
-  [0.72, 'very likely'],
-  [0.5, 'likely'],
+  [0.72, 'likely'],
+  [0.5, 'possible'],
   [0.3, 'possible'],
   [0.1, 'weak'],
 ])('confidence %d is %s', (confidence, word) => expect(confidenceWord(confidence)).toBe(word));

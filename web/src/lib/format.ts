@@ -41,8 +41,7 @@ export function seen(times: number): string {
 /** How sure a finding is, in a word. */
 export function confidenceWord(confidence: number): string {
   if (confidence >= 0.9) return 'near certain';
-  if (confidence >= 0.7) return 'very likely';
-  if (confidence >= 0.5) return 'likely';
+  if (confidence >= 0.65) return 'likely';
   if (confidence >= 0.3) return 'possible';
   return 'weak';
 }
