@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from enum import Enum
+from importlib import import_module
 from typing import Any, List, Optional, Tuple, Union
 
 
@@ -698,6 +698,10 @@ class Report:
 
 # In the sandbox these are the types that were made when the component was built: what the host gives is of them.
 for _interface in ("evidence", "gpu", "history", "knowledge", "memory", "ranks", "types"):
-    for _name, _type in vars(sys.modules.get(f"wit_world.imports.{_interface}", object)).items():
+    try:
+        _made = import_module(f"wit_world.imports.{_interface}")
+    except ImportError:
+        break
+    for _name, _type in vars(_made).items():
         if isinstance(_type, type) and _name in globals() and _name != "Report":
             globals()[_name] = _type
