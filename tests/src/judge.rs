@@ -17,10 +17,10 @@ pub fn diagnoser(cases: &[Case]) -> anyhow::Result<Diagnoser> {
         local_files: false,
         ..Sources::default()
     };
-    Ok(Diagnoser::new(Settings {
+    Diagnoser::new(Settings {
         symbols,
         ..Settings::default()
-    })?)
+    })
 }
 
 /// What is said of a case.

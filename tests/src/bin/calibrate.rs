@@ -66,6 +66,6 @@ fn written(blocks: &[Block]) -> String {
         );
     }
     let most = blocks.last().map_or(0.0, Block::share);
-    let _ = writeln!(text, "  [1.0, {:.3}],\n]", (1.0 + most) / 2.0);
+    let _ = writeln!(text, "  [1.0, {:.3}],\n]", f64::midpoint(1.0, most));
     text
 }
