@@ -97,18 +97,16 @@ function framesOf(stack) {
   for (const line of stack.split('\n')) {
     const found = /^\s+at (?:(.*?) \()?(.*?:\d+:\d+)\)?$/.exec(line) ?? /^(.*?)@(.*?:\d+:\d+)$/.exec(line);
     if (!found) continue;
-    const file = found[2].replace('file://', '').replace(here === '/' ? '' : here, '');
+    const file = found[2].replace(here, '').replace('file://', '');
     const isOthers = /(^|\/| )whycrash\/[\w.]+js:|^node:|initializer\.js|^evalmachine/.test(file);
     if (!isOthers) frames.push(`    at ${found[1] ? `${found[1]} (${file})` : file}`);
   }
   return frames;
 }
 
-// The plugin's folder, where files have whole paths.
+// What stands before the paths of the plugin's files in a stack, as it does before the path of this one. The sandbox ends
+// where somebody asks for `import.meta`.
 function root() {
-  try {
-    return decodeURIComponent(new URL('..', import.meta.url).pathname);
-  } catch {
-    return '';
-  }
+  const [, before] = /(?:^|[(@]|at )((?:file:\/\/)?[^(@\n]*?)whycrash\/running\.js:\d/m.exec(new Error().stack ?? '') ?? [];
+  return before ?? '';
 }
