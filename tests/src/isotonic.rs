@@ -7,7 +7,7 @@ pub struct Block {
     pub said: f64,
     /// Answers.
     pub count: usize,
-    /// Those of them that were right.
+    /// Answers that were right.
     pub right: usize,
 }
 

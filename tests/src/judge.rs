@@ -23,7 +23,7 @@ pub fn diagnoser(cases: &[Case]) -> anyhow::Result<Diagnoser> {
     })
 }
 
-/// What is said of a case.
+/// The document that today's plugins and pages make of a case.
 pub fn diagnose(case: &Case, diagnoser: &Diagnoser) -> Document {
     let artifacts = case.artifacts().map(|(name, path)| Artifact::new(name, path));
     diagnoser.diagnose(&Input {

@@ -60,7 +60,7 @@ fn neighbour(folder: &Path, name: &OsStr) -> Option<PathBuf> {
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
     names.sort_unstable();
-    // What was packed meanwhile begins like it.
+    // A file that was packed meanwhile begins with the old name.
     let is_longer = |other: &&String| other.strip_prefix(&*name).is_some_and(|rest| rest.starts_with('.'));
     let meant = match names.iter().find(is_longer) {
         Some(longer) => longer.as_str(),

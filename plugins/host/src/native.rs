@@ -12,7 +12,7 @@ use crate::case::Case;
 use crate::diagnosis::{Outcome, PluginRun};
 use crate::judge::Verdict;
 use crate::package;
-use crate::panel::{Foreign, Panel, absent};
+use crate::panel::{Foreign, Panel, absent, plugin_row};
 use crate::registry::{Installed, Known};
 use crate::sandbox::{Said, clean, cut, knowledge, types};
 use crate::{Diagnoser, Document, History, Input, PluginInfo, Report, Told};
@@ -151,7 +151,10 @@ impl Diagnoser {
         let case = Case::new(Arc::clone(&report));
         let panel = &plugin.panel;
         let row = match absent(&plugin.info.needs, &case) {
-            Some(absent) => (row(&plugin.info, Outcome::Skipped, Some(absent)), Verdict::default()),
+            Some(absent) => {
+                let row = plugin_row(&plugin.info.name, &plugin.info.version, Outcome::Skipped, Some(absent));
+                (row, Verdict::default())
+            }
             None => panel.judged(&plugin.info, &case, run(&Told::of(&report)?)),
         };
         let diagnosis = panel.concluded(&report, &case, [row], &Foreign::default());
@@ -161,20 +164,6 @@ impl Diagnoser {
             diagnosis,
             panel.catalog(),
         ))
-    }
-}
-
-/// The row of a plugin that was run as a program: it has no fuel and no memory of its own.
-fn row(info: &types::PluginInfo, outcome: Outcome, reason: Option<String>) -> PluginRun {
-    PluginRun {
-        name: info.name.clone(),
-        version: info.version.clone(),
-        outcome,
-        reason,
-        fuel: 0,
-        millis: None,
-        memory: 0,
-        log: Vec::new(),
     }
 }
 
@@ -196,7 +185,7 @@ impl Panel {
         let row = PluginRun {
             millis: Some(run.millis),
             log: log.map(|line| clean::line(&cut(line, limits.log_line_bytes))).collect(),
-            ..row(info, outcome, why)
+            ..plugin_row(&info.name, &info.version, outcome, why)
         };
         (row, verdict)
     }

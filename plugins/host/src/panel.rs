@@ -119,16 +119,7 @@ impl Panel {
 
     fn considered(&self, installed: &Installed, case: &Arc<Case>) -> (PluginRun, Verdict) {
         let info = &installed.info;
-        let row = |outcome, reason| PluginRun {
-            name: info.name.clone(),
-            version: info.version.clone(),
-            outcome,
-            reason,
-            fuel: 0,
-            millis: None,
-            memory: 0,
-            log: Vec::new(),
-        };
+        let row = |outcome, reason| plugin_row(&info.name, &info.version, outcome, reason);
         let Some(plugin) = &installed.plugin else {
             let outcome = if installed.is_unavailable {
                 Outcome::Unavailable
@@ -219,6 +210,20 @@ impl Panel {
             (None, None) => Outcome::Ok,
         };
         (outcome, verdict)
+    }
+}
+
+/// The row of a plugin that has used nothing: it was not run, or runs as a program, which has no fuel.
+pub(crate) fn plugin_row(name: &str, version: &str, outcome: Outcome, reason: Option<String>) -> PluginRun {
+    PluginRun {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        outcome,
+        reason,
+        fuel: 0,
+        millis: None,
+        memory: 0,
+        log: Vec::new(),
     }
 }
 

@@ -57,7 +57,7 @@ pub struct Label {
     pub cause: String,
     /// How the artifacts came to be.
     pub made: String,
-    /// What they were made with.
+    /// Versions of the programs that the artifacts were made with.
     pub versions: String,
     /// File names of the artifacts.
     pub artifacts: Vec<String>,

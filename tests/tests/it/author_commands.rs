@@ -12,7 +12,7 @@ use whycrash_hostile_plugins::{Case, Info, component};
 
 use crate::house::{House, binary};
 
-/// What the plugins here are called.
+/// Name of the plugins that these tests make.
 const NAME: &str = "team-licences";
 
 /// A project that scripts build: each time it is another component, which says the same of itself.

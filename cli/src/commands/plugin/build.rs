@@ -48,7 +48,7 @@ pub fn execute(args: &Args) -> anyhow::Result<ExitCode> {
 /// How a component came to be what its files say.
 #[derive(Clone, Copy, Debug)]
 pub enum Built {
-    /// It was built now, in so much time.
+    /// The plugin was built now, in so much time.
     Anew(Duration),
     /// Nothing has changed since it was built.
     Before,

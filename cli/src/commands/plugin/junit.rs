@@ -55,7 +55,7 @@ pub fn xml(report: &Report) -> String {
     xml
 }
 
-/// What the plugin found, and what it logged.
+/// Findings of a native run, and the lines that the plugin logged.
 fn said(tried: &Tried) -> String {
     let findings = tried
         .findings

@@ -32,7 +32,7 @@ pub const LIST: &str = "build/made-of";
 pub struct Sources(BTreeMap<String, String>);
 
 impl Sources {
-    /// What a component is built of.
+    /// Sources that a component is built of.
     pub fn of_component(folder: &Path) -> anyhow::Result<Self> {
         Self::of(folder, |path| !path.starts_with(PAGES))
     }

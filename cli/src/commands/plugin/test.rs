@@ -79,7 +79,7 @@ pub struct Tried {
 pub enum State {
     /// The plugin ran, and found what it must.
     Ok,
-    /// It did not.
+    /// The plugin failed, or found something else.
     Failed,
     /// The plugin was skipped, as it must be there: it said nothing about the case.
     Skipped,

@@ -45,7 +45,7 @@ const DEATHS: &[Death] = &[
 ];
 
 /// How a job ended, and what was said on standard error of it by us.
-struct Told {
+struct LimitedRun {
     left: Left,
     said: String,
     /// What is concluded from the report where nothing is limited, and where address space is as it was for the job.
@@ -53,7 +53,7 @@ struct Told {
 }
 
 /// Runs it under `run`, which says why, and has the report diagnosed again.
-fn told(death: &Death, bare: &Left) -> Told {
+fn told(death: &Death, bare: &Left) -> LimitedRun {
     let attempt = Attempt::run("");
     let left = ended(&attempt, death);
     let said = left.stderr.strip_prefix(&bare.stderr);
@@ -75,7 +75,7 @@ fn told(death: &Death, bare: &Left) -> Told {
         }
         document
     };
-    Told {
+    LimitedRun {
         left: Left {
             stderr: bare.stderr.clone(),
             ..left
@@ -95,7 +95,7 @@ fn ended(attempt: &Attempt, death: &Death) -> Left {
 fn why_a_job_died_is_said_under_the_limit_that_it_had() {
     for death in DEATHS {
         let bare = ended(&Attempt::bare(), death);
-        let Told { left, said, concluded } = told(death, &bare);
+        let LimitedRun { left, said, concluded } = told(death, &bare);
         assert_eq!(left, bare, "{}", death.job);
         assert!(said.contains("Kept in"), "{} KiB, {}: {said}", death.kib, death.job);
         assert!(

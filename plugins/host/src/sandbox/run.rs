@@ -279,7 +279,7 @@ fn place(error: &wasmtime::Error) -> String {
     }
 }
 
-/// What the host lacked, if that is why.
+/// Resource of the machine that a failed run lacked, if that is why it failed.
 fn hosts(error: &wasmtime::Error) -> Option<String> {
     is_hosts(error).then(|| format!("the host could not run it: {error:#}"))
 }
